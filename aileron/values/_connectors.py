@@ -59,6 +59,7 @@ class Operation:
     :ivar scopes: that its credential must have been given, where the service has such; empty: nothing is known.
     :ivar lookup: the operation that looks whether it happened, where that is another of the connector's.
     :ivar needs_approval: why it is done only where an approval comes before it, in a clause; empty: it need not.
+    :ivar pin: the digest of how its server described it when it was reviewed; L{None}: no server describes it.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Operation:
     scopes: tuple[str, ...] = ()
     lookup: str | None = None
     needs_approval: str = ""
+    pin: str | None = None
 
 
 @frozen

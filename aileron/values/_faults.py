@@ -77,7 +77,7 @@ ADVICE: Mapping[str, Advice] = {
     "capability_denied": Advice(_NOTHING_SENT, "See what the connector declares: aileron connector show NAME"),
     "binding_required": Advice(_NOTHING_SENT, "List bindings: aileron binding list"),
     "binding_failed": Advice("The action was not completed.", "Check the bindings: aileron binding list"),
-    "hash_mismatch": Advice(_NOTHING_SENT, "Review the current file and trust it: aileron action trust"),
+    "hash_mismatch": Advice(_NOTHING_SENT, "Review what changed, then trust or pin it as it is now."),
     "signature_failure": Advice(_NOTHING_DONE, "Check the installation: aileron doctor"),
     "vault_locked": Advice("Pending requests are kept.", "Unlock it: aileron vault unlock"),
     "limit_exceeded": Advice(_NOTHING_SENT, "See your own limits: aileron cap list"),

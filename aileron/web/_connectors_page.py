@@ -18,7 +18,8 @@ from ._parts import Visit
 from ._runs_page import runs_table
 from ._texts import count, segment
 
-_MOST_TESTS = 5
+_MOST_TESTS, _MOST_PINNED = 5, 20
+_CHANGED = "hash_mismatch"
 _OUTSIDE_NAMES = re.compile("[^a-z0-9]+")
 _ACTIONS = ("Action", "Approval", "Effect", "State", "Limits", "Operations")
 _NOTHING = "Nothing: no trusted action uses this connector."
@@ -51,8 +52,9 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
     bound = _bound(about, await read_credentials(deps))
     offers = [each for _, each in sorted(deps.submission.offering().offers.items()) if _used(each.action, fqn)]
     tests = [each.action.name for each in offers if _is_test(each)][:_MOST_TESTS]
-    latest = [await deps.submission.runs(RunQuery(action=each, limit=1, most_bytes=MOST_PAGE_BYTES)) for each in tests]
-    runs = [run for found in latest for run in found.items]
+    runs = await _latest(deps, tests)
+    users = [each.action.name for each in offers if any(_is_pinned(about, name) for name in _used(each.action, fqn))]
+    changed = [each for each in await _latest(deps, users[:_MOST_PINNED]) if each.fault and each.fault.kind == _CHANGED]
     return page(
         fqn,
         fqn,
@@ -65,9 +67,30 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
         *(_test(about, tests, runs) if bound or not _needs_one(about) else ()),
         tags.h2("What an agent can do"),
         table("Actions that use it", _ACTIONS, (_action(each, fqn, caps) for each in offers), _NOTHING),
+        *_changes(about, changed),
         tags.h2("Operations"),
         table("All that it declares", _OPERATIONS, _operations(about, offers), "No operations"),
     )
+
+
+async def _latest(deps: Dependencies, actions: Sequence[str]) -> list[Run]:
+    """Find the latest run of each action that ran."""
+    found = [await deps.submission.runs(RunQuery(action=each, limit=1, most_bytes=MOST_PAGE_BYTES)) for each in actions]
+    return [run for each in found for run in each.items]
+
+
+def _is_pinned(about: ConnectorDescription, name: str) -> bool:
+    operation = about.operations.get(name)
+    return operation is not None and operation.pin is not None
+
+
+def _changes(about: ConnectorDescription, runs: Sequence[Run]) -> Iterator[Part]:
+    """Say that a run found a tool that is not the one that was reviewed."""
+    if runs:
+        yield tags.p("The server has changed tools since you reviewed them. They are not run.", **{"class": "warning"})
+        yield runs_table(runs, "Runs that found it")
+        yield quiet("To see what changed, in your terminal:")
+        yield command("aileron", "connector", "import", about.fqn)
 
 
 def _bound(about: ConnectorDescription, credentials: Sequence[ComparedBinding]) -> Sequence[ComparedBinding]:
@@ -155,4 +178,5 @@ def _operations(about: ConnectorDescription, offers: Sequence[Offer]) -> Iterato
     for name, each in sorted(about.operations.items()):
         users = ", ".join(offer.action.name for offer in offers if name in _used(offer.action, about.fqn))
         again, found = ("Yes" if which else "No" for which in (each.idempotent, each.reconcilable))
-        yield name, each.effect.capitalize(), users or _UNUSED, again, found, each.description
+        pin = f" (pinned to {each.pin[:19]}…)" if each.pin else ""
+        yield name, each.effect.capitalize(), users or _UNUSED, again, found, f"{each.description}{pin}"

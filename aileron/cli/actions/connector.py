@@ -173,6 +173,10 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
         ("OPERATION", "EFFECT", "IDEMPOTENT", "TIMEOUT (S)", "DESCRIPTION"),
         [_row(each) for each in found["operations"]],
     )
+    pinned = {each["name"]: each["pin"] for each in found["operations"] if each.get("pin")}
+    if pinned:
+        heading("Pinned to the tool as it was reviewed")
+        values(pinned, "  ")
 
 
 def _credential(need: Mapping[str, Any] | None) -> str:

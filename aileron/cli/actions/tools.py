@@ -16,7 +16,6 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, progress, say
 from aileron.cli._session import as_session
 from aileron.cli.actions.copying import Sort, tell_fault
-from aileron.errors import NotFound
 from aileron.home import atomic_write, read_private
 from aileron.values import JSON
 
@@ -115,7 +114,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort) -> 
     try:
         host = read_url(url).origin.host
     except ValueError as error:
-        raise CommandError(f"The URL of the server {error}.") from None
+        raise CommandError(f"The URL of the server {error}; nothing was written.") from None
     name = name or connector_name(host)
     short = name.rpartition("/")[2]
     private = "private_network = true\n" if url.startswith("http://") else ""
@@ -172,6 +171,7 @@ def read_tools(cli: CliContext, server: ServerFile, reads: Sequence[str], output
 
     :raises CommandError: there is no such action yet, or the server did not list them.
     """
+    from aileron.client import DaemonFault
     from aileron.importing import ServerTools
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
@@ -180,7 +180,9 @@ def read_tools(cli: CliContext, server: ServerFile, reads: Sequence[str], output
     try:
         with progress(f"Asking {server.name} for its tools"):
             body = as_session(cli, ask).body
-    except NotFound:
+    except DaemonFault as fault:
+        if fault.fault.kind != "not_found":
+            raise
         path = output / f"{server.listing}.md"
         path.write_text(_listing(server.name, str(server.values["connector"].get("version"))), "utf-8")
         raise CommandError(
@@ -190,7 +192,10 @@ def read_tools(cli: CliContext, server: ServerFile, reads: Sequence[str], output
     result = body.get("result")
     tools = result["output"].get("tools") if isinstance(result, Mapping) else None
     if not isinstance(tools, list):
-        raise CommandError(f"{server.name} did not list its tools: {body.get('message', 'no answer in time')}")
+        raise CommandError(
+            f"{server.name} has not listed its tools yet; nothing was written.",
+            f"See the run: aileron runs show {body.get('run_id')}",
+        )
     operations = server.values.get("operations", {})
     pinned = {name: table for name, table in operations.items() if isinstance(table, Mapping)}
     return ServerTools(server.name, tuple(tools), pinned, frozenset(reads))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.addresses import read_origin
 from aileron.connectors._operations import read_declared, read_operations
@@ -105,7 +105,7 @@ def _endpoint(text: str, *, private_network: bool) -> str:
 
 def _operation(name: str, table: FileTable) -> McpOperation:
     effect = table.choice("effect", (READ, WRITE), WRITE)
+    tool, pin = table.text("tool", _TOOL), table.text("pin", _PIN)
     about = read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS)
-    operation = McpOperation(about, table.text("tool", _TOOL), table.text("pin", _PIN))
     table.close()
-    return operation
+    return McpOperation(evolve(about, pin=pin), tool, pin)

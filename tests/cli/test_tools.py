@@ -1,0 +1,215 @@
+"""Of C{aileron connector import} for MCP servers: how one begins, what is pinned, what is shown of changes."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from aileron.connectors import check
+from aileron.errors import NotFound
+from aileron.values import digest
+from tests.cli.daemon import RUN, CommandCase
+
+NAME, URL = "local://me/tracker", "https://mcp.example.com/mcp"
+CREATE: dict[str, Any] = {
+    "name": "createIssue",
+    "description": "Creates an issue in one team.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "What it is about"},
+            "teamId": {"$ref": "#/$defs/id"},
+            "more": {"$ref": "https://evil.example/schema"},
+        },
+        "required": ["title"],
+        "$defs": {"id": {"type": "integer"}},
+    },
+    "annotations": {"readOnlyHint": True},
+}
+SEARCH: dict[str, Any] = {"name": "search", "description": "Searches.", "inputSchema": {"type": "object"}}
+
+
+def listed(*tools: dict[str, Any]) -> dict[str, Any]:
+    """The answer to the action that lists them."""
+    output = {"tools": [{**each, "pin": digest(each)} for each in tools]}
+    return {"run_id": RUN, "result": {"output": output, "steps": {}}}
+
+
+class ToolsCase(CommandCase):
+    """A directory for what is written, and a daemon that lists tools."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.directory = Path(self.mktemp()).absolute()
+        self.file = self.home.connectors / "tracker.toml"
+        self.listing(CREATE, SEARCH)
+
+    def listing(self, *tools: dict[str, Any]) -> None:
+        """Have the server have these tools."""
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", listed(*tools))
+
+    def import_(self, *arguments: str) -> tuple[int, str, str]:
+        """Run the command."""
+        return self.command("connector", "import", *arguments, "--output", str(self.directory))
+
+    def begin(self) -> None:
+        """Have a connector without operations in the home."""
+        self.import_(URL, "--mcp", "--name", NAME)
+        self.add()
+
+    def add(self) -> None:
+        """Put what was written into the home, as C{aileron connector add} does."""
+        self.file.write_text((self.directory / "tracker.toml").read_text())
+        self.file.chmod(0o600)
+
+    def written(self) -> dict[str, Any]:
+        """The connector file that was written."""
+        path = self.directory / "tracker.toml"
+        self.assertEqual(check(path), [])
+        return tomllib.loads(path.read_text())
+
+
+class BeginTests(ToolsCase):
+    """A connector to a server of which only the URL is known."""
+
+    def test_files(self) -> None:
+        """It writes a connector file without operations and an action that lists the tools, and says what to run."""
+        code, out, _ = self.import_(URL, "--mcp", "--name", NAME)
+        self.assertEqual(code, 0, out)
+        written = self.written()
+        self.assertEqual(("mcp", {"url": URL}), (written["connector"]["kind"], written["mcp"]))
+        self.assertNotIn("operations", written)
+        action = (self.directory / "tracker-list-tools.md").read_text()
+        self.assertIn('op = "list_tools"', action)
+        self.assertIn(f"aileron connector import {NAME}", out)
+
+    def test_name(self) -> None:
+        """Without a name it is called after the host; a server on this machine is declared to be there."""
+        self.import_("http://127.0.0.1:8000/mcp", "--mcp", "--name", NAME)
+        self.assertTrue(self.written()["connector"]["private_network"])
+        _, out, _ = self.import_(URL, "--mcp")
+        self.assertIn("mcp-example-com.toml", out)
+
+    def test_refused(self) -> None:
+        """What is no URL makes no file, and no file is replaced."""
+        code, _, err = self.import_("not a url", "--mcp")
+        self.assertEqual(code, 1)
+        self.assertIn("The URL of the server", err)
+        self.assertFalse(self.directory.exists())
+        self.import_(URL, "--mcp", "--name", NAME)
+        code, _, err = self.import_(URL, "--mcp", "--name", NAME)
+        self.assertEqual(code, 1)
+        self.assertIn("already exists", err)
+
+
+class ImportTests(ToolsCase):
+    """Tools that are pinned."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.begin()
+
+    def test_list(self) -> None:
+        """Without a choice the tools are listed, and nothing is written: hints of the server make none a read."""
+        code, out, err = self.import_(NAME)
+        self.assertEqual(code, 0, err)
+        self.assertIn("new: Creates an issue in one team.", out)
+        self.assertIn("write", out)
+        self.assertNotIn("operations", self.written())
+        self.assertEqual(1, len(self.site.bodies("POST", "/v1/actions/tracker-list-tools/run")))
+
+    def test_pinned(self) -> None:
+        """A chosen tool becomes a pinned, gated and destructive operation, and an action with its arguments."""
+        code, out, err = self.import_(NAME, "--op", "createIssue")
+        self.assertEqual(code, 0, err)
+        [(name, operation)] = self.written()["operations"].items()
+        self.assertEqual("create_issue", name)
+        expected = {"tool": "createIssue", "pin": digest(CREATE), "effect": "write", "destructive": True}
+        self.assertEqual(expected, {key: operation[key] for key in expected})
+        action = (self.directory / "tracker-create-issue.md").read_text()
+        self.assertIn('teamId = "${args.team_id}"', action)
+        self.assertIn("required = true", action)
+        self.assertIn("left out: more", out + action)
+        self.assertIn("--force", out)
+
+    def test_read(self) -> None:
+        """A tool is a read only by the operator's word, and then its action needs no approval."""
+        self.import_(NAME, "--op", "search", "--read", "search")
+        self.assertEqual("read", self.written()["operations"]["search"]["effect"])
+        self.assertIn("required = false", (self.directory / "tracker-search.md").read_text())
+
+    def test_changed(self) -> None:
+        """A changed tool is shown word by word, and its pin stays until the operator names it; its effect stays."""
+        self.import_(NAME, "--op", "search", "--read", "search")
+        self.add()
+        changed = {**SEARCH, "description": "Searches and deletes.\u202e"}
+        self.listing(CREATE, changed)
+        code, out, err = self.import_(NAME)
+        self.assertEqual(code, 0, err)
+        self.assertIn("Changed since it was reviewed: search", out)
+        self.assertIn("description: [-Searches.-]{+Searches and deletes.\\u202e+}", out)
+        self.assertIn("changed: Searches and deletes", out)
+        self.assertEqual(digest(SEARCH), self.written()["operations"]["search"]["pin"])
+        self.import_(NAME, "--op", "search", "--force")
+        again = self.written()["operations"]["search"]
+        self.assertEqual((digest(changed), "read"), (again["pin"], again["effect"]))
+
+    def test_missing(self) -> None:
+        """A pinned tool that the server no longer has is told of."""
+        self.import_(NAME, "--op", "search")
+        self.add()
+        self.listing(CREATE)
+        _, out, _ = self.import_(NAME)
+        self.assertIn("No longer offered by the server: search", out)
+
+    def test_forged_review(self) -> None:
+        """A kept description that does not have the pin is not believed: all of the new one is shown."""
+        self.import_(NAME, "--op", "search")
+        self.add()
+        changed = {**SEARCH, "description": "Deletes."}
+        (kept,) = self.home.connectors.glob("*.tools.json")
+        kept.write_text(json.dumps({digest(SEARCH): changed}))
+        self.listing(CREATE, changed)
+        _, out, _ = self.import_(NAME)
+        self.assertIn("{+Deletes.+}", out)
+        self.assertIn("not kept here", out)
+
+    def test_long_difference(self) -> None:
+        """A difference between very long texts is shown as one text behind the other, at once."""
+        self.import_(NAME, "--op", "search")
+        self.add()
+        self.listing(CREATE, {**SEARCH, "description": "a b " * 20_000})
+        _, out, _ = self.import_(NAME)
+        self.assertIn("description: [-Searches.-]{+a b a b", out)
+
+    def test_no_action(self) -> None:
+        """Without the action that lists the tools, one is written, and the command says how to add it."""
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
+        (self.directory / "tracker-list-tools.md").unlink()
+        code, _, err = self.import_(NAME)
+        self.assertEqual(code, 1)
+        self.assertIn("aileron action add", err)
+        self.assertTrue((self.directory / "tracker-list-tools.md").exists())
+
+    def test_no_connector(self) -> None:
+        """A connector that is not there, or is of another kind, is told of, and nothing is asked."""
+        code, _, err = self.import_("local://me/other")
+        self.assertEqual(code, 1)
+        self.assertIn("--mcp", err)
+        self.assertEqual([], self.site.bodies("POST", "/v1/actions/other-list-tools/run"))
+
+    def test_waits(self) -> None:
+        """A listing that waits for approval is told of, and nothing is written."""
+        waits = {"status": "pending_approval", "run_id": RUN, "message": "waits"}
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", waits)
+        code, _, err = self.import_(NAME)
+        self.assertEqual(code, 1)
+        self.assertIn(f"aileron runs show {RUN}", err)
+
+    def test_json(self) -> None:
+        """For programs the tools are listed as JSON."""
+        _, out, _ = self.import_(NAME, "--json")
+        self.assertEqual(["create_issue", "search"], [each["name"] for each in json.loads(out)["operations"]])
