@@ -17,6 +17,7 @@ from aileron.values import (
     BindingFlag,
     Cap,
     CredentialNeed,
+    Fault,
     LoadError,
     NewBinding,
     Offer,
@@ -299,3 +300,34 @@ class ConnectorPageTests(ConnectorsCase):
         """A name that no connector has is no page; neither is any of it there for who is not logged in."""
         self.assertEqual(self.fragment("/connectors/local%3A%2F%2Ftest%2Fnone").status, 404)
         self.assertEqual(self.get(f"/fragments{PAGE}").status, 401)
+
+
+class PinnedTests(ConnectorsCase):
+    """A connector to a server whose tools are pinned."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        pinned = Operation("post", "write", idempotent=False, description="Posts.", pin="sha256:" + "a" * 64)
+        self.connecting(operations={"post": pinned})
+        self.bind()
+        offer = scripted_offer("announce", gated=False)
+        self.runner.offer(evolve(offer, action=evolve(offer.action, steps=(Step("post", FQN, "post"),))))
+
+    def ended(self, **more: Any) -> None:
+        """Have a run of the action end so."""
+        heard = self.operator.ask("POST", "/v1/actions/announce/run", self.operator_token(), {})
+        self.runner.finish(heard.json["run_id"], **more)
+
+    def test_pin(self) -> None:
+        """An operation says to which description it is pinned."""
+        self.assertIn("pinned to sha256:aaaaaaaaaaaa…", self.page().text)
+
+    def test_changed(self) -> None:
+        """If the latest run found another tool, the page says so, and by which command one sees what changed."""
+        command = f"aileron connector import {FQN}"
+        self.assertNotIn(command, self.commands())
+        self.ended(state=RunState.FAILED, fault=Fault("hash_mismatch", "The tool is not the one that was reviewed."))
+        self.assertIn(command, self.commands())
+        self.assertIn("The server has changed tools since you reviewed them.", self.page().text)
+        self.ended(state=RunState.COMPLETED, result={"output": 1})
+        self.assertNotIn(command, self.commands())
