@@ -9,6 +9,7 @@ from aileron.connectors import _operations, _places, _schema
 from aileron.connectors.command import _spec as _command
 from aileron.connectors.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
 from aileron.connectors.mail import spec as _account
+from aileron.connectors.mcp import _spec as _server_file
 from aileron.credentials import KINDS, CredentialKind
 from aileron.values import MOST_PATTERN_CHARACTERS, PRESENTATIONS, READ, SEMVER, WRITE
 
@@ -286,9 +287,35 @@ def _program() -> Schema:
     return _table(root, ("connector", "command", "operations"))
 
 
+def _server() -> Schema:
+    operation = {
+        "description": _ANY_TEXT,
+        "tool": {"type": "string", "minLength": 1, "maxLength": 256},
+        "pin": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        "effect": _choice(_EFFECT),
+        "idempotent": _FLAG,
+        "destructive": _FLAG,
+        "output": {"type": "object"},
+        "timeout_seconds": _number("number", _operations.LEAST_SECONDS, _server_file.MOST_SECONDS),
+    }
+    table = {"url": _TEXT, "max_response_bytes": _number("integer", 1, _spec.MOST_RESPONSE_BYTES)}
+    root = {
+        "connector": _head(_schema.MCP, {"private_network": _FLAG}),
+        "mcp": _table(table, ("url",)),
+        "credential": {"oneOf": [_credential(kind) for kind in KINDS.values() if kind.placed]},
+        "operations": _tables(_operations.NAME.pattern, _table(operation, ("tool", "pin")), minProperties=1),
+    }
+    return _table(root, ("connector", "mcp"))
+
+
 def make_schema() -> Schema:
-    """The whole: one of four forms, by the kind of the connector."""
-    forms = {_schema.GIT: _git(), _schema.MAIL: _mail_account(), _schema.COMMAND: _program()}
+    """The whole: one of five forms, by the kind of the connector."""
+    forms = {
+        _schema.GIT: _git(),
+        _schema.MAIL: _mail_account(),
+        _schema.COMMAND: _program(),
+        _schema.MCP: _server(),
+    }
     chosen: Schema = {"$ref": f"#/$defs/{_schema.HTTP}"}
     for kind in forms:
         named = {"required": ["kind"], "properties": {"kind": {"const": kind}}}

@@ -69,10 +69,14 @@ def pin_of(tool: Mapping[str, Any]) -> str:
     return digest({key: each for key, each in tool.items() if key != "_meta"})
 
 
-def spec_of(text: str = FILE, create: Mapping[str, Any] = CREATE) -> McpSpec:
+def filled(text: str = FILE, create: Mapping[str, Any] = CREATE) -> str:
     """The file, its pins filled in."""
-    text = text.replace("PIN-OF-CREATE", pin_of(create)).replace("PIN-OF-SEARCH", pin_of(SEARCH))
-    reading = read_file(text.encode(), "tracker.toml")
+    return text.replace("PIN-OF-CREATE", pin_of(create)).replace("PIN-OF-SEARCH", pin_of(SEARCH))
+
+
+def spec_of(text: str = FILE, create: Mapping[str, Any] = CREATE) -> McpSpec:
+    """What it says, read."""
+    reading = read_file(filled(text, create).encode(), "tracker.toml")
     assert isinstance(reading.spec, McpSpec), reading.problems
     return reading.spec
 

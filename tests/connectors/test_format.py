@@ -25,6 +25,7 @@ from aileron.tables import FileFaults, FileTable
 from aileron.toml import read_toml
 from tests.connectors import (
     mailhost,
+    mcpserver,
     repository,
     test_command,
     test_graphql,
@@ -51,6 +52,7 @@ OTHERS = {
     "git": repository.FILE.format(port=8080, path="/srv/site"),
     "mail": mailhost.FILE,
     "command": test_command.FILE.format(directory="/srv", python="/bin/python", code="pass"),
+    "mcp": mcpserver.filled(),
 }
 """Connectors of the other kinds."""
 
@@ -76,6 +78,12 @@ OTHER_FAULTS: dict[str, dict[str, Table]] = {
         "credential": {"kind": "basic", "variable": 7, "stdin": True},
         "connector": {"base_url": "https://x.example"},
         "operations": {"A b": {"program": "/bin/true"}, "deploy": {"program": "true"}, "status": {"answer": "xml"}},
+    },
+    "mcp": {
+        "mcp": {"url": 7, "max_response_bytes": 0, "hosts": []},
+        "connector": {"base_url": "https://x.example", "private_network": 1},
+        "credential": {"kind": "aws_sigv4", "more": 1},
+        "operations": {"A b": {"tool": "x"}, "create_issue": {"tool": "x", "pin": "md5:1"}, "search": {"tool": 7}},
     },
 }
 """Values that are wrong, by kind, table and key."""
@@ -192,7 +200,7 @@ class FormatTests(SynchronousTestCase):
             self.assertEqual([each.message for each in self.validator.iter_errors(tomllib.loads(text))], [], name)
 
     def test_other_kinds(self) -> None:
-        """A repository, a mail account and a program have forms of their own, and no other's tables."""
+        """A repository, a mail account, a program and an MCP server have forms of their own, and no other's tables."""
         for kind, text in OTHERS.items():
             good = tomllib.loads(text)
             self.assertEqual(read_file(text.encode(), kind).problems, (), kind)
