@@ -20,7 +20,7 @@ from ._schemas import flatten, narrow
 
 NEW, SAME, CHANGED, MISSING = "new", "reviewed", "changed", "missing"
 _MOST_WORDS = 2000
-_WORDS = re.compile(r"\s+|[^\s]+")
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @frozen

@@ -150,7 +150,7 @@ class ImportTests(ToolsCase):
         code, out, err = self.import_(NAME)
         self.assertEqual(code, 0, err)
         self.assertIn("Changed since it was reviewed: search", out)
-        self.assertIn("description: [-Searches.-]{+Searches and deletes.\\u202e+}", out)
+        self.assertIn("description: Searches{+ and deletes+}.{+\\u202e+}", out)
         self.assertIn("changed: Searches and deletes", out)
         self.assertEqual(digest(SEARCH), self.written()["operations"]["search"]["pin"])
         self.import_(NAME, "--op", "search", "--force")
