@@ -95,7 +95,7 @@ class ServerFile:
 
     @property
     def reviewed(self) -> Path:
-        """Where the descriptions lie that were reviewed: no more than a help, since the pins tell which are true."""
+        """The file of descriptions that were reviewed. It proves nothing: the pins tell which of them are true."""
         return self.path.with_suffix(".tools.json")
 
 
