@@ -31,7 +31,7 @@ class PageTests(SynchronousTestCase):
             self.assertEqual((), reading.problems)
         assert isinstance(reading.spec, McpSpec)
         self.assertEqual({"list_tools", "create_issue"}, set(reading.spec.description.operations))
-        self.assertEqual(4 * 1024 * 1024, reading.spec.max_response_bytes)
+        self.assertEqual(1024 * 1024, reading.spec.max_response_bytes)
 
     def test_difference(self) -> None:
         """The difference that the page shows is how one is shown."""

@@ -133,7 +133,7 @@ class HostileTests(McpCase):
 
     def test_huge_result(self) -> None:
         """A result larger than the file allows is cut off."""
-        said = {"content": [{"type": "text", "text": "x" * (4 * 1024 * 1024)}]}
+        said = {"content": [{"type": "text", "text": "x" * (1024 * 1024)}]}
         outcome = self.answering(lambda message: events(result(message, said)))
         self.assertUnknown(outcome)
         self.assertEqual("resource_limit_exceeded", outcome.fault and outcome.fault.kind)
@@ -142,7 +142,7 @@ class HostileTests(McpCase):
         """Notifications without an end are cut off by their size, and by the time."""
         notification = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
         long = {**notification, "params": {"level": "info", "data": "x" * 100_000}}
-        self.assertUnknown(self.answering(lambda _: events(*[long] * 50, ends=False)))
+        self.assertUnknown(self.answering(lambda _: events(*[long] * 12, ends=False)))
         self.service.messages.clear()
         self.service.answers["tools/call"] = lambda _: events(notification, ends=False)
         running = self.start(title="x", seconds=5)

@@ -44,7 +44,7 @@ class _Outlet:
         asks = isinstance(item.message, types.JSONRPCRequest)
         delivery = _delivery.get() if asks else None
         try:
-            await self._session.bridge.call(lambda: _in_reactor(self._session, raw, dict(said or {}), delivery))
+            await self._session.bridge.call(lambda: self._session.send(raw, said or {}, delivery))
         except Refused as error:
             if asks:
                 raise MCPError(types.INVALID_REQUEST, f"status {error.status}") from None
@@ -60,14 +60,6 @@ class _Outlet:
 
     async def __aexit__(self, *_why: object) -> None:
         """There is nothing to close."""
-
-
-def _in_reactor(
-    session: McpSession, message: Message, headers: Mapping[str, str], delivery: Delivery | None
-) -> Awaitable[None]:
-    from twisted.internet.defer import Deferred
-
-    return Deferred.fromCoroutine(session.send(message, headers, delivery))
 
 
 class SdkClient:

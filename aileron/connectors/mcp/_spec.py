@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from aileron.addresses import read_origin
 from aileron.connectors._operations import read_declared, read_operations
 from aileron.connectors._places import own_base_url
-from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
+from aileron.connectors.http._spec import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
 from aileron.tables import FileTable, TextRule
 from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 
@@ -19,7 +19,6 @@ LIST_TOOLS = "list_tools"
 """The operation that every such connector has."""
 
 _SECONDS, MOST_SECONDS = 60.0, 3600.0
-_RESPONSE_BYTES = 4 * 1024 * 1024
 _TOOL = TextRule(lambda text: 0 < len(text) <= 256 and text.isprintable(), "must be the name of a tool")
 _PIN = TextRule.shape(r"sha256:[0-9a-f]{64}", "must be sha256: and 64 digits, as `aileron connector import` writes it")
 _NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
@@ -70,7 +69,7 @@ def read_mcp(
     """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
     table = document.table("mcp", required=True)
     url = table.read("url", lambda text: _endpoint(text, private_network=private_network), "", required=True)
-    most = table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or _RESPONSE_BYTES
+    most = table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or DEFAULT_MAX_RESPONSE_BYTES
     table.close()
     declared = read_operations(document, _operation) if "operations" in document.values else {}
     if LIST_TOOLS in declared:
