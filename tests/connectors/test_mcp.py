@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import Screened
-from aileron.errors import InvalidRequest
+from aileron.connectors._schema import read_file
+from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential
 from aileron.values import JSON, Outcome
@@ -26,6 +27,7 @@ from tests.connectors.mcpserver import (
     always,
     events,
     failing,
+    filled,
     giving,
     result,
 )
@@ -163,6 +165,22 @@ class ConversationTests(McpCase):
         self.assertRaises(InvalidRequest, connector.prepare, "create_issue", {"number": 2**60}, URL, "effect-1")
         self.assertRaises(InvalidRequest, connector.prepare, "list_tools", {"number": 1}, URL, "effect-1")
 
+    def test_foreign_request(self) -> None:
+        """A request of another connector, or one that was changed after it was shown, is not sent."""
+        connector = self.service.connecting()
+        request = connector.prepare("create_issue", {}, URL, "effect-1")
+        assert request.body is not None
+        for changed in (
+            evolve(request, connector="local://me/other"),
+            evolve(request, url="http://127.0.0.1:1/mcp"),
+            evolve(request, effect="read"),
+            evolve(request, body=request.body.replace(b'"create_issue"', b'"search"')),
+            evolve(request, body=request.body.replace(b"sha256:", b"sha256:0")),
+        ):
+            invoking = Deferred.fromCoroutine(connector.invoke(changed, MemoryCredential(SECRET), 20))
+            self.failureResultOf(invoking, CapabilityDenied)
+        self.assertEqual([], self.service.messages)
+
     def test_events(self) -> None:
         """An answer may come as events, behind notifications, and the stream need not end."""
         progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
@@ -255,6 +273,12 @@ class OutcomeTests(McpCase):
             outcome = self.answering(always(answer(b"", status, headers)))
             self.assertEqual((True, certain, status), (outcome.sent, outcome.classified, outcome.status))
 
+    def test_unauthorized_with_an_error(self) -> None:
+        """A 401 says that nothing was done, whatever its body says."""
+        body: Any = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": "no"}}
+        outcome = self.answering(always(json_answer(body, 401, JSON_TYPE)))
+        self.assertEqual((True, 401), (outcome.classified, outcome.status))
+
     def test_status_before(self) -> None:
         """Whatever refuses a message before the call: nothing was done, and the call is not made."""
         for method in ("server/discover", "initialize", "tools/list"):
@@ -313,6 +337,24 @@ class OutcomeTests(McpCase):
         outcome = self.successResultOf(running)
         self.assertEqual((False, "resource_limit_exceeded"), (outcome.sent, outcome.fault and outcome.fault.kind))
         self.assertEqual([], self.service.calls())
+
+
+class FileTests(SynchronousTestCase):
+    """The file of a connector."""
+
+    def test_faults(self) -> None:
+        """What such a file must not say is refused: a second list_tools, a pin that is none, a URL of nobody's."""
+        for old, new in (
+            ("[operations.search]", "[operations.list_tools]"),
+            ("sha256:", "md5:"),
+            ("http://127.0.0.1:8765/mcp", "http://mcp.example/mcp"),
+            ("http://127.0.0.1:8765/mcp", "https://mcp.example/mcp?a=b"),
+            ("private_network = true", ""),
+            ('kind = "api_key"', 'kind = "aws_sigv4"'),
+        ):
+            text = filled()
+            self.assertIn(old, text)
+            self.assertTrue(read_file(text.replace(old, new).encode(), "tracker.toml").problems, new)
 
 
 class ResultTests(McpCase):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.connectors._answer import ServiceUnreachable
 from aileron.connectors.mcp._events import EventMessages
 from aileron.connectors.mcp._pins import MOST_PAGES, MOST_TOOLS
-from aileron.connectors.mcp._session import MOST_SERVER_REQUESTS
+from aileron.connectors.mcp._session import MOST_SERVER_REQUESTS, McpSession
+from aileron.connectors.mcp._wire import Delivery
 from aileron.values import JSON, Outcome
 from tests.connectors.mcpserver import (
     CREATE,
@@ -30,6 +34,7 @@ from tests.connectors.mcpserver import (
 )
 from tests.connectors.service import answer
 from tests.connectors.test_mcp import SECRET, McpCase
+from tests.mcp.stepped import SteppedCase
 
 DONE = {"content": [{"type": "text", "text": "done"}]}
 
@@ -71,6 +76,17 @@ class HostileTests(McpCase):
         self.service.advance(60)
         self.assertUnknown(self.successResultOf(running))
 
+    def test_leaves_nothing_open(self) -> None:
+        """What a run has still under way when its answer is there is dropped with it."""
+        elicits = asking("elicitation/create", message="?", requestedSchema={"type": "object", "properties": {}})
+        self.service.answers[""] = always(None)
+        self.service.answers["tools/call"] = always(events(elicits, ends=False))
+        running = self.start(title="x", seconds=5)
+        self.assertIn("", self.service.methods())
+        self.service.advance(6)
+        self.assertUnknown(self.successResultOf(running))
+        self.assertEqual([], [peer for peer in self.service.peers if not peer.closed])
+
     def test_declares_nothing(self) -> None:
         """A session tells the server of no capability to be asked back."""
         self.run_(title="x")
@@ -99,10 +115,22 @@ class HostileTests(McpCase):
 
     def test_other_id(self) -> None:
         """A response to another request, or to none, is none to this one."""
-        for number in (0, 1, 9999, None, "", True, 3.0, "3"):
+        numbers: Any = (
+            lambda own: own + 1,
+            lambda own: own - 1,
+            lambda _: None,
+            str,
+            float,
+            lambda _: True,
+            lambda _: [],
+        )
+        for number in numbers:
             self.service.messages.clear()
-            said = {"jsonrpc": "2.0", "id": number, "result": DONE}
-            self.assertUnknown(self.answering(always(events(said))))
+
+            def answer_other(message: Mapping[str, Any], number: Any = number) -> bytes:
+                return events({"jsonrpc": "2.0", "id": number(message["id"]), "result": DONE})
+
+            self.assertUnknown(self.answering(answer_other))
 
     def test_answers_ahead(self) -> None:
         """A response that comes before its request was made is dropped, not kept for it."""
@@ -259,6 +287,40 @@ class HostileTests(McpCase):
 def usual_of(raw: bytes) -> Any:
     """The message in an answer."""
     return json.loads(raw.partition(b"\r\n\r\n")[2])
+
+
+class _NoWire:
+    """A wire on which nothing goes out; it notes what would have."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def listen(self, receiver: object) -> None:
+        """Nothing comes."""
+
+    def send(self, message: Any, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
+        """Note it."""
+        self.sent.append(message)
+        return succeed(None)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class GateTests(SteppedCase):
+    """What no longer leaves."""
+
+    def test_withdrawn(self) -> None:
+        """A request for which nobody waits any more never leaves, however late; nor after the session ended."""
+        wire = _NoWire()
+        session = McpSession(self.bridge, wire)
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}}
+        self.successResultOf(Deferred.fromCoroutine(session.send(message, {}, Delivery())))
+        given_up = session.send(message, {}, Delivery(withdrawn=True))
+        self.failureResultOf(Deferred.fromCoroutine(given_up), ServiceUnreachable)
+        session.close()
+        self.failureResultOf(Deferred.fromCoroutine(session.send(message, {}, Delivery())), ServiceUnreachable)
+        self.assertEqual([message], wire.sent)
 
 
 class EventTests(SynchronousTestCase):
