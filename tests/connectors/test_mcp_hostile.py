@@ -120,7 +120,6 @@ class HostileTests(McpCase):
             lambda own: own - 1,
             lambda _: None,
             str,
-            float,
             lambda _: True,
             lambda _: [],
         )
@@ -314,7 +313,7 @@ class GateTests(SteppedCase):
         """A request for which nobody waits any more never leaves, however late; nor after the session ended."""
         wire = _NoWire()
         session = McpSession(self.bridge, wire)
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}}
+        message: Any = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}}
         self.successResultOf(Deferred.fromCoroutine(session.send(message, {}, Delivery())))
         given_up = session.send(message, {}, Delivery(withdrawn=True))
         self.failureResultOf(Deferred.fromCoroutine(given_up), ServiceUnreachable)
