@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from attrs import evolve
 
 from aileron.errors import ExternalApiError
 from aileron.testing import ScriptedConnector, new_binding, scripted_description
-from aileron.values import Binding, CredentialNeed, Outcome, RunState
+from aileron.values import JSON, Binding, CredentialNeed, Outcome, RunState
 
 from .kit import RunnerCase, step
 
@@ -72,3 +74,11 @@ class EchoTests(RunnerCase):
         run = self.submit("open")
         fault = self.fault(run)
         self.assertEqual((fault.kind, self.connector.sendings), ("binding_failed", []))
+
+    def test_refused(self) -> None:
+        """What a server asked for during the step, and did not get, is on record with the attempt."""
+        self.connector.script.append(Outcome({"done": True}, notes={"refused": ["elicitation/create"]}))
+        self.submit("open")
+        (event,) = self.recorded("execution.succeeded")
+        attempts = cast("list[dict[str, JSON]]", event.payload["attempts"])
+        self.assertEqual([["elicitation/create"]], [each.get("refused") for each in attempts])
