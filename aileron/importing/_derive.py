@@ -14,6 +14,7 @@ from ._references import Document, Inexpressible, Work, list_of, table_of, text_
 from ._schemas import flatten
 
 MOST_NAME = 40
+_MOST_ALIKE = 20
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHER = re.compile(r"[^a-z0-9]+")
@@ -54,8 +55,8 @@ def name_of(text: str, taken: Collection[str] = (), most: int = MOST_NAME) -> st
     plain = (plain if plain[:1].isalpha() else f"x_{plain}").strip("_")[:most].strip("_")
     name, number = plain, 1
     while name in taken:
-        number += 1
-        name = f"{plain[: most - 4]}_{number}"
+        number = number + 1 if number < _MOST_ALIKE else max(number, len(taken)) + 1
+        name = f"{plain[: most - 7]}_{number}"
     return name
 
 

@@ -15,7 +15,7 @@ from aileron.values import JSON
 from ._description import NotImported
 
 MOST_BYTES = 32 * 1024 * 1024
-MOST_VALUES = 2_000_000
+MOST_VALUES = 1_000_000
 MOST_DEPTH = 100
 
 _TAG = "tag:yaml.org,2002:"

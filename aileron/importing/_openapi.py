@@ -99,7 +99,7 @@ class OpenApi:
         base_url, variables, marks = self._place(root)
         schemes = table_of(table_of(root.get("components")).get("securitySchemes"))
         needs = [self._needs(self._operations[each.name][1]) for each in chosen]
-        secured = [need for need in needs if need]
+        secured = [need for need in needs if any(names for names, _ in need)]
         scopes = list(dict.fromkeys(scope for need in secured for _, names in need for scope in names))
         wanted = [names for names, _ in secured[0]] if secured else []
         no_need = schemes and not secured
@@ -245,7 +245,7 @@ def read_server(server: Mapping[str, Any], address: str) -> tuple[str, tuple[Api
             continue
         pattern = "|".join(re.escape(each).replace("\\-", "-") for each in choices) or "[A-Za-z0-9_~-]+"
         title = one_line(text_of(about.get("description")), 80) or name
-        variables.append(ApiVariable(own, title, pattern if len(pattern) < 200 else "[A-Za-z0-9_~-]+", usual))
+        variables.append(ApiVariable(own, title, pattern if len(pattern) < 200 else "[A-Za-z0-9_~-]+", usual, usual))
         url = url.replace(f"{{{name}}}", f"{{{own}}}")
     examples = {each.name: each.example for each in variables}
     if url.startswith("http://") and not is_loopback(host_shown(fill(url, examples))):

@@ -10,10 +10,11 @@ from attrs import define, frozen
 
 from aileron.values import JSON
 
-MOST_STEPS = 20_000
+MOST_STEPS = 50_000
 """What looking through one operation may take, each schema counted as often as it is reached."""
 
 _MOST_HOPS = 16
+_MOST_REFERENCES = 60
 
 
 class Inexpressible(Exception):
@@ -66,6 +67,8 @@ class Document:
                 return Node(value, trail)
             if reference in trail:
                 raise Inexpressible("refers to itself")
+            if len(trail) >= _MOST_REFERENCES:
+                raise Inexpressible("is nested too deeply")
             trail |= {reference}
             value = self._find(reference)
         raise Inexpressible("refers to a reference of a reference, too often")

@@ -23,7 +23,7 @@ FORM_TYPE, MULTIPART_TYPE, BYTES_TYPE = (
     "application/octet-stream",
 )
 
-_MOST_LEVELS = 3
+_MOST_LEVELS, _MOST_FOUND = 3, 300
 _MOST_INPUT_NAME = 60
 _DEEP = "deepObject"
 _SEPARATORS = {
@@ -245,6 +245,8 @@ class Arguments:
         required: bool,
         said: str = "",
     ) -> ApiParameter:
+        if len(self.found) >= _MOST_FOUND:
+            raise Inexpressible("is one of too many")
         taken = {each.name for each in self.found}
         own = name_of(name, most=_MOST_INPUT_NAME)
         own = name_of(f"{place}_{own}" if own in taken else own, taken, _MOST_INPUT_NAME)
@@ -278,6 +280,6 @@ def _join(items: Mapping[str, Any], separator: str) -> tuple[Mapping[str, JSON],
 
 def _members(schema: Node) -> Sequence[tuple[str, JSON, bool]]:
     """List the members of an object that can be given, and which are required."""
-    needed = list_of(schema.keys.get("required"))
+    needed = {each for each in list_of(schema.keys.get("required")) if isinstance(each, str)}
     members = table_of(schema.keys.get("properties")).items()
     return [(name, each, name in needed) for name, each in members if table_of(each).get("readOnly") is not True]

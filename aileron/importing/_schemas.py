@@ -11,7 +11,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from aileron.manifests import input_schema_problem
-from aileron.values import JSON
+from aileron.values import JSON, compact
 
 from ._files import one_line
 from ._references import Document, Inexpressible, Node, Work, list_of, table_of, text_of
@@ -45,8 +45,8 @@ _UNCHECKED = (
 _WORDS = ("title", "description", "example", "examples", "default", "deprecated", "xml", "externalDocs")
 _ALTERNATIVES = ("oneOf", "anyOf")
 _BOTH: Mapping[str, Callable[[Any, Any], Any]] = {
-    "required": lambda one, other: [*one, *(each for each in other if each not in one)],
-    "enum": lambda one, other: [each for each in one if each in other],
+    "required": lambda one, other: list(dict.fromkeys([*one, *other])),
+    "enum": lambda one, other: _common(one, {compact(each) for each in other}),
     "items": lambda one, other: {"allOf": [one, other]},
     "additionalProperties": lambda one, other: False if False in (one, other) else other if one is True else one,
     "nullable": lambda one, other: one and other,
@@ -55,6 +55,10 @@ _BOTH: Mapping[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(_WORDS, lambda _, other: other),
 }
 """How two schemas that must both hold say one keyword."""
+
+
+def _common(options: list[Any], others: set[str]) -> list[Any]:
+    return [each for each in options if compact(each) in others]
 
 
 @frozen
@@ -93,13 +97,13 @@ def flatten(document: Document, value: JSON, work: Work, trail: frozenset[str] =
 
     :raises Inexpressible: two of them contradict each other, or it is no schema.
     """
-    work.take()
     if isinstance(value, Mapping) and not isinstance(value.get("$ref"), str):
         node = Node(value, trail)
     else:
         node = document.follow({} if value is True else value, trail)
         beside = {key: each for key, each in table_of(value).items() if key != "$ref"}
         node = evolve(node, keys=_merge(node.keys, beside) if beside else node.keys)
+    work.take(1 + sum(len(each) for each in node.keys.values() if isinstance(each, list | dict)))
     parts = list_of(node.keys.get("allOf"))
     own = {key: each for key, each in node.keys.items() if key != "allOf"}
     trail = node.trail
@@ -244,10 +248,10 @@ class _Narrowing:
     def _members(self, node: Node, levels: int) -> dict[str, JSON]:
         keys, found, closed = node.keys, dict[str, JSON](), node.keys.get("additionalProperties") is False
         properties = table_of(keys.get("properties"))
-        needed = [each for each in list_of(keys.get("required")) if isinstance(each, str)]
+        needed = dict.fromkeys(each for each in list_of(keys.get("required")) if isinstance(each, str))
         for name, value in properties.items():
             if table_of(value).get("readOnly") is True:
-                needed = [each for each in needed if each != name]
+                needed.pop(name, None)
                 continue
             try:
                 found[name] = self.of(value, levels - 1, node.trail)
@@ -256,21 +260,21 @@ class _Narrowing:
                     raise Inexpressible(f"needs {one_line(name, 60)}, which {problem}") from None
                 self.marks.append(f"{one_line(name, 60)} in it {problem}, and cannot be given")
                 closed = True
-        if closed and not set(needed) <= found.keys():
+        if closed and not needed.keys() <= found.keys():
             raise Inexpressible("needs a member that it does not describe")
         if table_of(keys.get("additionalProperties")) and not closed:
             self.marks.append("the values of its further members are not checked")
         said: dict[str, JSON] = {"properties": found} if found else {}
-        said |= {"required": list(dict.fromkeys(needed))} if needed else {}
+        said |= {"required": list(needed)} if needed else {}
         return {**said, "additionalProperties": False} if closed else said
 
 
 def _choose(kind: str, options: Sequence[Any]) -> list[JSON]:
     """Return the choices of one type, each once."""
-    found = [each for each in options if kind in _types_of_value(each)]
+    found = {compact(each): each for each in options if kind in _types_of_value(each)}
     if not found:
         raise Inexpressible(f"has a choice of no {kind}")
-    return [each for at, each in enumerate(found) if each not in found[:at]]
+    return list(found.values())
 
 
 def _types(keys: Mapping[str, Any]) -> list[str]:
@@ -283,7 +287,10 @@ def _types(keys: Mapping[str, Any]) -> list[str]:
         return kinds
     options = [keys["const"]] if "const" in keys else list_of(keys.get("enum"))
     if options:
-        return list(dict.fromkeys(next(_types_of_value(each), "string") for each in options if each is not None))
+        kinds = list(dict.fromkeys(kind for each in options for kind in list(_types_of_value(each))[:1]))
+        if not kinds:
+            raise Inexpressible("has a choice of nothing")
+        return kinds
     implied = (("object", ("properties", "additionalProperties")), ("array", ("items",)), ("string", ("pattern",)))
     return [kind for kind, words in implied if any(word in keys for word in words)][:1]
 

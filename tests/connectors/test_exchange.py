@@ -6,7 +6,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors import ConnectionOpener, HttpExchange, HttpTransport
+from aileron.connectors import ConnectionOpener, HttpExchange, HttpFetch, HttpTransport
 from aileron.credentials import TokenAnswer, TokenRequest
 from aileron.errors import BindingFailed, NetworkError
 from tests.connectors.certificate import Certificate
@@ -84,3 +84,47 @@ class ExchangeTests(SynchronousTestCase):
         """Neither what is sent nor what is answered shows in a repr."""
         shown = repr((evolve(ASKED, body=b"canary", headers=(("A", "canary"),)), TokenAnswer(200, b"canary")))
         self.assertNotIn("canary", shown)
+
+
+class FetchTests(SynchronousTestCase):
+    """A document that a person names."""
+
+    def setUp(self) -> None:
+        certificate = Certificate.made("docs.example")
+        names = {"docs.example": [PUBLIC], "inside.example": ["10.0.0.7"], "localhost": ["127.0.0.1"]}
+        self.service = Service(names=names, certificate=certificate, trusted=certificate)
+
+    def fetch(self, url: str, *replies: bytes | None) -> Deferred[bytes]:
+        """Begin to fetch it."""
+        self.service.replies[:] = replies
+        fetch = HttpFetch(HttpTransport(self.service.opener), self.service.reactor, 1000)
+        started = Deferred.fromCoroutine(fetch(url))
+        self.service.advance(0)
+        return started
+
+    def failure(self, url: str, *replies: bytes | None) -> str:
+        """Why it is not fetched."""
+        return str(self.failureResultOf(self.fetch(url, *replies), NetworkError).value)
+
+    def test_fetched(self) -> None:
+        """It is fetched by GET over verified TLS, without anything of ours; on this machine without TLS too."""
+        self.assertEqual(self.successResultOf(self.fetch("https://docs.example/a?b=c", answer(b"x"))), b"x")
+        self.assertTrue(self.service.requests[0].startswith(b"GET /a?b=c HTTP/1.1\r\n"))
+        self.assertNotIn(b"Authorization", self.service.requests[0])
+        self.service.certificate = None
+        self.assertEqual(self.successResultOf(self.fetch("http://localhost:8000/", answer(b"y"))), b"y")
+
+    def test_not_fetched(self) -> None:
+        """No redirect is followed but shown, nothing private is asked, and what is too large or late is given up."""
+        moved = answer(b"", 302, {"Location": "https://evil.example/\x1b"})
+        self.assertIn("not followed: https://evil.example/", self.failure("https://docs.example/", moved))
+        self.assertIn("status 404", self.failure("https://docs.example/", answer(b"", 404)))
+        self.assertIn("larger", self.failure("https://docs.example/", answer(b"x" * 1001)))
+        count = len(self.service.requests)
+        self.assertIn("private network", self.failure("https://inside.example/"))
+        for url in ("http://docs.example/", "ftp://docs.example/", "https://a:b@docs.example/", "https://"):
+            self.failure(url)
+        self.assertEqual(len(self.service.requests), count)
+        slow = self.fetch("https://docs.example/", None)
+        self.service.advance(121)
+        self.failureResultOf(slow, NetworkError)

@@ -41,6 +41,10 @@ tail = "<${in.project}>"
 method = "PUT"
 path = "/form/"
 form = { a = "${in.a}", b = "x=${in.b}", c = true }
+
+[operations.mixed]
+method = "GET"
+path = "/m/${in.a}.json/v${in.b}-${in.c}:go"
 """
 
 
@@ -149,6 +153,7 @@ class TemplateTests(PrepareCase):
             ("create", {"project": "p", "title": "\ud800"}),
             ("create", {"project": "p", "tags": ["\ud800"]}),
             *(("create", {"project": project}) for project in ("", ".", "..", "a\nb", "a\x00", "\x7f")),
+            *(("mixed", {"a": "x", "b": "y", "c": wrong}) for wrong in ("", ".", "..", "\n")),
         )
         for operation, inputs in wrong:
             self.assertRaises(InvalidRequest, self.prepared, operation, inputs)
@@ -175,6 +180,17 @@ class UrlTests(PrepareCase):
         self.assertEqual(("items", project), (segments[4], unquote(segments[3])))
         self.assertEqual((5, ""), (len(segments), split.fragment))
         self.assertTrue(request.url.isascii() and request.url.isprintable() and " " not in request.url)
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.text(), st.text(), st.text())
+    def test_mixed_segments(self, a: str, b: str, c: str) -> None:
+        """Inputs beside literal text leave it one segment, whose text is as the file says, or are refused."""
+        try:
+            url = self.prepared("mixed", {"a": a, "b": b, "c": c}).url
+        except InvalidRequest:
+            return
+        segments = [unquote(each) for each in urlsplit(url).path.split("/")]
+        self.assertEqual(segments, ["", "v2", "m", f"{a}.json", f"v{b}-{c}:go"])
 
     @settings(deadline=None, max_examples=200)
     @given(st.text())

@@ -95,7 +95,7 @@ def _import(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
         reader = _read(cli, request)
         chosen = _choose(cli, request, reader)
         if chosen:
-            _write(request, connectors, reader, chosen)
+            _write(cli, request, connectors, reader, chosen)
     except NotImported as error:
         raise CommandError(error.problem, error.advice or None) from None
 
@@ -164,7 +164,13 @@ def _list(title: str, found: Sequence[OperationSummary], total: int) -> None:
         note("Only the first {most} are listed. Add words: --search WORDS", most=_MOST_LISTED)
 
 
-def _write(request: ImportRequest, connectors: Sort, reader: ApiReader, chosen: Sequence[OperationSummary]) -> None:
+def _write(
+    cli: CliContext,
+    request: ImportRequest,
+    connectors: Sort,
+    reader: ApiReader,
+    chosen: Sequence[OperationSummary],
+) -> None:
     from aileron.importing import connector_name, write_connector
 
     name = request.name or connector_name(reader.title)
@@ -174,6 +180,9 @@ def _write(request: ImportRequest, connectors: Sort, reader: ApiReader, chosen: 
     if existing and f'name = "{name}"' not in existing:
         raise CommandError(f"{path} is another connector's file; nothing was written.", "Choose another --name.")
     description = reader.describe(name, tuple(chosen))
+    if description.kind == "http" and not (description.base_url or existing) and cli.interactive():
+        answer = cli.ask("Base URL of the API (empty: it is set when a credential is bound): ").strip()
+        description = evolve(description, base_url=answer, marks=() if answer else description.marks)
     written = write_connector(description, existing=existing, with_actions=request.with_actions)
     written = evolve(written, connector=evolve(written.connector, name=path.name))
     if len(written.refused) == len(chosen):

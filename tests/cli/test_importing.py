@@ -1,0 +1,135 @@
+"""Of C{aileron connector import}."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from attrs import evolve
+
+from aileron.cli._context import CliContext
+from aileron.errors import NetworkError
+from tests.cli.daemon import CommandCase
+from tests.importing.library import LIBRARY
+
+
+class ImportTests(CommandCase):
+    """A small API as a file, or as an address that answers with it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.output = Path(self.mktemp()).absolute()
+        self.fetched: list[str] = []
+
+    def cli_context(self) -> CliContext:
+        """What the commands of this test find: one address has the document."""
+
+        async def fetch(url: str, most_bytes: int) -> bytes:
+            self.fetched.append(url)
+            if "library" not in url:
+                raise NetworkError("The address answered with status 404.")
+            return LIBRARY.read_bytes()[:most_bytes]
+
+        return evolve(super().cli_context(), fetch=fetch)
+
+    def imported(self, *arguments: str, source: str = str(LIBRARY)) -> tuple[int, str, str]:
+        """Run it, with its files in a directory of the test's."""
+        return self.command("connector", "import", source, "--output", str(self.output), *arguments)
+
+    def names(self) -> list[str]:
+        """The files that were written."""
+        return sorted(each.name for each in self.output.iterdir()) if self.output.exists() else []
+
+    def test_listed(self) -> None:
+        """Without a choice the operations are listed, those with all the words, and nothing is written."""
+        code, out, err = self.imported()
+        self.assertEqual((code, out.count("\n")), (0, 9))
+        self.assertIn("Library API: 8 of 8 operations", err)
+        self.assertIn("--op NAME", err)
+        code, out, _ = self.imported("--search", "cover PUT")
+        self.assertEqual((code, out.count("\n"), "set_cover" in out), (0, 2, True))
+        listed = json.loads(self.imported("--json", "--search", "remove")[1])
+        self.assertEqual([each["key"] for each in listed["operations"]], ["removeBook"])
+        self.assertEqual(self.names(), [])
+
+    def test_written(self) -> None:
+        """The chosen operations are written, what is to be completed is told, and what comes next."""
+        code, out, err = self.imported("--op", "addBook", "--op", "GET /books", "--op", "put_raw")
+        self.assertEqual(code, 0)
+        self.assertEqual(self.names(), ["library-add-book.md", "library-list-books.md", "library.toml"])
+        self.assertIn("# TODO(import)", out)
+        self.assertIn("add_book: left out, because it refers to itself: sequel", out)
+        self.assertIn(f"aileron connector add {self.output}/library.toml", out)
+        self.assertIn(f"aileron action add {self.output}/library-add-book.md {self.output}/library-list-books.md", out)
+        self.assertIn("Not imported: put_raw", err)
+        for sort, pattern in (("connector", "*.toml"), ("action", "*.md")):
+            files = map(str, self.output.glob(pattern))
+            self.assertEqual(self.command(sort, "check", *files)[0], 0)
+        self.assertEqual(list(self.home.connectors.iterdir()) + list(self.home.actions.iterdir()), [])
+
+    def test_asked(self) -> None:
+        """At a terminal operations are searched for until some are named; no answer means none."""
+        self.typed = ["cover", "add_book, remove_book"]
+        code, out, _ = self.imported()
+        self.assertEqual((code, self.names()), (0, ["library-add-book.md", "library-remove-book.md", "library.toml"]))
+        self.assertEqual(out.count("set_cover"), 2)
+        self.typed = [""]
+        self.assertEqual(self.imported("--name", "local://me/other")[0], 0)
+        self.assertEqual(len(self.names()), 3)
+
+    def test_base_url(self) -> None:
+        """A base URL that the document does not have is asked for, or given, or left to the binding."""
+        bare = Path(self.mktemp()).absolute()
+        bare.write_text('{"openapi": "3.0.0", "paths": {"/x": {"get": {"operationId": "x"}}}}')
+        self.typed = ["https://x.example/v1"]
+        self.imported("--op", "x", "--name", "local://me/a", source=str(bare))
+        self.imported("--op", "x", "--name", "local://me/b", "--base-url", "https://y.example", source=str(bare))
+        self.imported("--op", "x", "--name", "local://me/c", source=str(bare))
+        for name, line in (("a", '"https://x.example/v1"'), ("b", '"https://y.example"'), ("c", "{bindable = true}")):
+            self.assertIn(f"base_url = {line}\n", (self.output / f"{name}.toml").read_text())
+
+    def test_again(self) -> None:
+        """A second import adds to the connector file; an action file that was changed is kept, unless forced."""
+        self.imported("--op", "add_book")
+        file, action = self.output / "library.toml", self.output / "library-add-book.md"
+        file.write_text(f"# Ours\n{file.read_text()}")
+        action.write_text(f"{action.read_text()}\nOurs.\n")
+        self.assertEqual(self.imported("--op", "remove_book")[0], 0)
+        self.assertEqual(file.read_text().count("[operations."), 2)
+        code, _, err = self.imported("--op", "add_book")
+        self.assertEqual((code, "different contents" in err), (1, True))
+        self.assertIn("Ours.", action.read_text())
+        self.assertEqual(self.imported("--op", "add_book", "--force")[0], 0)
+        self.assertTrue(file.read_text().startswith("# Ours\n"))
+        self.assertNotIn("Ours.", action.read_text())
+        code, _, err = self.imported("--op", "add_book", "--name", "local://you/library")
+        self.assertEqual((code, "another connector's file" in err), (1, True))
+
+    def test_no_actions(self) -> None:
+        """Actions are left out if so wished; for programs the result is JSON."""
+        code, out, _ = self.imported("--op", "add_book", "--no-actions", "--json")
+        self.assertEqual((code, self.names()), (0, ["library.toml"]))
+        self.assertEqual(json.loads(out)["written"], [str(self.output / "library.toml")])
+
+    def test_address(self) -> None:
+        """A document is fetched from the address that was named; why it was not is told."""
+        self.assertEqual(self.imported("--op", "add_book", source="https://x.example/library.yaml")[0], 0)
+        self.assertEqual(self.fetched, ["https://x.example/library.yaml"])
+        code, _, err = self.imported(source="https://x.example/other")
+        self.assertEqual((code, "status 404" in err), (1, True))
+
+    def test_wrong(self) -> None:
+        """What is no document, no operation or no name is told, with what to do, and nothing is written."""
+        swagger = Path(self.mktemp()).absolute()
+        swagger.write_text('{"swagger": "2.0"}')
+        for arguments, source, words in (
+            ((), "/nowhere/x.json", "cannot be read"),
+            ((), str(swagger), "swagger2openapi"),
+            (("--op", "cover"), str(LIBRARY), "Did you mean set_cover?"),
+            (("--op", "put_raw"), str(LIBRARY), "none of the operations"),
+            (("--op", "add_book", "--name", "wrong"), str(LIBRARY), "the files would have errors"),
+            (("--op", "add_book", "--base-url", "http://x.example"), str(LIBRARY), "the files would have errors"),
+        ):
+            code, _, err = self.imported(*arguments, source=source)
+            self.assertEqual((code, words in err), (1, True), (arguments, err))
+        self.assertEqual(self.names(), [])

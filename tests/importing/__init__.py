@@ -1,0 +1,1 @@
+"""Of importing foreign descriptions of APIs."""
