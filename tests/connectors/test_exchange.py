@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -91,7 +93,11 @@ class FetchTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         certificate = Certificate.made("docs.example")
-        names = {"docs.example": [PUBLIC], "inside.example": ["10.0.0.7"], "localhost": ["127.0.0.1"]}
+        names: dict[str, Sequence[str]] = {
+            "docs.example": [PUBLIC],
+            "inside.example": ["10.0.0.7"],
+            "localhost": ["127.0.0.1"],
+        }
         self.service = Service(names=names, certificate=certificate, trusted=certificate)
 
     def fetch(self, url: str, *replies: bytes | None) -> Deferred[bytes]:

@@ -80,7 +80,7 @@ class ReferenceTests(SynchronousTestCase):
 
     def test_local(self) -> None:
         """A pointer is followed through objects and arrays, with its escapes; what is around it does not matter."""
-        root = {"a/b": [{"x y": {"~": {"found": 1}}}], "$id": "https://elsewhere.example/"}
+        root: dict[str, Any] = {"a/b": [{"x y": {"~": {"found": 1}}}], "$id": "https://elsewhere.example/"}
         self.assertEqual(self.follow(root, "#/a~1b/0/x%20y/~0"), {"found": 1})
 
     def test_elsewhere(self) -> None:
@@ -109,7 +109,7 @@ class ReferenceTests(SynchronousTestCase):
     @given(st.integers(2, 30), st.integers(2, 8))
     def test_counted(self, depth: int, width: int) -> None:
         """Schemas of schemas, which would be more than there is room for, end with the work that is allowed."""
-        root = {
+        root: dict[str, Any] = {
             f"s{i}": {"type": "object", "properties": {f"p{j}": {"$ref": f"#/s{i + 1}"} for j in range(width)}}
             for i in range(depth)
         }

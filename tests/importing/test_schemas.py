@@ -177,9 +177,11 @@ class NarrowTests(SynchronousTestCase):
     def test_no_schemas(self) -> None:
         """Whatever stands where a schema should be is refused, or becomes a schema that an input can have."""
         no_members = {"properties": {"a": 3}, "required": ["a"]}
-        for wrong in ([], 1, "x", {"type": 7}, {"type": []}, {"allOf": [1]}, no_members, {"enum": [None]}):
+        none: list[object] = [[], 1, "x", {"type": 7}, {"type": []}, {"allOf": [1]}, no_members, {"enum": [None]}]
+        for wrong in none:
             with self.subTest(repr(wrong)), self.assertRaises(Inexpressible):
                 self.narrowed(wrong)
-        for odd in ({"enum": {}}, {"properties": []}, {"type": "string", "minLength": 1, "format": 3}):
+        some: list[object] = [{"enum": {}}, {"properties": []}, {"type": "string", "minLength": 1, "format": 3}]
+        for odd in some:
             with self.subTest(repr(odd)), contextlib.suppress(Inexpressible):
                 self.assertIsNone(input_schema_problem(self.narrowed(odd).schema))

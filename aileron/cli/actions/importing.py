@@ -122,7 +122,7 @@ def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
         with Path(source).open("rb") as file:
             return read_api(file.read(MOST_BYTES + 1), "", request.base_url)
     except OSError as error:
-        raise CommandError(f"{source} cannot be read: {error.strerror}.") from None
+        raise CommandError(f"{source} cannot be read: {error.strerror}. Nothing was written.") from None
 
 
 def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Sequence[OperationSummary]:
