@@ -10,7 +10,7 @@ from aileron.addresses import read_base_url
 from aileron.values import JSON, READ, WRITE
 
 from ._description import ApiCredential
-from ._references import Document, Inexpressible, Work, list_of, table_of, text_of
+from ._references import ApiDocument, Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._schemas import flatten
 
 MOST_NAME = 40
@@ -70,7 +70,7 @@ def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
     return READ, False, ()
 
 
-def paths_of(document: Document, schema: JSON, work: Work, levels: int = 3) -> Mapping[str, Mapping[str, Any]]:
+def paths_of(document: ApiDocument, schema: JSON, work: WorkBudget, levels: int = 3) -> Mapping[str, Mapping[str, Any]]:
     """Return the members of an answer by dotted paths, the empty one among them; first elements of arrays of a root."""
     found: dict[str, Mapping[str, Any]] = {}
 

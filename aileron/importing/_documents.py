@@ -40,7 +40,7 @@ def read_document(data: bytes) -> Mapping[str, JSON]:
     try:
         text = data.decode("utf-8-sig")
         value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else _read_yaml(text)
-        plain = _Copy(MOST_VALUES).of(value, MOST_DEPTH)
+        plain = _PlainCopy(MOST_VALUES).of(value, MOST_DEPTH)
     except RecursionError:
         raise NotImported("The document is nested too deeply.") from None
     except UnicodeDecodeError:
@@ -83,7 +83,7 @@ def _read_yaml(text: str) -> Any:
 
 
 @define
-class _Copy:
+class _PlainCopy:
     """Copies a value as plain JSON.
 
     :ivar left: how many values may still be copied.

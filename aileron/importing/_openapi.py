@@ -25,7 +25,7 @@ from ._description import (
     OperationSummary,
 )
 from ._files import one_line
-from ._references import Document, Inexpressible, Node, Work, list_of, table_of, text_of
+from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
 from ._requests import JSON_TYPE, Arguments
 
 MOST_LOOKED_AT = 2_000
@@ -46,7 +46,7 @@ class OpenApi:
     :ivar base_url: in the place of the document's own.
     """
 
-    document: Document
+    document: ApiDocument
     address: str = ""
     base_url: str = ""
     _operations: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], OperationSummary]] = field(init=False)
@@ -64,7 +64,7 @@ class OpenApi:
             return None
         if not version.startswith(("3.0", "3.1")):
             raise NotImported(f"The document is OpenAPI {one_line(version, 20)}; only 3.0 and 3.1 are read.")
-        return cls(Document(root), address, base_url)
+        return cls(ApiDocument(root), address, base_url)
 
     @property
     def title(self) -> str:
@@ -137,7 +137,7 @@ class OpenApi:
         keys: Mapping[str, JSON] = {} if credential is None else credential.keys
         header = "" if not keys or "query" in keys else text_of(keys.get("header")) or "authorization"
         reserved = frozenset({header.lower(), text_of(keys.get("query")).lower()} - {""})
-        arguments = Arguments(self.document, Work(), reserved)
+        arguments = Arguments(self.document, WorkBudget(), reserved)
         try:
             arguments.add_parameters(item.get("parameters"), operation.get("parameters"))
             if "requestBody" in operation and chosen.method not in ("GET", "HEAD"):
@@ -200,7 +200,7 @@ class OpenApi:
     def _paths(self, content: tuple[str, Node, bool] | None) -> Mapping[str, Mapping[str, Any]]:
         if content is None or "schema" not in content[1].keys:
             return {}
-        return paths_of(self.document, content[1].keys["schema"], Work(MOST_LOOKED_AT))
+        return paths_of(self.document, content[1].keys["schema"], WorkBudget(MOST_LOOKED_AT))
 
     def _place(self, root: Mapping[str, Any]) -> tuple[str, tuple[ApiVariable, ...], tuple[str, ...]]:
         """Return the base URL, with variables, and what is unsure of it."""

@@ -22,7 +22,7 @@ class Inexpressible(Exception):
 
 
 @define
-class Work:
+class WorkBudget:
     """The work that may still be done for one operation."""
 
     left: int = MOST_STEPS
@@ -49,7 +49,7 @@ class Node:
 
 
 @frozen
-class Document:
+class ApiDocument:
     """A document with references to its own parts; none leads elsewhere, and C{$id} changes nothing."""
 
     root: Mapping[str, JSON]

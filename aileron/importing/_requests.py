@@ -13,7 +13,7 @@ from aileron.values import JSON
 
 from ._derive import name_of
 from ._description import BODY, GIVEN, HEADER, PATH, QUERY, ApiParameter
-from ._references import Document, Inexpressible, Node, Work, list_of, table_of, text_of
+from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
 from ._schemas import flatten, narrow
 
 JSON_TYPE = re.compile(r"application/(?:[a-z0-9.+-]{0,100}\+)?json|text/json|\*/\*")
@@ -52,8 +52,8 @@ class Arguments:
     :ivar body: the kind of the body.
     """
 
-    document: Document
-    work: Work
+    document: ApiDocument
+    work: WorkBudget
     reserved: frozenset[str]
     found: list[ApiParameter] = field(factory=list)
     constant: list[tuple[tuple[str, ...], JSON]] = field(factory=list)

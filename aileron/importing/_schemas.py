@@ -14,7 +14,7 @@ from aileron.manifests import input_schema_problem
 from aileron.values import JSON, compact
 
 from ._files import one_line
-from ._references import Document, Inexpressible, Node, Work, list_of, table_of, text_of
+from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
 
 _MOST_NESTED_WORDS = 160
 _MOST_PATTERN_CHARACTERS = 65_536
@@ -73,7 +73,7 @@ class Narrowed:
 
 
 def narrow(
-    document: Document, value: JSON, work: Work, trail: frozenset[str] = frozenset(), *, usual: str = "string"
+    document: ApiDocument, value: JSON, work: WorkBudget, trail: frozenset[str] = frozenset(), *, usual: str = "string"
 ) -> Narrowed:
     """Narrow a schema of a document.
 
@@ -92,7 +92,7 @@ def narrow(
     raise Inexpressible(f"cannot be said: {problem}")
 
 
-def flatten(document: Document, value: JSON, work: Work, trail: frozenset[str] = frozenset()) -> Node:
+def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozenset[str] = frozenset()) -> Node:
     """Return a schema as one object: its reference followed, and all of C{allOf} in it.
 
     :raises Inexpressible: two of them contradict each other, or it is no schema.
@@ -151,8 +151,8 @@ class _Narrowing:
     :ivar words: how long a description inside it may be.
     """
 
-    document: Document
-    work: Work
+    document: ApiDocument
+    work: WorkBudget
     words: int
     marks: list[str] = field(factory=list)
 

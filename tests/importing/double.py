@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from aileron.connectors import OutgoingRequest, ServiceAnswer
 from aileron.connectors._answer import Flight
-from aileron.importing._references import Document, Inexpressible, Work, table_of
+from aileron.importing._references import ApiDocument, Inexpressible, WorkBudget, table_of
 from aileron.importing._schemas import narrow
 from aileron.values import JSON
 
@@ -137,9 +137,10 @@ class Double:
         operation = {name: each for name, each in item[self.method].items() if name not in ("security", "servers")}
         # Arrays in brackets, which the judge does not know.
         operation["parameters"] = [each for each in operation.get("parameters", ()) if not _is_bracketed(each)]
-        content = table_of(table_of(operation.get("requestBody")).get("content"))
-        if "*/*" in content:  # for which the judge reads no JSON
-            operation["requestBody"] = {**operation["requestBody"], "content": {"application/json": content["*/*"]}}
+        if "requestBody" in operation:
+            body = ApiDocument(self.root).follow(operation["requestBody"]).keys
+            if "*/*" in body["content"]:  # for which the judge reads no JSON
+                operation["requestBody"] = {**body, "content": {"application/json": body["content"]["*/*"]}}
         others = {name: each for name, each in item.items() if name in ("parameters", "summary")}
         paths = {self.path: {**others, self.method: operation}}
         reduced = {name: self.root[name] for name in self.root if name in ("openapi", "components")}
@@ -148,12 +149,13 @@ class Double:
 
     def _answer(self) -> tuple[int, bytes]:
         """Answer with the first success that the document describes."""
-        document = Document(self.root)
+        # An answer has what only the service says.
+        document = ApiDocument(json.loads(json.dumps(self.root).replace('"readOnly": true', '"readOnly": false')))
         for status, answer in self._answers():
             try:
                 content = table_of(document.follow(answer).keys.get("content"))
                 schema = next((each.get("schema") for name, each in content.items() if "json" in name), None)
-                body: JSON = {} if schema is None else sample(narrow(document, schema, Work()).schema)
+                body: JSON = {} if schema is None else sample(narrow(document, schema, WorkBudget()).schema)
             except Inexpressible:
                 body = {}
             return status, json.dumps(body).encode()

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.importing import NotImported
 from aileron.importing._documents import MOST_BYTES, read_document
-from aileron.importing._references import Document, Inexpressible, Work
+from aileron.importing._references import ApiDocument, Inexpressible, WorkBudget
 from aileron.importing._schemas import narrow
 
 MANY = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
@@ -76,7 +76,7 @@ class DocumentTests(SynchronousTestCase):
 class ReferenceTests(SynchronousTestCase):
     def follow(self, root: dict[str, Any], reference: object) -> object:
         """Where a reference leads."""
-        return Document(root).follow({"$ref": reference}).keys
+        return ApiDocument(root).follow({"$ref": reference}).keys
 
     def test_local(self) -> None:
         """A pointer is followed through objects and arrays, with its escapes; what is around it does not matter."""
@@ -113,7 +113,7 @@ class ReferenceTests(SynchronousTestCase):
             f"s{i}": {"type": "object", "properties": {f"p{j}": {"$ref": f"#/s{i + 1}"} for j in range(width)}}
             for i in range(depth)
         }
-        work = Work(2000)
+        work = WorkBudget(2000)
         with contextlib.suppress(Inexpressible):
-            narrow(Document(root | {f"s{depth}": {"type": "string"}}), {"$ref": "#/s0"}, work)
+            narrow(ApiDocument(root | {f"s{depth}": {"type": "string"}}), {"$ref": "#/s0"}, work)
         self.assertGreaterEqual(work.left, -300)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.importing._references import Document, Inexpressible, Work
+from aileron.importing._references import ApiDocument, Inexpressible, WorkBudget
 from aileron.importing._schemas import Narrowed, narrow
 from aileron.manifests import input_schema_problem
 from tests.extent import examples
@@ -59,7 +59,7 @@ VALUES = st.recursive(
 class NarrowTests(SynchronousTestCase):
     def narrowed(self, schema: object, **others: object) -> Narrowed:
         """The schema, narrowed in a document with others."""
-        return narrow(Document({"root": schema, **others}), {"$ref": "#/root"}, Work())  # type: ignore[dict-item]
+        return narrow(ApiDocument({"root": schema, **others}), {"$ref": "#/root"}, WorkBudget())  # type: ignore[dict-item]
 
     def schema(self, schema: object, **others: object) -> object:
         """The same, if nothing of it is marked."""
@@ -73,7 +73,7 @@ class NarrowTests(SynchronousTestCase):
         """An unmarked result is one that an input can have, and allows no value that the schema refuses."""
         document = {"self": schema}
         try:
-            narrowed = narrow(Document(document), schema, Work())
+            narrowed = narrow(ApiDocument(document), schema, WorkBudget())
         except Inexpressible:
             return
         self.assertIsNone(input_schema_problem(narrowed.schema))
