@@ -77,7 +77,7 @@ _MAKE: Mapping[str, Any] = {
 
 
 def _is_bracketed(parameter: Mapping[str, Any]) -> bool:
-    return parameter.get("style") == "deepObject" and parameter.get("schema", {}).get("type") == "array"
+    return parameter.get("style") == "deepObject" and parameter.get("schema", {}).get("type") != "object"
 
 
 @attrs.define
@@ -139,13 +139,25 @@ class Double:
         operation["parameters"] = [each for each in operation.get("parameters", ()) if not _is_bracketed(each)]
         if "requestBody" in operation:
             body = ApiDocument(self.root).follow(operation["requestBody"]).keys
-            if "*/*" in body["content"]:  # for which the judge reads no JSON
-                operation["requestBody"] = {**body, "content": {"application/json": body["content"]["*/*"]}}
+            kinds = {"*/*": "application/json"}  # for the first the judge reads no JSON
+            content = {kinds.get(name, name): self._judged(each) for name, each in body["content"].items()}
+            operation["requestBody"] = {**body, "content": content}
         others = {name: each for name, each in item.items() if name in ("parameters", "summary")}
         paths = {self.path: {**others, self.method: operation}}
         reduced = {name: self.root[name] for name in self.root if name in ("openapi", "components")}
         info = {"title": "Double", "version": "1"}
         return {**reduced, "info": info, "servers": [{"url": self.base_url}], "paths": paths}
+
+    def _judged(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The content of a body without arrays in brackets."""
+        deep = {name for name, each in content.get("encoding", {}).items() if each.get("style") == "deepObject"}
+        schema = ApiDocument(self.root).follow(content.get("schema", {})).keys
+        properties = table_of(schema.get("properties"))
+        kept = {name: each for name, each in properties.items() if name not in deep or each.get("type") != "array"}
+        if not deep or len(kept) == len(properties):
+            return content
+        encoding = {name: each for name, each in content["encoding"].items() if name in kept}
+        return {**content, "schema": {**schema, "properties": kept}, "encoding": encoding}
 
     def _answer(self) -> tuple[int, bytes]:
         """Answer with the first success that the document describes."""

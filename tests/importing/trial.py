@@ -175,10 +175,12 @@ def _call(reader: ApiReader, root: Mapping[str, Any], operation: OperationSummar
 def _arguments(action: Action) -> dict[str, Any]:
     properties: Any = action.input_schema["properties"]
     said = {"In base64.": "aGk=", "Its media type.": "text/plain"}
-    return {
+    found = {
         name: next((value for words, value in said.items() if schema["description"].endswith(words)), sample(schema))
         for name, schema in properties.items()
     }
+    # An answer of the double names the page "a" as the next: another is asked for.
+    return {name: "b" if value == "a" else value for name, value in found.items()}
 
 
 def main(directory: Path) -> int:
