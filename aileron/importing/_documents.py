@@ -20,10 +20,13 @@ MOST_DEPTH = 100
 
 _TAG = "tag:yaml.org,2002:"
 _CORE = {
-    "null": (r"~|null|Null|NULL|", "~nN\0"),
-    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    "int": (r"-?(?:0|[1-9][0-9]{0,400})", "-0123456789"),
-    "float": (r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{0,400})?(?:[eE][-+]?[0-9]{1,5})?", "-0123456789"),
+    "null": (re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""]),
+    "bool": (re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), [*"tTfF"]),
+    "int": (re.compile(r"-?(?:0|[1-9][0-9]{0,400})\Z"), [*"-0123456789"]),
+    "float": (
+        re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{0,400})?(?:[eE][-+]?[0-9]{1,5})?\Z"),
+        [*"-0123456789"],
+    ),
 }
 """What a scalar without quotes can be beside text, as JSON and YAML 1.2 have it: C{no} and a date are texts."""
 
@@ -71,8 +74,7 @@ def _read_yaml(text: str) -> Any:
             """Leave a mapping as it is: merges of merges grow without an alias too many."""
 
     for name, (pattern, first) in _CORE.items():
-        firsts = ["" if each == "\0" else each for each in first]
-        Loader.add_implicit_resolver(_TAG + name, re.compile(f"(?:{pattern})$"), firsts)
+        Loader.add_implicit_resolver(_TAG + name, pattern, first)
     try:
         return yaml.load(text, Loader)  # noqa: S506 - a safe loader that can do less
     except yaml.MarkedYAMLError as error:

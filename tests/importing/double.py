@@ -46,7 +46,7 @@ def sample(schema: Mapping[str, Any]) -> Any:
 
 def _text(schema: Mapping[str, Any]) -> str:
     if "pattern" in schema:
-        return find(st.from_regex(schema["pattern"]), lambda text: len(text) >= schema.get("minLength", 0))
+        return str(find(st.from_regex(schema["pattern"]), lambda text: len(text) >= schema.get("minLength", 0)))
     text = _TEXTS.get(str(schema.get("format")), "a")
     return text.ljust(schema.get("minLength", 0), "a")[: schema.get("maxLength")]
 

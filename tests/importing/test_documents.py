@@ -74,7 +74,7 @@ class DocumentTests(SynchronousTestCase):
 
 
 class ReferenceTests(SynchronousTestCase):
-    def follow(self, root: dict[str, Any], reference: object) -> object:
+    def follow(self, root: dict[str, Any], reference: str) -> object:
         """Where a reference leads."""
         return ApiDocument(root).follow({"$ref": reference}).keys
 

@@ -52,6 +52,20 @@ SPECIFICATIONS = {
     "Zoom": f"{_DIRECTORY}/zoom.us.json",
 }
 TITLES = "| specification | size | operations | imported in full | with marked lines | refused | most marks |"
+_REASONS = (
+    "cannot be written flat",
+    "refers to itself",
+    "nested too deeply",
+    "at most 64 inputs",
+    "further members",
+    "may be paged",
+    "has a choice of no",
+    "can be given",
+    "is a credential",
+    "of its body",
+    "is not checked",
+    "are not checked",
+)
 _KINDS = (("GET",), ("POST", "PUT", "PATCH"), ("DELETE", "GET"))
 _BEYOND_THE_JUDGE = (".multipart]", "multipart = ")
 """It takes all parts of a form with files for texts."""
@@ -115,22 +129,9 @@ def _marks(written: WrittenFiles, operation: OperationSummary) -> list[str]:
 
 def _short(reason: str) -> str:
     """The reason without the names that it is about."""
-    for words in (
-        "cannot be written flat",
-        "refers to itself",
-        "nested too deeply",
-        "at most 64 inputs",
-        "further members",
-        "may be paged",
-        "can be given",
-        "is a credential",
-        "is not checked",
-        "elements are not checked",
-        "of its body",
-    ):
-        if words in reason:
-            return words
-    return reason[:60]
+    return next(
+        (words for words in _REASONS if words in reason), reason.partition(", because it ")[2][:40] or reason[:40]
+    )
 
 
 def _faults(written: WrittenFiles) -> Iterator[str]:
