@@ -15,7 +15,7 @@ from aileron.values import JSON, READ, WRITE, digest, visible
 from ._derive import name_of
 from ._description import ARGUMENT, ApiDescription, ApiOperation, ApiParameter, OperationSummary
 from ._files import one_line
-from ._references import Document, Inexpressible, Work, list_of, table_of, text_of
+from ._references import ApiDocument, Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._schemas import flatten, narrow
 
 NEW, SAME, CHANGED, MISSING = "new", "reviewed", "changed", "missing"
@@ -129,7 +129,7 @@ def _arguments(schema: Mapping[str, JSON]) -> tuple[tuple[ApiParameter, ...], tu
 
     :raises Inexpressible: one that is required cannot be said.
     """
-    document, work = Document(schema), Work()
+    document, work = ApiDocument(schema), WorkBudget()
     node = flatten(document, schema, work)
     required = list_of(node.keys.get("required"))
     found: list[ApiParameter] = []

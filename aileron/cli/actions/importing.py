@@ -107,7 +107,7 @@ def _import_tools(cli: CliContext, request: ImportRequest, connectors: Sort) -> 
         tell_changes(server, tools)
     chosen = _choose(cli, request, tools)
     if chosen:
-        _write(evolve(request, name=server.name, existing=server), connectors, tools, chosen)
+        _write(cli, evolve(request, name=server.name, existing=server), connectors, tools, chosen)
         keep_reviewed(server, tools)
 
 
