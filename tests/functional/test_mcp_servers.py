@@ -120,5 +120,6 @@ class McpServerTests(OperatedTestCase):
         reply = (await self.run_action(session, "tracker-create-issue", {"title": "Another"})).body
         await self.approve(str(reply["run_id"]))
         self.assertEqual(2, len(self.calls()))
+        await self.command("daemon", "stop")  # its thread ends with it
         logged = "".join(each.read_text(errors="replace") for each in self.home.root.rglob("*.log"))
         self.assertFalse(re.search(TOKEN, logged))
