@@ -321,6 +321,14 @@ class GateTests(SteppedCase):
         self.failureResultOf(Deferred.fromCoroutine(session.send(message, {}, Delivery())), ServiceUnreachable)
         self.assertEqual([message], wire.sent)
 
+    def test_no_loop(self) -> None:
+        """Where the loop has ended, as when the daemon stops, there is no session, and nothing leaves."""
+        wire = _NoWire()
+        self.sides.close()
+        starting = Deferred.fromCoroutine(McpSession(self.bridge, wire).start())
+        self.failureResultOf(starting, ServiceUnreachable)
+        self.assertEqual([], wire.sent)
+
 
 class EventTests(SynchronousTestCase):
     """The events of a stream."""

@@ -62,9 +62,9 @@ class McpSession:
     async def start(self) -> str:
         """Agree with the server on a version of the protocol, and return it; raises as L{request}."""
         self.wire.listen(self)
-        self._client = await self.bridge.ask(self._load_client)
-        self.bridge.ask(self._client.run).addErrback(self._fail)
         try:
+            self._client = await self.bridge.ask(self._load_client)
+            self.bridge.ask(self._client.run).addErrback(self._fail)
             version: str = await self.bridge.ask(self._client.opened)
         except (CancelledError, NotUnderstood):
             raise
