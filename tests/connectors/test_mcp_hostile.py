@@ -14,8 +14,8 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._answer import ServiceUnreachable
+from aileron.connectors.mcp import _pins
 from aileron.connectors.mcp._events import EventMessages
-from aileron.connectors.mcp._pins import MOST_PAGES, MOST_TOOLS
 from aileron.connectors.mcp._session import MOST_SERVER_REQUESTS, McpSession
 from aileron.connectors.mcp._wire import Delivery
 from aileron.values import JSON, Outcome
@@ -179,11 +179,12 @@ class HostileTests(McpCase):
 
     def test_endless_pages(self) -> None:
         """Pages without an end are given up, and nothing is called."""
+        self.patch(_pins, "MOST_PAGES", 6)  # so that it takes no time
         page: dict[str, Any] = {"tools": [SEARCH], "nextCursor": "again"}
         self.service.answers["tools/list"] = giving(page)
         outcome = self.run_(title="x")
         self.assertEqual((False, "hash_mismatch"), (outcome.sent, outcome.fault and outcome.fault.kind))
-        self.assertEqual(MOST_PAGES, self.service.methods().count("tools/list"))
+        self.assertEqual(6, self.service.methods().count("tools/list"))
         many = self.run_("list_tools")
         self.assertEqual({"more": True}, many.notes)
 
@@ -192,7 +193,7 @@ class HostileTests(McpCase):
         page: dict[str, Any] = {"tools": [SEARCH] * 1000, "nextCursor": "again"}
         self.service.answers["tools/list"] = giving(page)
         output: Any = self.run_("list_tools").output
-        self.assertEqual(MOST_TOOLS, len(output["tools"]))
+        self.assertEqual(_pins.MOST_TOOLS, len(output["tools"]))
 
     def test_malformed_tools(self) -> None:
         """A list of anything else, another cursor, or a number that no digest covers: nothing is called."""
