@@ -82,6 +82,7 @@ class SdkClient:
             if self._opened.done():
                 raise
             self._opened.set_exception(error)
+            self._opened.exception()  # whoever waited may have left: asyncio need not complain
 
     async def opened(self) -> str:
         """Wait until it has begun, and return the version of the protocol.
