@@ -82,7 +82,7 @@ class SdkClient:
             if self._opened.done():
                 raise
             self._opened.set_exception(error)
-            self._opened.exception()  # whoever waited may have left: asyncio need not complain
+            self._opened.exception()  # read here, since nobody may be waiting any more
 
     async def opened(self) -> str:
         """Wait until it has begun, and return the version of the protocol.
