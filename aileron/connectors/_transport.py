@@ -48,7 +48,7 @@ from ._places import own_base_url
 _EXCHANGE_SECONDS = 20.0
 _MOST_EXCHANGED_BYTES = 64 * 1024
 _FETCH_SECONDS = 120.0
-_OK = 200
+_OK, _REDIRECTS = 200, range(300, 400)
 
 
 @frozen
@@ -153,7 +153,7 @@ class HttpFetch:
         except ValueError as error:
             raise NetworkError(f"The address {error}.") from None
         local = is_loopback(origin.host)
-        message = OutgoingRequest("GET", url, (("Accept", "*/*"),), None, local, self.most_bytes)
+        message = OutgoingRequest("GET", url.partition("#")[0], (("Accept", "*/*"),), None, local, self.most_bytes)
         try:
             answer = await self.transport.send(message, Flight()).addTimeout(_FETCH_SECONDS, self.clock)
         except AddressRefused:
@@ -162,8 +162,9 @@ class HttpFetch:
             raise NetworkError(f"The document is larger than {self.most_bytes // 1024 // 1024} MiB.") from None
         except (Overdue, ServiceUnreachable):
             raise NetworkError("The address cannot be reached, or its answer was not whole.") from None
-        if target := answer.headers.get("location"):
-            raise NetworkError(f"The address leads to another, which was not followed: {show_safely(target)}")
+        if answer.status in _REDIRECTS:
+            target = show_safely(answer.headers.get("location", ""))
+            raise NetworkError(f"The address leads to another, which was not followed: {target}")
         if answer.status != _OK:
             raise NetworkError(f"The address answered with status {answer.status}.")
         return answer.body

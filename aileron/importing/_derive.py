@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from aileron.addresses import read_base_url
+from aileron.addresses import read_base_url, read_url
 from aileron.values import JSON, READ, WRITE
 
 from ._description import ApiCredential
@@ -204,10 +204,11 @@ def _oauth2(flows: Mapping[str, Any], scopes: Sequence[str]) -> dict[str, JSON] 
 
 def _is_address(value: object) -> bool:
     try:
+        url = read_url(text_of(value))
         read_base_url(text_of(value).partition("?")[0])
     except ValueError:
         return False
-    return True
+    return url.fragment is None
 
 
 def wanted_of(requirements: object) -> Iterator[tuple[Sequence[str], Sequence[str]]]:

@@ -63,12 +63,13 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
     """
     fitted = [_fit(each) for each in description.operations]
     operations = [each for each in fitted if not each.refused]
-    document = tomlkit.parse(existing) if existing else _head(description)
+    document = _extended(existing, description) if existing else _head(description)
     tables = document.setdefault("operations", tomlkit.table(is_super_table=True))
     for each in operations:
         tables[each.name] = _operation_table(each, with_actions=with_actions)
     short = description.name.rpartition("/")[2]
-    actions = [_action(description.name, short, each) for each in operations] if with_actions else []
+    named = dict(zip(_action_names(short, operations), operations, strict=True)) if with_actions else {}
+    actions = [_action(description.name, name, each) for name, each in named.items()]
     marks = [*description.marks, *(description.credential.marks if description.credential else ())]
     marks += [f"{each.name}: {mark}" for each in operations for mark in _all_marks(each)]
     return WrittenFiles(
@@ -127,6 +128,18 @@ def _head(description: ApiDescription) -> TOMLDocument:
         document.add(name, _table(further))
     if description.credential is not None:
         document.add("credential", _table(description.credential.keys, description.credential.marks))
+    return document
+
+
+def _extended(existing: str, description: ApiDescription) -> TOMLDocument:
+    """Return a file that exists with the hosts and scopes that further operations need."""
+    document = tomlkit.parse(existing)
+    if description.hosts:
+        document.setdefault("hosts", tomlkit.table()).update(description.hosts)
+    known = document.get("credential", {}).get("scopes")
+    for scope in (each for operation in description.operations for each in operation.scopes):
+        if known is not None and scope not in known:
+            known.append(scope)
     return document
 
 
@@ -193,8 +206,20 @@ def _put(body: dict[str, JSON], steps: Sequence[str], value: JSON) -> None:
     body[steps[-1]] = value
 
 
-def _action(connector: str, short: str, operation: ApiOperation) -> WrittenFile:
-    name = f"{short}-{operation.name.removeprefix(f'{short}_')}".replace("_", "-")[:_MOST_NAME].rstrip("-.")
+def _action_names(short: str, operations: Sequence[ApiOperation]) -> Sequence[str]:
+    """Name an action for each operation, after the connector and the operation; no name comes twice."""
+    found: dict[str, None] = {}
+    for each in operations:
+        plain = f"{short}-{each.name.removeprefix(f'{short}_')}".replace("_", "-")[:_MOST_NAME].rstrip("-.")
+        number, name = 1, plain
+        while name in found:
+            number += 1
+            name = f"{plain[: _MOST_NAME - 5]}-{number}"
+        found[name] = None
+    return [*found]
+
+
+def _action(connector: str, name: str, operation: ApiOperation) -> WrittenFile:
     document = tomlkit.document()
     document.add("name", tomlkit.item(name))
     document.add("version", tomlkit.item(VERSION))

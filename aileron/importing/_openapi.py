@@ -140,13 +140,15 @@ class OpenApi:
         arguments = Arguments(self.document, WorkBudget(), reserved)
         try:
             arguments.add_parameters(item.get("parameters"), operation.get("parameters"))
-            if "requestBody" in operation and chosen.method not in ("GET", "HEAD"):
-                arguments.add_body(operation["requestBody"])
+            if "requestBody" in operation:
+                arguments.add_body(operation["requestBody"], chosen.method)
             path = _path(chosen.path, arguments)
             host = self._host(operation.get("servers", item.get("servers")), base_url, hosts)
         except Inexpressible as problem:
             return evolve(found, refused=str(problem))
         answer, marks = self._answer(operation, [each for each in arguments.found if each.place == QUERY], effect)
+        if chosen.method == "HEAD":
+            answer = {"answer": "none"}
         extra: dict[str, JSON] = {"headers": arguments.headers} if arguments.headers else {}
         scopes = [each for _, names in self._needs(operation) for each in names if each in list_of(keys.get("scopes"))]
         return evolve(
@@ -172,13 +174,15 @@ class OpenApi:
         wrong = self._paths(failure)
         if kind != "json":
             return {"answer": kind}, ()
+        bare = [status for status, each in answers.items() if status[:1] == "2" and not {"$ref", "content"} & {*each}]
+        unsure = (f"an answer {bare[0]} has no content, and its outcome would be unknown",) if bare and success else ()
         right = self._paths(success)
         error = error_of(right, wrong)
         paged: tuple[dict[str, JSON], tuple[str, ...]] = ({}, ())
         if effect == READ:
             names = [each.steps[0] for each in query if each.schema["type"] in ("integer", "number", "string")]
             paged = pages_of(names, right, linked=success is not None and success[2])
-        return {**({"error": error} if error else {}), **paged[0]}, paged[1]
+        return {**({"error": error} if error else {}), **paged[0]}, paged[1] if effect == READ else unsure
 
     def _content(self, answers: Mapping[str, Any], first: str) -> tuple[str, Node, bool] | None:
         """Find the content of the first answer whose status begins so: its type, itself, and whether it has links."""

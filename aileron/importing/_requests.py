@@ -135,7 +135,7 @@ class Arguments:
                 return found
         return None
 
-    def add_body(self, value: JSON) -> None:
+    def add_body(self, value: JSON, method: str = "") -> None:
         """Take in the body of a request.
 
         :raises Inexpressible: it is required, or holds something required, and cannot be said.
@@ -144,6 +144,8 @@ class Arguments:
         required = node.keys.get("required") is True
         content = table_of(node.keys.get("content"))
         try:
+            if method in ("GET", "HEAD"):
+                raise Inexpressible(f"stands with {method}")  # noqa: TRY301 - left out like one that cannot be said
             self._add_content(content, required, node)
         except Inexpressible as problem:
             self._leave_out("its body", problem, required)

@@ -42,6 +42,7 @@ _UNCHECKED = (
     "prefixItems",
     "contains",
 )
+_NESTED = ("array", "object")
 _WORDS = ("title", "description", "example", "examples", "default", "deprecated", "xml", "externalDocs")
 _ALTERNATIVES = ("oneOf", "anyOf")
 _BOTH: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -86,7 +87,10 @@ def narrow(
         schema = narrowing.of(value, levels, trail)
         if "type" not in schema:
             schema = narrowing.with_type(schema, usual)
-        problem = input_schema_problem(schema) or ""
+        try:
+            problem = input_schema_problem(schema) or ""
+        except ValueError:
+            problem = "it holds what no file can say"
         if not problem:
             return Narrowed(schema, tuple(dict.fromkeys(narrowing.marks)))
     raise Inexpressible(f"cannot be said: {problem}")
@@ -226,7 +230,7 @@ class _Narrowing:
                 schema[exclusive] = schema.pop(bound)
             elif said not in (True, False, None):
                 schema[exclusive] = said
-        if kind == "string" and "pattern" in keys:
+        if kind == "string" and isinstance(keys.get("pattern"), str):
             self._add_pattern(schema, keys["pattern"])
         if kind == "array" and keys.get("items") not in (None, {}, True):
             schema["items"] = self.of(keys["items"], levels - 1, node.trail)
@@ -236,14 +240,14 @@ class _Narrowing:
         words = one_line(text_of(node.keys.get("description")), self.words) if self.words else ""
         return {"description": words} if words else {}
 
-    def _add_pattern(self, schema: dict[str, JSON], pattern: JSON) -> None:
+    def _add_pattern(self, schema: dict[str, JSON], pattern: str) -> None:
         most = schema.get("maxLength")
         most = min(most, _MOST_PATTERN_CHARACTERS) if isinstance(most, int) else None
         wanted = {**schema, "pattern": pattern, **({} if most is None else {"maxLength": most})}
         if input_schema_problem(wanted) is None:
             schema.update(wanted)
         else:
-            self.marks.append(f"the pattern {one_line(str(pattern), 80)} is not checked")
+            self.marks.append(f"the pattern {one_line(pattern, 80)} is not checked")
 
     def _members(self, node: Node, levels: int) -> dict[str, JSON]:
         keys, found, closed = node.keys, dict[str, JSON](), node.keys.get("additionalProperties") is False
@@ -271,7 +275,7 @@ class _Narrowing:
 
 def _choose(kind: str, options: Sequence[Any]) -> list[JSON]:
     """Return the choices of one type, each once."""
-    found = {compact(each): each for each in options if kind in _types_of_value(each)}
+    found = {compact(each): each for each in options if kind in _types_of_value(each) and kind not in _NESTED}
     if not found:
         raise Inexpressible(f"has a choice of no {kind}")
     return list(found.values())

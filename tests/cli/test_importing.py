@@ -104,6 +104,10 @@ class ImportTests(CommandCase):
         self.assertNotIn("Ours.", action.read_text())
         code, _, err = self.imported("--op", "add_book", "--name", "local://you/library")
         self.assertEqual((code, "another connector's file" in err), (1, True))
+        file.write_text("[connector")
+        code, _, err = self.imported("--op", "remove_book")
+        self.assertEqual((code, "has errors; nothing was written" in err), (1, True))
+        self.assertEqual(file.read_text(), "[connector")
 
     def test_no_actions(self) -> None:
         """Actions are left out if so wished; for programs the result is JSON."""

@@ -114,7 +114,7 @@ class FetchTests(SynchronousTestCase):
 
     def test_fetched(self) -> None:
         """It is fetched by GET over verified TLS, without anything of ours; on this machine without TLS too."""
-        self.assertEqual(self.successResultOf(self.fetch("https://docs.example/a?b=c", answer(b"x"))), b"x")
+        self.assertEqual(self.successResultOf(self.fetch("https://docs.example/a?b=c#d", answer(b"x"))), b"x")
         self.assertTrue(self.service.requests[0].startswith(b"GET /a?b=c HTTP/1.1\r\n"))
         self.assertNotIn(b"Authorization", self.service.requests[0])
         self.service.certificate = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -89,6 +90,27 @@ class FileTests(SynchronousTestCase):
         self.check(more)
         self.assertTrue(more.startswith(text.rstrip("\n")))
         self.assertIn("[operations.ping]", more)
+
+    def test_more_hosts(self) -> None:
+        """The hosts and scopes that further operations need are put into a file that exists."""
+        oauth = {"kind": "oauth2", "token_url": "https://x.example/token", "scopes": ["r"]}
+        one = ApiOperation("one", method="GET", path="/", effect="read", scopes=("r",))
+        two = evolve(one, name="two", scopes=("r", "w"), host="other")
+        api = ApiDescription("local://me/x", "X", "https://x.example", (one,), ApiCredential(oauth))
+        more = evolve(api, operations=(two,), hosts={"other": "https://other.example"})
+        text = write_connector(more, existing=write_connector(api).connector.text).connector.text
+        self.check(text)
+        self.assertIn('scopes = ["r", "w"]\n', text)
+        self.assertIn('[hosts]\nother = "https://other.example"\n', text)
+
+    def test_names(self) -> None:
+        """No two actions have one name, however alike those of their operations are."""
+        names = ("x_find", "find", "a" * 80, "a" * 81)
+        operations = tuple(ApiOperation(name, method="GET", path="/", effect="read") for name in names)
+        written = write_connector(ApiDescription("local://me/x", "X", "https://x.example", operations))
+        self.assertEqual(len({each.name for each in written.actions}), 4)
+        for each in written.actions:
+            parse(each.text.encode(), each.name)
 
     def test_other_kind(self) -> None:
         """An operation without a request has the keys of its kind, and its arguments only in the action."""

@@ -142,6 +142,21 @@ class OperationTests(SynchronousTestCase):
         self.assertEqual(found.marks, ("left out, because it cannot be written flat: labels",))
         self.assertEqual(found.extra["answer"], "text")
 
+    def test_answers(self) -> None:
+        """A write that may be answered without content is marked; a GET or HEAD has no body, and a HEAD no answer."""
+        book = {"content": {"application/json": {"schema": {"type": "object"}}}}
+        (found,) = described(responses={"200": book, "204": {"description": "Nothing"}}).operations
+        self.assertIn("204 has no content", found.marks[0])
+        (found,) = described(responses={"200": book, "404": {"description": "No"}}).operations
+        self.assertEqual(found.marks, ())
+        for method, answer in (("get", None), ("head", "none")):
+            for required in (False, True):
+                one = {"requestBody": {"required": required, "content": book["content"]}, "responses": {"200": book}}
+                reader = read_api(json.dumps({"openapi": "3.0.0", "paths": {"/x": {method: one}}}).encode())
+                (found,) = reader.describe("local://me/x", reader.list_operations()).operations
+                self.assertEqual((bool(found.refused), found.body), (required, ""))
+                self.assertEqual(found.extra.get("answer"), None if required else answer)
+
     def test_get_that_changes(self) -> None:
         """A GET whose name says that it changes something is a write, and marked."""
         found = operation("reset_everything")

@@ -176,7 +176,10 @@ def _write(
     name = request.name or connector_name(reader.title)
     short = name.rpartition("/")[2]
     path = request.output / (request.existing.path.name if request.existing else f"{short}{connectors.suffix}")
-    existing = request.existing.text if request.existing else path.read_text("utf-8") if path.is_file() else ""
+    own = path.read_text("utf-8", "replace") if path.is_file() else ""
+    if own and not request.existing and connectors.faults(path):
+        raise CommandError(f"{path} has errors; nothing was written.", f"See them: aileron connector check {path}")
+    existing = request.existing.text if request.existing else own
     if existing and f'name = "{name}"' not in existing:
         raise CommandError(f"{path} is another connector's file; nothing was written.", "Choose another --name.")
     description = reader.describe(name, tuple(chosen))
