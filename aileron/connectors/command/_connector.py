@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from attrs import evolve, field, frozen
 from twisted.internet.defer import TimeoutError as Overdue
@@ -25,32 +25,12 @@ from aileron.errors import (
 from aileron.interfaces import IConnector, ICredential
 from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought
 
-from ._process import FILTER, ROOT, CommandProcess, Ended, Launch
-from ._spec import EFFECT_VARIABLE, NONE, REQUIRED, STDIN, VARIABLE, CommandOperation, CommandSpec
+from ._environment import STDIN, VARIABLE, Enclose
+from ._process import CommandProcess, Ended, Launch
+from ._spec import EFFECT_VARIABLE, CommandOperation, CommandSpec
 
 _MOST_ARGUMENT_BYTES = 64 * 1024
-_NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
 _FROM_BUBBLEWRAP = b"bwrap: "
-
-
-@frozen
-class Enclosure:
-    """A sandbox, as it is put around a program.
-
-    :ivar root: the directory that it can write, with all that is in it.
-    :ivar argv: what its own stands behind; it finds the root open in C{root_descriptor}.
-    :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
-    """
-
-    root_descriptor: ClassVar[int] = ROOT
-    filter_descriptor: ClassVar[int] = FILTER
-    root: str
-    argv: tuple[str, ...]
-    seccomp: bytes = field(repr=False)
-
-
-Enclose = Callable[[str, bool], Enclosure]
-"""From a working directory, and whether the network is reached, to its sandbox, which may raise L{InvalidRequest}."""
 
 
 @implementer(IConnector)
@@ -69,29 +49,24 @@ class CommandConnector:
     enclose: Enclose | None = field(default=None, repr=False)
 
     def describe(self) -> ConnectorDescription:
-        description = self.spec.description
-        if self.enclose is not None or self.spec.sandbox == NONE:
-            return description
+        description, why = self.spec.description, self.spec.environment.why_approval(self.enclose)
         declared = description.operations.items()
-        return evolve(
-            description, operations={name: evolve(each, needs_approval=_NO_SANDBOX) for name, each in declared}
-        )
+        return evolve(description, operations={name: evolve(each, needs_approval=why) for name, each in declared})
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: a JSON body with all that the program is given but for the credential."""
         declared, spec = self._find(operation), self.spec
         if base_url != spec.description.base_url:
-            raise CapabilityDenied(f"{spec.description.fqn} runs in {spec.directory} and nowhere else.")
+            raise CapabilityDenied(f"{spec.description.fqn} runs in {spec.environment.directory} and nowhere else.")
         for name in inputs:
             if name not in declared.inputs:
                 raise problem(name, "is unknown to the operation")
         scope = ReferenceScope(inputs, effect_key)
+        environment = spec.environment
         shown: dict[str, JSON] = {
+            **environment.review(environment.enclosure(self.enclose)),
             "argv": [declared.program, *(_argument(each, declared, scope) for each in declared.arguments)],
-            "directory": spec.directory,
-            "environment": {**spec.environment, EFFECT_VARIABLE: effect_key},
-            "inherited": list(spec.inherited),
-            "sandbox": self._in_words(self._enclosure()),
+            "environment": {**environment.variables, EFFECT_VARIABLE: effect_key},
             "credential": _place(spec.description.credential.settings) if spec.description.credential else None,
         }
         if declared.stdin is not None:
@@ -108,28 +83,6 @@ class CommandConnector:
         if operation not in self.spec.operations:
             raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
         return self.spec.operations[operation]
-
-    def _enclosure(self) -> Enclosure | None:
-        """Return the program's sandbox as it is now; L{None}: it runs in none.
-
-        :raises CapabilityDenied: it needs one, or its directory is reached through a link. A link could be changed
-            after the approval, and the program would work in another directory.
-        """
-        spec = self.spec
-        if os.path.realpath(spec.directory) != os.path.normpath(spec.directory):
-            raise CapabilityDenied(f"{spec.directory} is reached through a link. Name the real directory in the file.")
-        if spec.sandbox == NONE:
-            return None
-        if self.enclose is None and spec.sandbox == REQUIRED:
-            raise CapabilityDenied("The program may run in a sandbox only, and this machine makes none (bubblewrap).")
-        return self.enclose(spec.directory, spec.network) if self.enclose else None
-
-    def _in_words(self, enclosure: Enclosure | None) -> str:
-        """Say what the program is kept in."""
-        if enclosure is None:
-            return "none: it can do whatever you can"
-        network = "the network" if self.spec.network else "no network"
-        return f"bubblewrap: it writes only to {enclosure.root}, and has {network}"
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Run a program that is declared to change nothing."""
@@ -167,7 +120,12 @@ class CommandConnector:
         """
         declared = self._find(request.operation)
         shown = json.loads(request.body or b"{}")
-        expected = (self.spec.description.fqn, declared.operation.effect, self.spec.directory, declared.program)
+        expected = (
+            self.spec.description.fqn,
+            declared.operation.effect,
+            self.spec.environment.directory,
+            declared.program,
+        )
         if expected != (request.connector, request.effect, shown.get("directory"), shown["argv"][0]):
             raise CapabilityDenied("The request is not one of this connector.")
         return declared, shown
@@ -189,23 +147,16 @@ class CommandConnector:
 
         :raises CapabilityDenied: the sandbox is another than was shown.
         """
-        argv, spec, need = shown["argv"], self.spec, self.spec.description.credential
-        enclosure = self._enclosure()
-        if self._in_words(enclosure) != shown["sandbox"]:
+        environment, need = self.spec.environment, self.spec.description.credential
+        enclosure = environment.enclosure(self.enclose)
+        if environment.describe(enclosure) != shown["sandbox"]:
             raise CapabilityDenied("The sandbox is not the one that was approved; nothing was run.")
-        if enclosure is not None:
-            argv = [*enclosure.argv, *argv]
-        environment = {name: self.environment[name] for name in spec.inherited if name in self.environment}
-        environment |= shown["environment"]
-        stdin = shown.get("stdin", "").encode("utf-8")
+        more, stdin = {EFFECT_VARIABLE: shown["environment"][EFFECT_VARIABLE]}, shown.get("stdin", "").encode("utf-8")
         if need is not None and STDIN in need.settings:
             stdin = secret + b"\n"
         elif need is not None:
-            environment[need.settings[VARIABLE]] = secret.decode("utf-8")
-        directory = os.path.normpath(spec.directory)
-        if enclosure is None:
-            return Launch(argv, directory, environment, stdin)
-        return Launch(argv, directory, environment, stdin, enclosure.seccomp, enclosure.root)
+            more[need.settings[VARIABLE]] = secret.decode("utf-8")
+        return environment.launch(shown["argv"], self.environment, enclosure, more=more, stdin=stdin)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Look for nothing: what a program has done, only people can tell."""

@@ -1,4 +1,4 @@
-"""Runs one program in a process group of its own, and gathers what it writes."""
+"""Runs a program in a process group of its own, and gathers what it writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILTER = 3
 ROOT = 5
 """The descriptor of the directory that a sandbox lets a program write: a path could lead elsewhere by then."""
 
-_PROBLEM = 4
+_PROBLEM, _MOST_PROBLEM_BYTES = 4, 1000
 _LINGER_SECONDS = 1.0
 _BEGIN = """
 import os, sys
@@ -82,21 +82,21 @@ class Ended:
     is_cut: bool
 
 
-class CommandProcess(ProcessProtocol):
-    """One run of a program.
-
-    :ivar ended: fires when it and its process group are over; cancelling kills them.
-    """
+class Program(ProcessProtocol):
+    """A program that leads a process group of its own, from its start to the end of the group."""
 
     transport: Any
 
-    def __init__(self, clock: IReactorTime, launch: Launch, most_bytes: int) -> None:
-        self.ended: Deferred[Ended] = Deferred(lambda _: self.kill())
-        self._clock, self._launch, self._most_bytes = clock, launch, most_bytes
-        self._written: dict[int, bytearray] = {1: bytearray(), 2: bytearray(), _PROBLEM: bytearray()}
-        self._is_cut = False
+    def __init__(self, clock: IReactorTime, launch: Launch) -> None:
+        self._clock, self._launch = clock, launch
+        self._problem = bytearray()
         self._group: int | None = None
         self._last_words: IDelayedCall | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why it was never started, as far as is known; empty: it was."""
+        return self._problem.decode("utf-8", "replace")
 
     def start(self, reactor: Any) -> None:
         """Run it, with no descriptor of ours.
@@ -113,16 +113,19 @@ class CommandProcess(ProcessProtocol):
             reactor.spawnProcess(self, begin[0], begin, dict(launch.environment), None, childFDs=descriptors)
 
     def connectionMade(self) -> None:
-        """Give it what it reads."""
+        """Note its process group."""
         self._group = self.transport.pid
-        self.transport.writeToChild(0, self._launch.stdin)
-        self.transport.closeChildFD(0)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Keep what it writes, up to a size."""
-        room = self._most_bytes - len(self._written[childFD])
-        self._written[childFD] += data[:room]
-        self._is_cut = self._is_cut or len(data) > room
+        """Note why it was never started, or hand over what it writes."""
+        if childFD == _PROBLEM:
+            self._problem += data[: _MOST_PROBLEM_BYTES - len(self._problem)]
+        else:
+            self.wrote(childFD, data)
+
+    def wrote(self, descriptor: int, data: bytes) -> None:
+        """Take what it writes; to be overridden."""
+        raise NotImplementedError
 
     def processExited(self, reason: Failure) -> None:
         """End what it has started, and wait a little for the last words."""
@@ -131,15 +134,9 @@ class CommandProcess(ProcessProtocol):
         self._last_words = self._clock.callLater(_LINGER_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
-        """Tell how it ended."""
+        """Wait for nothing more."""
         if self._last_words is not None and self._last_words.active():
             self._last_words.cancel()
-        if self.ended.called:
-            return
-        code, number = (getattr(reason.value, name, None) for name in ("exitCode", "signal"))
-        stdout, stderr, problem = (bytes(each) for each in self._written.values())
-        told = problem.decode("utf-8", "replace")
-        self.ended.callback(Ended(None if number else code, told, stdout, stderr, self._is_cut))
 
     def kill(self) -> None:
         """Kill it, and what is in its process group.  Twice is safe."""
@@ -148,6 +145,41 @@ class CommandProcess(ProcessProtocol):
                 os.killpg(self._group, signal.SIGKILL)
         with contextlib.suppress(ProcessExitedAlready):
             self.transport.signalProcess("KILL")
+
+
+class CommandProcess(Program):
+    """One run of a program to its end.
+
+    :ivar ended: fires when it and its process group are over; cancelling kills them.
+    """
+
+    def __init__(self, clock: IReactorTime, launch: Launch, most_bytes: int) -> None:
+        super().__init__(clock, launch)
+        self.ended: Deferred[Ended] = Deferred(lambda _: self.kill())
+        self._most_bytes = most_bytes
+        self._written: dict[int, bytearray] = {1: bytearray(), 2: bytearray()}
+        self._is_cut = False
+
+    def connectionMade(self) -> None:
+        """Give it what it reads."""
+        super().connectionMade()
+        self.transport.writeToChild(0, self._launch.stdin)
+        self.transport.closeChildFD(0)
+
+    def wrote(self, descriptor: int, data: bytes) -> None:
+        """Keep what it writes, up to a size."""
+        room = self._most_bytes - len(self._written[descriptor])
+        self._written[descriptor] += data[:room]
+        self._is_cut = self._is_cut or len(data) > room
+
+    def processEnded(self, reason: Failure) -> None:
+        """Tell how it ended."""
+        super().processEnded(reason)
+        if self.ended.called:
+            return
+        code, number = (getattr(reason.value, name, None) for name in ("exitCode", "signal"))
+        stdout, stderr = (bytes(each) for each in self._written.values())
+        self.ended.callback(Ended(None if number else code, self.problem, stdout, stderr, self._is_cut))
 
 
 def _filled(content: bytes) -> Any:

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 from attrs import frozen
 
 from aileron.connectors._operations import read_declared, read_operations
 from aileron.connectors._template import REFERENCE, check_references, inputs_of, references
-from aileron.tables import ANY_TEXT, FileTable, TextRule, quote
-from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
+from aileron.tables import ANY_TEXT, FileTable, quote
+from aileron.values import READ, WRITE, ConnectorDescription, Operation
 
-AUTO, REQUIRED, NONE = "auto", "required", "none"
+from ._environment import PATH, STDIN, ProgramEnvironment, read_environment, read_program_credential
+
 ANSWERS = ("text", "json", "none")
-VARIABLE, STDIN = "variable", "stdin"
-"""The settings of a credential that say how a program gets it."""
-
 EFFECT_VARIABLE = "AILERON_EFFECT_KEY"
-_PATH = TextRule(
-    lambda text: PurePosixPath(text).is_absolute() and not {"..", "."} & set(text.split("/")) and text.isprintable(),
-    "must be an absolute path without '.' and '..'",
-)
-_VARIABLE = TextRule.shape(
-    r"(?!AILERON_)[A-Za-z_][A-Za-z0-9_]*", "must be the name of a variable, and none of Aileron's"
-)
-_NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
 _SECONDS, MOST_SECONDS = 60.0, 3600.0
 _OUTPUT_BYTES, MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
 
@@ -58,73 +47,33 @@ class CommandOperation:
 class CommandSpec:
     """A connector to local programs as its file declares it.
 
-    :ivar directory: where they run.
-    :ivar environment: variables that are set.
-    :ivar inherited: variables that are passed on from the daemon's environment.
-    :ivar sandbox: C{auto}: where this machine can make one; C{required}, or C{none}.
-    :ivar network: whether they reach the network from their sandbox.
+    :ivar environment: where they run.
     """
 
     description: ConnectorDescription
     operations: Mapping[str, CommandOperation]
-    directory: str
-    environment: Mapping[str, str]
-    inherited: tuple[str, ...]
-    sandbox: str
-    network: bool
+    environment: ProgramEnvironment
 
 
 def read_command(document: FileTable, fqn: str, version: str, content_hash: str) -> CommandSpec:
     """Read the tables of such a file beside C{[connector]}, which has been read."""
     table = document.table("command", required=True)
-    directory = table.text("directory", _PATH)
-    fixed = table.table("environment")
-    for name in fixed.values:
-        _check_variable(fixed, name, name)
-    inherited = table.texts("inherit", required=False)
-    for name in inherited:
-        _check_variable(table, "inherit", name)
-    need = _credential(document.optional_table("credential"))
+    environment = read_environment(table)
+    need = read_program_credential(document.optional_table("credential"))
     has_stdin = bool(need and STDIN in need.settings)
     operations = read_operations(document, lambda name, inside: _operation(name, inside, has_stdin=has_stdin))
     description = ConnectorDescription(
         fqn=fqn,
         version=version,
         content_hash=content_hash,
-        base_url=f"file://{directory}",
+        base_url=f"file://{environment.directory}",
         bindable=False,
         hosts=(),
         operations={name: each.operation for name, each in operations.items()},
         credential=need,
     )
-    spec = CommandSpec(
-        description,
-        operations,
-        directory,
-        {name: fixed.text(name, _NO_NULL) for name in fixed.values},
-        inherited,
-        table.choice("sandbox", (AUTO, REQUIRED, NONE), AUTO),
-        table.flag("network", default=False),
-    )
     table.close()
-    return spec
-
-
-def _check_variable(table: FileTable, key: str, name: str) -> None:
-    if not _VARIABLE.holds(name):
-        table.fault(key, f"has {quote(name)}, which {_VARIABLE.phrase}")
-
-
-def _credential(table: FileTable | None) -> CredentialNeed | None:
-    if table is None:
-        return None
-    kind = table.choice("kind", ("api_key",))
-    variable = table.text(VARIABLE, _VARIABLE, required=False)
-    in_stdin = table.flag(STDIN, default=False)
-    if bool(variable) == in_stdin:
-        table.fault(VARIABLE, "must be there, or `stdin = true` instead: an argument is seen by every process")
-    table.close()
-    return CredentialNeed(kind, "", "{key}", {STDIN: "true"} if in_stdin else {VARIABLE: variable})
+    return CommandSpec(description, operations, environment)
 
 
 def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperation:
@@ -147,7 +96,7 @@ def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperat
         table.fault("failure", "has a code that says success as well")
     operation = CommandOperation(
         operation=read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS),
-        program=table.text("program", _PATH),
+        program=table.text("program", PATH),
         arguments=arguments,
         stdin=stdin,
         inputs=inputs,

@@ -1,0 +1,163 @@
+"""Where a declared program runs: its directory, its variables, and the sandbox around it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from attrs import field, frozen
+
+from aileron.errors import CapabilityDenied
+from aileron.tables import FileTable, TextRule, quote
+from aileron.values import JSON, CredentialNeed
+
+from ._process import FILTER, ROOT, Launch
+
+AUTO, REQUIRED, NONE = "auto", "required", "none"
+VARIABLE, STDIN = "variable", "stdin"
+"""The settings of a credential that say how a program gets it."""
+
+PATH = TextRule(
+    lambda text: PurePosixPath(text).is_absolute() and not {"..", "."} & set(text.split("/")) and text.isprintable(),
+    "must be an absolute path without '.' and '..'",
+)
+_VARIABLE = TextRule.shape(
+    r"(?!AILERON_)[A-Za-z_][A-Za-z0-9_]*", "must be the name of a variable, and none of Aileron's"
+)
+_NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
+_NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
+
+
+@frozen
+class Enclosure:
+    """A sandbox, as it is put around a program.
+
+    :ivar root: the directory that it can write, with all that is in it.
+    :ivar argv: what its own stands behind; it finds the root open in C{root_descriptor}.
+    :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
+    """
+
+    root_descriptor: ClassVar[int] = ROOT
+    filter_descriptor: ClassVar[int] = FILTER
+    root: str
+    argv: tuple[str, ...]
+    seccomp: bytes = field(repr=False)
+
+
+Enclose = Callable[[str, bool], Enclosure]
+"""From a working directory, and whether the network is reached, to its sandbox, which may raise L{InvalidRequest}."""
+
+
+@frozen
+class ProgramEnvironment:
+    """Where the programs of a connector run, as its file declares it.
+
+    :ivar directory: their working directory.
+    :ivar variables: that are set.
+    :ivar inherited: names of variables that are passed on from the daemon's environment.
+    :ivar sandbox: C{auto}: where this machine can make one; C{required}, or C{none}.
+    :ivar network: whether they reach the network from their sandbox.
+    """
+
+    directory: str
+    variables: Mapping[str, str]
+    inherited: tuple[str, ...]
+    sandbox: str
+    network: bool
+
+    def why_approval(self, enclose: Enclose | None) -> str:
+        """Return why they run only after an approval, in a clause; empty: they need none.
+
+        :param enclose: makes sandboxes; L{None}: this machine makes none.
+        """
+        return "" if enclose is not None or self.sandbox == NONE else _NO_SANDBOX
+
+    def enclosure(self, enclose: Enclose | None) -> Enclosure | None:
+        """Return the sandbox as it is now; L{None}: there is none around them.
+
+        :raises CapabilityDenied: they need one, or their directory is reached through a link. A link could be changed
+            after the approval, and the program would work in another directory.
+        """
+        if os.path.realpath(self.directory) != os.path.normpath(self.directory):
+            raise CapabilityDenied(f"{self.directory} is reached through a link. Name the real directory in the file.")
+        if self.sandbox == NONE:
+            return None
+        if enclose is None and self.sandbox == REQUIRED:
+            raise CapabilityDenied("The program may run in a sandbox only, and this machine makes none (bubblewrap).")
+        return enclose(self.directory, self.network) if enclose else None
+
+    def describe(self, enclosure: Enclosure | None) -> str:
+        """Say what a program is kept in."""
+        if enclosure is None:
+            return "none: it can do whatever you can"
+        network = "the network" if self.network else "no network"
+        return f"bubblewrap: it writes only to {enclosure.root}, and has {network}"
+
+    def review(self, enclosure: Enclosure | None) -> dict[str, JSON]:
+        """Return what is shown of it before a program runs."""
+        return {
+            "directory": self.directory,
+            "environment": dict(self.variables),
+            "inherited": list(self.inherited),
+            "sandbox": self.describe(enclosure),
+        }
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        daemon: Mapping[str, str],
+        enclosure: Enclosure | None,
+        *,
+        more: Mapping[str, str],
+        stdin: bytes = b"",
+    ) -> Launch:
+        """Put together what is started.
+
+        :param daemon: the daemon's environment.
+        :param more: variables, beside its own.
+        """
+        inherited = {name: daemon[name] for name in self.inherited if name in daemon}
+        variables, directory = {**inherited, **self.variables, **more}, os.path.normpath(self.directory)
+        if enclosure is None:
+            return Launch(argv, directory, variables, stdin)
+        return Launch([*enclosure.argv, *argv], directory, variables, stdin, enclosure.seccomp, enclosure.root)
+
+
+def read_environment(table: FileTable) -> ProgramEnvironment:
+    """Read the keys that say where programs run; faults go where the table's go."""
+    fixed = table.table("environment")
+    for name in fixed.values:
+        _check_variable(fixed, name, name)
+    inherited = table.texts("inherit", required=False)
+    for name in inherited:
+        _check_variable(table, "inherit", name)
+    return ProgramEnvironment(
+        directory=table.text("directory", PATH),
+        variables={name: fixed.text(name, _NO_NULL) for name in fixed.values},
+        inherited=inherited,
+        sandbox=table.choice("sandbox", (AUTO, REQUIRED, NONE), AUTO),
+        network=table.flag("network", default=False),
+    )
+
+
+def read_program_credential(table: FileTable | None, *, stdin: bool = True) -> CredentialNeed | None:
+    """Read the credential that a program is given.
+
+    :param stdin: whether it can be given on standard input.
+    """
+    if table is None:
+        return None
+    kind = table.choice("kind", ("api_key",))
+    variable = table.text(VARIABLE, _VARIABLE, required=not stdin)
+    in_stdin = stdin and table.flag(STDIN, default=False)
+    if stdin and bool(variable) == in_stdin:
+        table.fault(VARIABLE, "must be there, or `stdin = true` instead: an argument is seen by every process")
+    table.close()
+    return CredentialNeed(kind, "", "{key}", {STDIN: "true"} if in_stdin else {VARIABLE: variable})
+
+
+def _check_variable(table: FileTable, key: str, name: str) -> None:
+    if not _VARIABLE.holds(name):
+        table.fault(key, f"has {quote(name)}, which {_VARIABLE.phrase}")
