@@ -11,7 +11,7 @@ from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
-from .mcp import HttpSessions, McpConnector, McpSpec
+from .mcp import HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec
 
 __all__ = [
     "AddressRefused",
@@ -28,6 +28,8 @@ __all__ = [
     "HttpSpec",
     "HttpTransport",
     "IConnectingReactor",
+    "LocalServers",
+    "LocalSessions",
     "MailConnector",
     "MailSpec",
     "Make",

@@ -15,7 +15,7 @@ from ._files import BOUNDARY
 from ._headers import credential_format, header_name
 from ._operations import read_operations
 from ._places import read_places
-from .command import CommandSpec, read_command
+from .command import CommandSpec, read_command, read_program_credential
 from .git import OPERATIONS, read_git
 from .http import HttpOperation, HttpSpec, Lookup, read_operation
 from .mail import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account
@@ -115,7 +115,11 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
 def _read_server(
     document: FileTable, head: FileTable, content_hash: str, scheme: str | None, *, private_network: bool
 ) -> McpSpec:
-    need = _credential(document.optional_table("credential"), {}, private_network=private_network)
+    table = document.optional_table("credential")
+    if "command" in document.table("mcp").values:
+        need = read_program_credential(table, stdin=False)
+    else:
+        need = _credential(table, {}, private_network=private_network)
     if need is not None and not KINDS[need.kind].placed:
         head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
     spec = read_mcp(

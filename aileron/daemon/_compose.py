@@ -116,6 +116,7 @@ async def _start_services(
     home, egress_file = settings.home, EgressFile(settings.home.egress, vault)
     maker = ConnectorMaker(reactor, own.transport, str(home.root))
     life.at_end(maker.loop.stop)
+    life.at_end(maker.servers.stop)
     connectors = Registry(home.connectors, maker)
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))

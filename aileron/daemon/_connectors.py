@@ -21,6 +21,8 @@ from aileron.connectors import (
     HttpConnector,
     HttpSessions,
     HttpTransport,
+    LocalServers,
+    LocalSessions,
     MailConnector,
     MailSpec,
     McpConnector,
@@ -63,10 +65,27 @@ class ConnectorMaker:
             transport = self.transport if host_key is None else SshTransport(self.transport.opener, host_key)
             return Screened(GitConnector(transport, clock, now, self._reading, spec=spec))
         if isinstance(spec, McpSpec):
-            return Screened(McpConnector(spec, HttpSessions(self.loop.bridge, self.transport, clock, spec), clock))
+            return Screened(McpConnector(spec, self._sessions(spec), clock))
         if isinstance(spec, MailSpec):
             return MailConnector(spec, self.transport.opener, clock, now, in_thread(self.reactor))
         return HttpConnector(spec, self.transport, clock, now, in_thread(self.reactor))
+
+    def _sessions(self, spec: McpSpec) -> HttpSessions | LocalSessions:
+        if spec.local is None:
+            return HttpSessions(self.loop.bridge, self.transport, self.reactor, spec)
+        return LocalSessions(
+            spec.description,
+            spec.local,
+            self.servers.of(spec.description.fqn),
+            self.environment,
+            self.enclose if self.sandbox else None,
+            spec.max_response_bytes,
+        )
+
+    @cached_property
+    def servers(self) -> LocalServers:
+        """The processes of local MCP servers."""
+        return LocalServers(self.reactor, self.loop.bridge)
 
     @cached_property
     def loop(self) -> LoopOnDemand:

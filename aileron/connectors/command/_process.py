@@ -140,11 +140,15 @@ class Program(ProcessProtocol):
 
     def kill(self) -> None:
         """Kill it, and what is in its process group.  Twice is safe."""
-        if self._group is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._group, signal.SIGKILL)
+        self.signal_group(signal.SIGKILL)
         with contextlib.suppress(ProcessExitedAlready):
             self.transport.signalProcess("KILL")
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to its process group, as long as there is one."""
+        if self._group is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._group, number)
 
 
 class CommandProcess(Program):

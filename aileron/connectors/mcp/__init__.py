@@ -2,7 +2,9 @@
 
 from ._connector import McpConnector
 from ._http import HttpSessions
+from ._local import LocalSessions
 from ._pins import PINNED, Tool
+from ._shared import LocalServers
 from ._spec import LIST_TOOLS, McpOperation, McpSpec, read_mcp
 from ._wire import Bridged
 
@@ -11,6 +13,8 @@ __all__ = [
     "PINNED",
     "Bridged",
     "HttpSessions",
+    "LocalServers",
+    "LocalSessions",
     "McpConnector",
     "McpOperation",
     "McpSpec",

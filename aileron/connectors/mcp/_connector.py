@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.connectors._decode import show_safely
-from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time
+from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
 from aileron.errors import CapabilityDenied, ExternalApiError, HashMismatch, InvalidRequest
 from aileron.interfaces import IConnector, ICredential
 from aileron.values import (
@@ -56,7 +56,9 @@ class McpConnector:
     clock: IReactorTime = field(repr=False)
 
     def describe(self) -> ConnectorDescription:
-        return self.spec.description
+        description, why = self.spec.description, self.sessions.why_approval
+        declared = description.operations.items()
+        return evolve(description, operations={name: evolve(each, needs_approval=why) for name, each in declared})
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: a JSON body with all that a call consists of but for the credential."""
@@ -70,6 +72,7 @@ class McpConnector:
         if declared is not None:
             meta: JSON = {EFFECT_KEY: effect_key} if about.effect != READ else {}
             shown = {"tool": declared.tool, "arguments": plain(inputs), "pin": declared.pin, "_meta": meta}
+        shown |= self._server()
         try:
             canonical(shown)
         except ValueError as error:
@@ -99,8 +102,7 @@ class McpConnector:
         about, shown = self._own(request)
         within = min(seconds, about.timeout_seconds)
         until = self.clock.seconds() + within
-        description = self.spec.description
-        sent = await open_credential(description, request, credential, seconds=within, clock=self.clock)
+        sent = await self.sessions.authorize(request, credential, within)
         left = max(until - self.clock.seconds(), 0.0)
         run = _ToolRun(self, about, shown, sent)
         outcome = await run.outcome(left, late_seconds)
@@ -129,7 +131,13 @@ class McpConnector:
         expected = (self.spec.description.fqn, about.effect, self.spec.url, *pinned)
         if expected != (request.connector, request.effect, request.url, shown.get("tool"), shown.get("pin")):
             raise CapabilityDenied("The request is not one of this connector.")
+        if self._server().get("server") != shown.get("server"):
+            raise CapabilityDenied("The server would be started in another way than was approved; nothing was called.")
         return about, shown
+
+    def _server(self) -> Mapping[str, JSON]:
+        review = self.sessions.review()
+        return {"server": review} if review else {}
 
 
 @frozen

@@ -13,8 +13,9 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.connectors._answer import OutgoingRequest, ServiceAnswer, ServiceUnreachable, StreamingTransport, TakeBody
 from aileron.connectors._conversation import NotUnderstood
 from aileron.connectors._decode import decode
-from aileron.connectors._sending import with_credential
-from aileron.values import JSON, Authorization, canonical, media_type_of
+from aileron.connectors._sending import open_credential, with_credential
+from aileron.interfaces import ICredential
+from aileron.values import JSON, Authorization, Request, canonical, media_type_of
 
 from ._events import EventMessages
 from ._session import AUTO, LEGACY, McpSession
@@ -203,6 +204,19 @@ class HttpSessions:
     clock: IReactorTime
     spec: McpSpec
     _mode: str = AUTO
+
+    @property
+    def why_approval(self) -> str:
+        """Nothing about HTTP asks for one."""
+        return ""
+
+    def review(self) -> Mapping[str, JSON]:
+        """Return nothing: the URL says it all."""
+        return {}
+
+    async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        """Open the credential for C{request}."""
+        return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
 
     async def open(self, sent: Authorization) -> McpSession:
         """Begin a session; a server that had nothing but the handshake of old is not asked for more again."""

@@ -14,7 +14,8 @@ from twisted.python.failure import Failure
 from aileron.bridge import SideGone, ThreadBridge
 from aileron.connectors._answer import ServiceUnreachable
 from aileron.connectors._conversation import NotUnderstood
-from aileron.values import JSON, Authorization
+from aileron.interfaces import ICredential
+from aileron.values import JSON, Authorization, Request
 
 from ._wire import Delivery, Message, Wire
 
@@ -29,6 +30,19 @@ MOST_SERVER_REQUESTS = 16
 
 class McpSessions(Protocol):
     """Opens sessions with one server: a new one for each run (HTTP), or one that the runs share (a process)."""
+
+    @property
+    def why_approval(self) -> str:
+        """Why every call needs an approval, in a clause; empty: it need not."""
+
+    def review(self) -> Mapping[str, JSON]:
+        """Return what is shown of the server beside its URL, and must be the same when a call is made.
+
+        :raises CapabilityDenied: it cannot be talked to as the file declares it.
+        """
+
+    async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        """Open the credential for C{request}; raises as L{aileron.connectors._sending.open_credential}."""
 
     def open(self, sent: Authorization) -> Awaitable[McpSession]:
         """Return a session that is ready for requests.

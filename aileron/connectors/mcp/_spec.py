@@ -15,6 +15,8 @@ from aileron.connectors.http._spec import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPO
 from aileron.tables import FileTable, TextRule
 from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 
+from ._local import LocalServer, read_local
+
 LIST_TOOLS = "list_tools"
 """The operation that every such connector has."""
 
@@ -46,7 +48,8 @@ class McpOperation:
 class McpSpec:
     """A connector to an MCP server as its file declares it.
 
-    :ivar url: of its endpoint.
+    :ivar url: of its endpoint, or of its program.
+    :ivar local: the program, where it is one.
     :ivar operations: without L{LIST_TOOLS}.
     """
 
@@ -55,6 +58,7 @@ class McpSpec:
     url: str
     private_network: bool
     max_response_bytes: int
+    local: LocalServer | None = None
 
 
 def read_mcp(
@@ -68,7 +72,11 @@ def read_mcp(
 ) -> McpSpec:
     """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
     table = document.table("mcp", required=True)
-    url = table.read("url", lambda text: _endpoint(text, private_network=private_network), "", required=True)
+    local = read_local(table) if "command" in table.values else None
+    if local is not None:
+        url = local.url
+    else:
+        url = table.read("url", lambda text: _endpoint(text, private_network=private_network), "", required=True)
     most = table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or DEFAULT_MAX_RESPONSE_BYTES
     table.close()
     declared = read_operations(document, _operation) if "operations" in document.values else {}
@@ -88,11 +96,11 @@ def read_mcp(
         content_hash=content_hash,
         base_url=url,
         bindable=False,
-        hosts=(read_origin(url).host_and_port,) if url else (),
+        hosts=(read_origin(url).host_and_port,) if url and local is None else (),
         operations={LIST_TOOLS: listing, **{name: each.operation for name, each in declared.items()}},
         credential=need,
     )
-    return McpSpec(description, declared, url, private_network, most)
+    return McpSpec(description, declared, url, private_network, most, local)
 
 
 def _endpoint(text: str, *, private_network: bool) -> str:

@@ -1,0 +1,111 @@
+"""A local MCP server as a connector's file declares it, and the sessions with it that runs get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import field, frozen
+
+from aileron.connectors.command import PATH, VARIABLE, Enclose, ProgramEnvironment, read_environment
+from aileron.errors import BindingRequired
+from aileron.interfaces import ICredential
+from aileron.tables import FileTable, quote
+from aileron.values import JSON, Authorization, ConnectorDescription, Request
+
+from ._session import McpSession
+from ._shared import SharedServer, Start
+
+
+@frozen
+class LocalServer:
+    """A program that is an MCP server on its standard streams.
+
+    :ivar argv: the program itself first; each is literal.
+    """
+
+    argv: tuple[str, ...]
+    environment: ProgramEnvironment
+
+    @property
+    def url(self) -> str:
+        """Stand where the URL of a remote server does."""
+        return f"file://{self.argv[0]}"
+
+
+def read_local(table: FileTable) -> LocalServer:
+    """Read the keys of C{[mcp]} that say how a local server is started; faults go where the table's go."""
+    argv = table.texts("command")
+    for each in argv[:1]:
+        if not PATH.holds(each):
+            table.fault("command", f"has {quote(each)}, which {PATH.phrase}: it is the program")
+    for each in argv:
+        if "\0" in each:
+            table.fault("command", "must not hold a null character")
+    return LocalServer(argv, read_environment(table))
+
+
+@frozen
+class LocalSessions:
+    """The sessions of one connector, which are one: that with the process that its runs share.
+
+    :ivar shared: keeps the process.
+    :ivar daemon: the daemon's environment, of which little is passed on.
+    :ivar enclose: makes sandboxes; L{None}: this machine makes none.
+    """
+
+    about: ConnectorDescription
+    local: LocalServer
+    shared: SharedServer
+    daemon: Mapping[str, str] = field(repr=False)
+    enclose: Enclose | None = field(repr=False)
+    most_bytes: int
+
+    @property
+    def why_approval(self) -> str:
+        """Why each call needs one: the program would run without a sandbox."""
+        return self.local.environment.why_approval(self.enclose)
+
+    def review(self) -> Mapping[str, JSON]:
+        """Return what is shown of the program before a call, and must be the same when it is made.
+
+        :raises CapabilityDenied: it cannot be started as the file declares it.
+        """
+        environment = self.local.environment
+        shown: dict[str, JSON] = {
+            "argv": list(self.local.argv),
+            **environment.review(environment.enclosure(self.enclose)),
+        }
+        if (need := self.about.credential) is not None:
+            name = need.settings[VARIABLE]
+            shown["credential"] = f"in the variable {name}: the program, and everything that it starts, can read it"
+        return shown
+
+    async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        """Open the credential for the program.
+
+        :raises BindingRequired: it needs one and none was given.
+        """
+        if self.about.credential is None:
+            return Authorization()
+        if credential is None:
+            raise BindingRequired(f"{self.about.fqn} needs a credential, and none is bound to it.")
+        return Authorization(secrets=((await credential.reveal()).decode("utf-8"),))
+
+    async def open(self, sent: Authorization) -> McpSession:
+        """Return the session with the process, which is started if it does not run as it should now.
+
+        :raises NetworkError: it does not run; nothing was sent.
+        """
+        environment, need = self.local.environment, self.about.credential
+        more = {need.settings[VARIABLE]: "".join(sent.secrets)} if need else {}
+        enclosure = environment.enclosure(self.enclose)
+        launch = environment.launch(self.local.argv, self.daemon, enclosure, more=more)
+        return await self.shared.open(Start(launch, self.most_bytes, _with_parts(sent.secrets)))
+
+    def done(self, session: McpSession) -> None:
+        """Take back the session from one run."""
+        self.shared.done(session)
+
+
+def _with_parts(secrets: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for secret in secrets for part in (secret, *secret.splitlines()))
