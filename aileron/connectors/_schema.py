@@ -115,12 +115,12 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
 def _read_server(
     document: FileTable, head: FileTable, content_hash: str, scheme: str | None, *, private_network: bool
 ) -> McpSpec:
-    table = document.optional_table("credential")
-    if "command" in document.table("mcp").values:
+    table, is_local = document.optional_table("credential"), "command" in document.table("mcp").values
+    if is_local:
         need = read_program_credential(table, stdin=False)
     else:
         need = _credential(table, {}, private_network=private_network)
-    if need is not None and not KINDS[need.kind].placed:
+    if need is not None and not is_local and not KINDS[need.kind].placed:
         head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
     spec = read_mcp(
         document,

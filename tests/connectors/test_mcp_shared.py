@@ -75,6 +75,13 @@ class _Lost:
         """Nothing waits."""
 
 
+class _Session:
+    """A session that has begun."""
+
+    def __init__(self) -> None:
+        self.refused: list[str] = ["roots/list"]
+
+
 class SharedTests(SynchronousTestCase):
     """A process whose sessions begin when the test says so."""
 
@@ -95,15 +102,16 @@ class SharedTests(SynchronousTestCase):
 
     def opened(self, start: Start = START) -> Any:
         """A run has got a session that was begun for it."""
-        opening, session = self.opening(start), object()
+        opening, session = self.opening(start), _Session()
         self.assertNoResult(opening)
         self.begun[-1].callback(session)
         self.assertIs(self.successResultOf(opening), session)
+        self.assertEqual(session.refused, [])
         return session
 
     def refused(self, start: Start = START) -> str:
         """Why a run gets none."""
-        return self.failureResultOf(self.opening(start), NetworkError).value.message
+        return str(self.failureResultOf(self.opening(start), NetworkError).value.message)
 
     def count(self) -> int:
         """How many were started so far."""
@@ -115,7 +123,7 @@ class SharedTests(SynchronousTestCase):
         first, second = self.opening(), self.opening()
         self.assertEqual((self.count(), len(self.begun)), (1, 1))
         self.assertNoResult(second)
-        session = object()
+        session = _Session()
         self.begun[0].callback(session)
         self.assertIs(self.successResultOf(first), session)
         self.assertIs(self.successResultOf(second), session)
@@ -147,8 +155,8 @@ class SharedTests(SynchronousTestCase):
         self.assertEqual(self.count(), 1)
         self.processes.dies(0, 0)
         self.assertEqual(self.count(), 2)
-        self.begun[1].callback("another")
-        self.assertEqual(self.successResultOf(opening), "another")
+        self.begun[1].callback(session := _Session())
+        self.assertIs(self.successResultOf(opening), session)
 
     def test_changed(self) -> None:
         """Where the file or the credential has changed, the old process is gone before the new one begins."""
@@ -158,8 +166,8 @@ class SharedTests(SynchronousTestCase):
         self.assertEqual(self.count(), 1)
         self.processes.dies(0, 0)
         self.assertEqual(self.count(), 2)
-        self.begun[1].callback("another")
-        self.assertEqual(self.successResultOf(opening), "another")
+        self.begun[1].callback(session := _Session())
+        self.assertIs(self.successResultOf(opening), session)
 
     def test_changed_in_use(self) -> None:
         """A run that has begun ends with the process it began with; what comes after a change waits for it."""
@@ -169,8 +177,8 @@ class SharedTests(SynchronousTestCase):
         self.shared.done(session)
         self.assertTrue(self.processes.started[0][1].is_asked_to_end)
         self.processes.dies(0)
-        self.begun[1].callback("another")
-        self.assertEqual(self.successResultOf(opening), "another")
+        self.begun[1].callback(another := _Session())
+        self.assertIs(self.successResultOf(opening), another)
         self.shared.done(session)  # of the old one: the new one keeps its user
         self.processes.advance(IDLE_SECONDS)
         self.assertFalse(self.processes.started[1][1].is_asked_to_end)
@@ -178,8 +186,8 @@ class SharedTests(SynchronousTestCase):
     def test_different_starts_at_once(self) -> None:
         """A run that waits behind another's start does not take the process away from it."""
         first, second = self.opening(), self.opening(CHANGED)
-        self.begun[0].callback("one")
-        self.assertEqual(self.successResultOf(first), "one")
+        self.begun[0].callback(session := _Session())
+        self.assertIs(self.successResultOf(first), session)
         self.assertNoResult(second)
         self.assertFalse(self.processes.started[0][1].is_asked_to_end)
 
@@ -247,8 +255,8 @@ class SharedTests(SynchronousTestCase):
         self.failureResultOf(second, CancelledError)
         first.cancel()
         self.failureResultOf(first, CancelledError)
-        self.begun[0].callback("session")
-        self.assertEqual(self.successResultOf(self.opening()), "session")
+        self.begun[0].callback(session := _Session())
+        self.assertIs(self.successResultOf(self.opening()), session)
         self.assertEqual(self.count(), 1)
 
     def test_nobody_waits(self) -> None:
@@ -256,7 +264,7 @@ class SharedTests(SynchronousTestCase):
         opening = self.opening()
         opening.cancel()
         self.failureResultOf(opening, CancelledError)
-        self.begun[0].callback("session")
+        self.begun[0].callback(_Session())
         self.processes.advance(IDLE_SECONDS)
         self.assertTrue(self.processes.started[0][1].is_asked_to_end)
 

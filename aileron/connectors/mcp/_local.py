@@ -29,7 +29,7 @@ class LocalServer:
     @property
     def url(self) -> str:
         """Stand where the URL of a remote server does."""
-        return f"file://{self.argv[0]}"
+        return f"file://{''.join(self.argv[:1])}"
 
 
 def read_local(table: FileTable) -> LocalServer:

@@ -98,6 +98,8 @@ class SharedServer:
         opening = Deferred.fromCoroutine(self._ready(start))
         try:
             running = await uncancelled(opening)
+            if running.users == 0:
+                running.session.refused.clear()  # they are told of the runs that are under way
             running.users += 1
             self._stop_waiting()
             return running.session
