@@ -15,7 +15,8 @@ from ._files import BOUNDARY
 from ._headers import credential_format, header_name
 from ._operations import read_operations
 from ._places import read_places
-from .command import CommandSpec, read_command, read_program_credential
+from .command import CommandSpec, read_command
+from .command._environment import read_program_credential
 from .git import OPERATIONS, read_git
 from .http import HttpOperation, HttpSpec, Lookup, read_operation
 from .mail import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account

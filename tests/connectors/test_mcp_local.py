@@ -37,6 +37,7 @@ inherit = ["PATH"]
 [credential]
 kind = "api_key"
 variable = "TRACKER_TOKEN"
+readable_by = "the program and everything that it starts"
 
 [operations.create_issue]
 tool = "create_issue"
@@ -91,6 +92,7 @@ class _Pipes:
 
     def writeToChild(self, childFD: int, data: bytes) -> None:
         """Let the server answer a message."""
+        self.service.requests.append(data)
         for message in map(json.loads, data.splitlines()):
             self.service.messages.append((message, {}))
             self.service.reply(self, message)
@@ -265,7 +267,7 @@ class StartTests(LocalCase):
                 "environment": {"LANG": "C.UTF-8"},
                 "inherited": ["PATH"],
                 "sandbox": "bubblewrap: it writes only to /srv, and has no network",
-                "credential": "in the variable TRACKER_TOKEN: the program, and everything that it starts, can read it",
+                "credential": "in the variable TRACKER_TOKEN: the program and everything that it starts can read it",
             },
         )
         for other in (self.service.local(sandbox=None), self.service.local(spec_of(FILE.replace('"--stdio"', '"-x"')))):
@@ -274,7 +276,7 @@ class StartTests(LocalCase):
         self.assertEqual(self.service.started, [])
 
     def test_no_sandbox(self) -> None:
-        """Where the machine makes no sandbox each call needs an approval, which says so, unless the file wants none."""
+        """Each call needs an approval without a sandbox that the file wants, or if it hides who can read the credential."""
         unconfined = spec_of(FILE.replace("inherit =", 'sandbox = "none"\ninherit ='))
         required = spec_of(FILE.replace("inherit =", 'sandbox = "required"\ninherit ='))
         for connector, needs in (
@@ -284,6 +286,9 @@ class StartTests(LocalCase):
         ):
             operations = connector.describe().operations.values()
             self.assertEqual([bool(each.needs_approval) for each in operations], [needs] * 3)
+        silent = self.service.local(spec_of(FILE.replace("readable_by", "# readable_by")))
+        for each in silent.describe().operations.values():
+            self.assertIn("everything that it starts can read the credential", each.needs_approval)
         connector = self.service.local(required, None)
         self.assertRaises(CapabilityDenied, connector.prepare, "search", {}, "file:///usr/bin/tracker", "k1")
 
@@ -393,6 +398,7 @@ class FileTests(SynchronousTestCase):
             ('["PATH"]', '["AILERON_KEY"]', "none of Aileron's"),
             ('variable = "TRACKER_TOKEN"', "", "`variable` is missing"),
             ('variable = "TRACKER_TOKEN"', "stdin = true", "`stdin` is not a known key"),
+            ("everything that it starts", "nobody", "`readable_by` must be one of"),
             ('kind = "api_key"', 'kind = "oauth2"', "must be one of: api_key"),
             ('directory = "/srv"', 'directory = "/srv"\nurl = "https://x.example/mcp"', "is not a known key"),
         ):

@@ -29,6 +29,7 @@ directory = "{directory}"
 [credential]
 kind = "api_key"
 variable = "NOTES_TOKEN"
+readable_by = "the program and everything that it starts"
 """
 OPERATION = """
 [operations.{tool}]
@@ -111,7 +112,7 @@ class LocalMcpTests(OperatedTestCase):
         shown = json.dumps(await self.told("approval", "show", run_id))
         for words in (
             "in the variable NOTES_TOKEN",
-            "everything that it starts, can read it",
+            "everything that it starts can read it",
             "add_note",
             str(self.directory),
         ):

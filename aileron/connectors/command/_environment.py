@@ -19,6 +19,9 @@ AUTO, REQUIRED, NONE = "auto", "required", "none"
 VARIABLE, STDIN = "variable", "stdin"
 """The settings of a credential that say how a program gets it."""
 
+READABLE_BY, READERS = "readable_by", "the program and everything that it starts"
+"""The setting, and what must stand in it, by which a file says who can read the credential of a program that stays."""
+
 PATH = TextRule(
     lambda text: PurePosixPath(text).is_absolute() and not {"..", "."} & set(text.split("/")) and text.isprintable(),
     "must be an absolute path without '.' and '..'",
@@ -151,11 +154,12 @@ def read_program_credential(table: FileTable | None, *, stdin: bool = True) -> C
         return None
     kind = table.choice("kind", ("api_key",))
     variable = table.text(VARIABLE, _VARIABLE, required=not stdin)
+    consent = {} if stdin or READABLE_BY not in table.values else {READABLE_BY: table.choice(READABLE_BY, (READERS,))}
     in_stdin = stdin and table.flag(STDIN, default=False)
     if stdin and bool(variable) == in_stdin:
         table.fault(VARIABLE, "must be there, or `stdin = true` instead: an argument is seen by every process")
     table.close()
-    return CredentialNeed(kind, "", "{key}", {STDIN: "true"} if in_stdin else {VARIABLE: variable})
+    return CredentialNeed(kind, "", "{key}", {STDIN: "true"} if in_stdin else {VARIABLE: variable, **consent})
 
 
 def _check_variable(table: FileTable, key: str, name: str) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
-from aileron.connectors.command import PATH, VARIABLE, Enclose, ProgramEnvironment, read_environment
+from aileron.connectors.command import Enclose, ProgramEnvironment
+from aileron.connectors.command._environment import PATH, READABLE_BY, READERS, VARIABLE, read_environment
 from aileron.errors import BindingRequired
 from aileron.interfaces import ICredential
 from aileron.tables import FileTable, quote
@@ -14,6 +15,8 @@ from aileron.values import JSON, Authorization, ConnectorDescription, Request
 
 from ._session import McpSession
 from ._shared import SharedServer, Start
+
+_EXPOSED = f"{READERS} can read the credential, and its file does not say so in `{READABLE_BY}`"
 
 
 @frozen
@@ -62,8 +65,10 @@ class LocalSessions:
 
     @property
     def why_approval(self) -> str:
-        """Why each call needs one: the program would run without a sandbox."""
-        return self.local.environment.why_approval(self.enclose)
+        """Why each call needs one: there is no sandbox, or its file does not say who can read the credential."""
+        need = self.about.credential
+        exposed = _EXPOSED if need is not None and READABLE_BY not in need.settings else ""
+        return self.local.environment.why_approval(self.enclose) or exposed
 
     def review(self) -> Mapping[str, JSON]:
         """Return what is shown of the program before a call, and must be the same when it is made.
@@ -77,7 +82,7 @@ class LocalSessions:
         }
         if (need := self.about.credential) is not None:
             name = need.settings[VARIABLE]
-            shown["credential"] = f"in the variable {name}: the program, and everything that it starts, can read it"
+            shown["credential"] = f"in the variable {name}: {READERS} can read it"
         return shown
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
