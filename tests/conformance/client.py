@@ -62,15 +62,17 @@ def calls(tools: list[Any]) -> Iterator[tuple[Any, Mapping[str, Any]]]:
     given = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}").get("toolCalls")
     for tool in tools:
         if given is None:
-            schema = tool.get("inputSchema", {})
-            yield tool, {name: _example(about) for name, about in schema.get("properties", {}).items()}
+            properties = tool.get("inputSchema", {}).get("properties", {})
+            yield tool, {name: _example(name, about, tools) for name, about in properties.items()}
         for call in given or ():
             if call["name"] == tool["name"]:
                 yield tool, call["arguments"]
 
 
-def _example(about: Mapping[str, Any]) -> JSON:
-    examples: dict[str, JSON] = {"number": 5, "integer": 5, "boolean": True, "object": {}, "array": []}
+def _example(name: str, about: Mapping[str, Any], tools: list[Any]) -> JSON:
+    """An argument; a tool that asks for a schema wants that of the first tool, as it came."""
+    schema: JSON = tools[0].get("inputSchema", {}) if name == "schema" else {}
+    examples: dict[str, JSON] = {"number": 5, "integer": 5, "boolean": True, "object": schema, "array": []}
     return examples.get(str(about.get("type")), "text")
 
 

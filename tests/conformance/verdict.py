@@ -14,7 +14,7 @@ from tests.conformance import judges
 
 FAILED = "FAILURE"
 
-_DIRECTORY = re.compile(r"server-(.+?)-\d{4}-\d\d-\d\dT.*")
+_DIRECTORY = re.compile(r"(?:server-)?(.+?)-\d{4}-\d\d-\d\dT.*")
 
 
 @frozen
