@@ -1,4 +1,4 @@
-"""Where a declared program runs: its directory, its variables, and the sandbox around it."""
+"""The surroundings of a declared program: its directory, its variables, and the sandbox around it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Enclose = Callable[[str, bool], Enclosure]
 
 @frozen
 class ProgramEnvironment:
-    """Where the programs of a connector run, as its file declares it.
+    """The surroundings of a connector's programs, as its file declares them.
 
     :ivar directory: their working directory.
     :ivar variables: that are set.

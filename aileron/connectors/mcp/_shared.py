@@ -40,7 +40,7 @@ _log = Logger()
 
 @frozen
 class Start:
-    """How a process is started; one that was started in another way is not used.
+    """The way in which a process is started; one that was started in another way is not used.
 
     :ivar most_bytes: of a message that it writes.
     :ivar secrets: that its errors must not show.
