@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from aileron.connectors import _operations, _places, _schema
+from aileron.connectors.command import _environment
 from aileron.connectors.command import _spec as _command
 from aileron.connectors.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
 from aileron.connectors.mail import spec as _account
@@ -252,6 +253,16 @@ def _mail_account() -> Schema:
     return _table(root, ("connector", "mail", "smtp"))
 
 
+def _surroundings() -> Schema:
+    return {
+        "directory": {"type": "string", "pattern": "^/"},
+        "environment": {"type": "object", "additionalProperties": _ANY_TEXT},
+        "inherit": _TEXTS,
+        "sandbox": _choice((_environment.AUTO, _environment.REQUIRED, _environment.NONE)),
+        "network": _FLAG,
+    }
+
+
 def _program() -> Schema:
     code = {"type": "array", "items": _number("integer", 0, 255)}
     operation = {
@@ -270,17 +281,10 @@ def _program() -> Schema:
         "timeout_seconds": _number("number", 0.001, _command.MOST_SECONDS),
         "max_output_bytes": _number("integer", 1, _command.MOST_OUTPUT_BYTES),
     }
-    table = {
-        "directory": {"type": "string", "pattern": "^/"},
-        "environment": {"type": "object", "additionalProperties": _ANY_TEXT},
-        "inherit": _TEXTS,
-        "sandbox": _choice((_command.AUTO, _command.REQUIRED, _command.NONE)),
-        "network": _FLAG,
-    }
     credential = {"kind": {"const": "api_key"}, "variable": _TEXT, "stdin": {"const": True}}
     root = {
         "connector": _head(_schema.COMMAND, {}),
-        "command": _table(table, ("directory",)),
+        "command": _table(_surroundings(), ("directory",)),
         "credential": _table(credential, ("kind",), **_one_of(("variable", "stdin"))),
         "operations": _tables(_operations.NAME.pattern, _table(operation, ("program",))),
     }
@@ -298,14 +302,23 @@ def _server() -> Schema:
         "output": {"type": "object"},
         "timeout_seconds": _number("number", _operations.LEAST_SECONDS, _server_file.MOST_SECONDS),
     }
-    table = {"url": _TEXT, "max_response_bytes": _number("integer", 1, _spec.MOST_RESPONSE_BYTES)}
+    most = {"max_response_bytes": _number("integer", 1, _spec.MOST_RESPONSE_BYTES)}
+    argv = {"type": "array", "items": _TEXT, "prefixItems": [{"pattern": "^/"}], "minItems": 1}
+    readers = {"const": _environment.READERS}
+    own = {"kind": {"const": "api_key"}, "variable": _TEXT, "readable_by": readers}
     root = {
         "connector": _head(_schema.MCP, {"private_network": _FLAG}),
-        "mcp": _table(table, ("url",)),
-        "credential": {"oneOf": [_credential(kind) for kind in KINDS.values() if kind.placed]},
         "operations": _tables(_operations.NAME.pattern, _table(operation, ("tool", "pin")), minProperties=1),
     }
-    return _table(root, ("connector", "mcp"))
+    remote = {
+        "mcp": _table({"url": _TEXT, **most}, ("url",)),
+        "credential": {"oneOf": [_credential(kind) for kind in KINDS.values() if kind.placed]},
+    }
+    local = {
+        "mcp": _table({"command": argv, **_surroundings(), **most}, ("command", "directory")),
+        "credential": _table(own, ("kind", "variable")),
+    }
+    return {"oneOf": [_table({**root, **each}, ("connector", "mcp")) for each in (remote, local)]}
 
 
 def make_schema() -> Schema:

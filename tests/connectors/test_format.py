@@ -29,6 +29,7 @@ from tests.connectors import (
     repository,
     test_command,
     test_graphql,
+    test_mcp_local,
     test_multipart,
     test_pages,
     test_places,
@@ -53,6 +54,7 @@ OTHERS = {
     "mail": mailhost.FILE,
     "command": test_command.FILE.format(directory="/srv", python="/bin/python", code="pass"),
     "mcp": mcpserver.filled(),
+    "local mcp": mcpserver.filled(test_mcp_local.FILE),
 }
 """Connectors of the other kinds."""
 
@@ -84,6 +86,10 @@ OTHER_FAULTS: dict[str, dict[str, Table]] = {
         "connector": {"base_url": "https://x.example", "private_network": 1},
         "credential": {"kind": "aws_sigv4", "more": 1},
         "operations": {"A b": {"tool": "x"}, "create_issue": {"tool": "x", "pin": "md5:1"}, "search": {"tool": 7}},
+    },
+    "local mcp": {
+        "mcp": {"command": ["x"], "directory": "srv", "inherit": "PATH", "sandbox": "no", "url": "https://x.example"},
+        "credential": {"kind": "basic", "variable": 7, "header": "X", "readable_by": "nobody"},
     },
 }
 """Values that are wrong, by kind, table and key."""

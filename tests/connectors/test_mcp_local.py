@@ -20,7 +20,8 @@ from aileron.errors import BindingRequired, CapabilityDenied
 from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential
 from aileron.values import JSON, Outcome, canonical
-from tests.connectors.mcpserver import CREATE, SEARCH, McpService, error, pin_of, result
+from tests.connectors import mcpserver
+from tests.connectors.mcpserver import McpService, error, result
 
 FILE = """
 [connector]
@@ -54,10 +55,7 @@ SECRET = b"s3cret-value"
 
 def spec_of(text: str = FILE) -> McpSpec:
     """The file, its pins filled in."""
-    text = text.replace("PIN-OF-CREATE", pin_of(CREATE)).replace("PIN-OF-SEARCH", pin_of(SEARCH))
-    reading = read_file(text.encode(), "tracker.toml")
-    assert isinstance(reading.spec, McpSpec), reading.problems
-    return reading.spec
+    return mcpserver.spec_of(text)
 
 
 def enclose(directory: str, network: bool) -> Enclosure:
@@ -276,7 +274,7 @@ class StartTests(LocalCase):
         self.assertEqual(self.service.started, [])
 
     def test_no_sandbox(self) -> None:
-        """Each call needs an approval without a sandbox that the file wants, or if it hides who can read the credential."""
+        """Each call needs an approval without a sandbox that the file wants, or a word on who can read the credential."""
         unconfined = spec_of(FILE.replace("inherit =", 'sandbox = "none"\ninherit ='))
         required = spec_of(FILE.replace("inherit =", 'sandbox = "required"\ninherit ='))
         for connector, needs in (
