@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import react
 
 from aileron.addresses import read_base_url
@@ -93,7 +93,7 @@ async def converse(reactor: Any, url: str, *, stdio: bool) -> None:
             print(tool["name"], outcome.output, outcome.fault and outcome.fault.message, file=sys.stderr)
     finally:
         await maker.servers.stop()
-        await maker.loop.stop()
+        await maybeDeferred(maker.loop.stop)
 
 
 def _connector(maker: ConnectorMaker, text: str) -> IConnector:

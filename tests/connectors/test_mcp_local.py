@@ -274,7 +274,7 @@ class StartTests(LocalCase):
         self.assertEqual(self.service.started, [])
 
     def test_no_sandbox(self) -> None:
-        """Each call needs an approval without a sandbox that the file wants, or a word on who can read the credential."""
+        """Each call needs an approval without a sandbox that the file wants, or a word on who reads the credential."""
         unconfined = spec_of(FILE.replace("inherit =", 'sandbox = "none"\ninherit ='))
         required = spec_of(FILE.replace("inherit =", 'sandbox = "required"\ninherit ='))
         for connector, needs in (
