@@ -307,6 +307,33 @@ class StartTests(LocalCase):
         first, second = self.service.started
         self.assertEqual((first[0].is_over, second[2]["TRACKER_TOKEN"]), (True, "another"))
 
+    def test_at_once(self) -> None:
+        """Calls of several runs share the pipes, and each gets its own answer, whatever their order."""
+        connector, asked = self.service.local(), list[Mapping[str, Any]]()
+        self.service.answers["tools/call"] = asked.append
+        first, second = self.start(connector), self.start(connector)
+        self.assertEqual(len(asked), 2)
+        pipes = self.service.started[0][0]
+        for number, started in ((1, second), (0, first)):
+            said = {"content": [{"type": "text", "text": f"answer {number}"}]}
+            pipes.protocol.childDataReceived(1, canonical(result(asked[number], said)) + b"\n")
+            self.service.advance()
+            self.assertEqual(self.successResultOf(started).output, {"text": f"answer {number}"})
+
+    def test_given_up_call(self) -> None:
+        """A call that nobody waits for any more takes nothing from the others, and its late answer goes nowhere."""
+        connector, asked = self.service.local(), list[Mapping[str, Any]]()
+        self.service.answers["tools/call"] = asked.append
+        first, second = self.start(connector, seconds=5), self.start(connector)
+        self.service.advance(5)
+        self.assertEqual(self.fault(self.successResultOf(first)), ("resource_limit_exceeded", True, False))
+        pipes = self.service.started[0][0]
+        for message in asked:
+            said = {"content": [{"type": "text", "text": "done"}]}
+            pipes.protocol.childDataReceived(1, canonical(result(message, said)) + b"\n")
+        self.service.advance()
+        self.assertEqual(self.successResultOf(second).output, {"text": "done"})
+
 
 class OutcomeTests(LocalCase):
     """What is known of a call."""

@@ -197,22 +197,22 @@ class SharedTests(SynchronousTestCase):
             session = self.opened()
             self.processes.dies(number)
             self.shared.done(session)
-            self.assertIn(f"before {seconds} seconds", self.refused())
+            self.assertIn(f"in {seconds} s.", self.refused())
             self.processes.advance(seconds - 0.5)
-            self.assertIn("before 1 seconds", self.refused())
+            self.assertIn("in 1 s.", self.refused())
             self.assertEqual(self.count(), number + 1)
             self.processes.advance(0.5)
         self.opened()
         self.processes.advance(60)
         self.processes.dies(8)
-        self.assertIn("before 1 seconds", self.refused())
+        self.assertIn("in 1 s.", self.refused())
 
     def test_not_started(self) -> None:
         """A process that cannot be made is told, and tried again later."""
         self.processes.is_broken = True
         self.assertIn("was not started: Resource temporarily unavailable", self.refused())
         self.processes.is_broken = False
-        self.assertIn("before 1 seconds", self.refused())
+        self.assertIn("in 1 s.", self.refused())
 
     def test_dies_while_it_starts(self) -> None:
         """A process that ends before it answers is told by how it ended."""
@@ -223,13 +223,23 @@ class SharedTests(SynchronousTestCase):
         self.assertEqual(message, "The server of local://me/x ended with exit code 3; its errors are in Aileron's log.")
 
     def test_refuses_session(self) -> None:
-        """A server that refuses a session is told by what it said, made visible, and does not stay."""
+        """A server that refuses a session is told by what it said, made visible and redacted, and does not stay."""
         opening = self.opening()
-        self.begun[0].errback(Rejected("a session", "no\x1b[2J"))
+        self.begun[0].errback(Rejected("a session", "no one\x1b[2J"))
         self.assertTrue(self.processes.started[0][1].is_asked_to_end)
         self.assertNoResult(opening)
         self.processes.dies(0, 0)
-        self.assertIn("refused a session: no␛[2J", self.failureResultOf(opening, NetworkError).value.message)
+        self.assertIn("refused a session: no [redacted]␛[2J", self.failureResultOf(opening, NetworkError).value.message)
+
+    def test_breaks(self) -> None:
+        """Where something breaks while a session begins, the process does not stay without one."""
+        opening = self.opening()
+        self.begun[0].errback(RuntimeError("no loop"))
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+        self.processes.dies(0, 0)
+        self.failureResultOf(opening, NetworkError)
+        self.processes.advance(1)
+        self.opened()
 
     def test_silent(self) -> None:
         """A server that does not answer at all is ended, whether anybody still waits for it or not."""
@@ -246,7 +256,7 @@ class SharedTests(SynchronousTestCase):
             self.processes.advance(2)
         self.assertTrue(self.processes.started[0][1].is_killed)
         self.processes.dies(0)
-        self.assertIn("before 1 seconds", self.failureResultOf(another, NetworkError).value.message)
+        self.assertIn("in 1 s.", self.failureResultOf(another, NetworkError).value.message)
 
     def test_given_up(self) -> None:
         """A process that starts goes on where nobody waits any more; who gave up before its turn starts none."""

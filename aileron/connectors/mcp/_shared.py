@@ -131,10 +131,7 @@ class SharedServer:
     async def _start(self, start: Start) -> _Running:
         seconds = self._not_before - self.reactor.seconds()
         if seconds > 0:
-            message = (
-                f"The server of {self.name} has ended. It is not started again before {ceil(seconds)} seconds passed."
-            )
-            raise NetworkError(message)
+            raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
         running = _Running(start, self.reactor.seconds())
         running.process = ServerProcess(
             self.reactor,
@@ -163,9 +160,13 @@ class SharedServer:
         except Overdue:
             why = f"did not answer within {START_SECONDS:g} seconds"
         except Rejected as error:
-            why = f"refused a session: {show_safely(error.text)}"
+            said = Redactor.of(*running.start.secrets).text(error.text)
+            why = f"refused a session: {show_safely(said)}"
         except FAILURES:
             why = ""
+        except Exception:  # noqa: BLE001 - whatever breaks in the SDK, the process does not stay
+            _log.failure("no session began with the server of {connector}", connector=self.name)
+            why = "was asked for a session, which failed"
         else:
             return
         running.process.end(why)
