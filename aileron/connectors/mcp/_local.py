@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from attrs import field, frozen
 
@@ -105,12 +105,8 @@ class LocalSessions:
         more = {need.settings[VARIABLE]: "".join(sent.secrets)} if need else {}
         enclosure = environment.enclosure(self.enclose)
         launch = environment.launch(self.local.argv, self.daemon, enclosure, more=more)
-        return await self.shared.open(Start(launch, self.most_bytes, _with_parts(sent.secrets)))
+        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets))
 
     def done(self, session: McpSession) -> None:
         """Take back the session from one run."""
         self.shared.done(session)
-
-
-def _with_parts(secrets: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part for secret in secrets for part in (secret, *secret.splitlines()))
