@@ -217,7 +217,7 @@ class BoundsTests(SynchronousTestCase):
 
     def test_stray(self) -> None:
         """Lines that are no messages are left out, up to a number; blank lines do not count."""
-        for stray in (b"banner", b"[]", b"{}", b'{"jsonrpc":"1.0"}', b"\xff", b"[" * 500, b'"2.0"'):
+        for stray in (b"[" * 900, b"banner", b"[]", b"{}", b'{"jsonrpc":"1.0"}', b"\xff", b"[" * 500, b'"2.0"'):
             self.setUp()
             self.writes((stray + b"\n\n  \n") * MOST_STRAY_LINES + _line(7))
             self.assertEqual((self.listener.heard, self.groups), ([_message(7)], []))
@@ -289,6 +289,30 @@ class BoundsTests(SynchronousTestCase):
         self.clock.advance(61)
         self.assertEqual(self.logged(b"x\n"), ["x"])
 
+    def test_unasked_for(self) -> None:
+        """An answer is heard once, by the number of what was sent; what the server says unasked is not read further."""
+        said: Message = {"jsonrpc": "2.0", "id": 7, "result": {}}
+        notice: Message = {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
+        answer = compact(said).encode() + b"\n"
+        self.writes(answer + compact(notice).encode() + b"\n")
+        self.sends(6)
+        self.sends(7)
+        self.writes(answer)  # before its message has left
+        self.assertEqual(self.listener.heard, [])
+        self.pipes.take()
+        self.writes(answer * 2 + answer.replace(b"7", b"true") + answer.replace(b"7", b"[7]"))
+        self.assertEqual((self.listener.heard, self.groups), ([said], []))
+
+    def test_unreadable_answer(self) -> None:
+        """An answer that is no JSON of ours ends the server, so that nobody waits for another one."""
+        for bad in (b"[" * 100 + b"]" * 100, b"NaN", b"1e999"):
+            self.setUp()
+            self.sends(7)
+            self.writes(b'{"jsonrpc":"2.0","id":7,"result":' + bad + b"}\n")
+            self.assertEqual((self.listener.heard, self.groups), ([], [signal.SIGKILL]))
+            self.dies(None)
+            self.assertEqual(self.ended, ["answered in a form that is not understood"])
+
 
 class LinesTests(SynchronousTestCase):
     """Lines that come in pieces."""
@@ -312,7 +336,7 @@ def _running_reactor() -> Any:
 _ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
 _DEAF = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-    """print('{"jsonrpc":"2.0","method":"x"}', flush=True); time.sleep(60)"""
+    """print('{"jsonrpc":"2.0","id":1,"method":"x"}', flush=True); time.sleep(60)"""
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from aileron.connectors._answer import ServiceUnreachable
 from aileron.connectors._decode import decode, show_safely
 from aileron.connectors.command import Launch, Program
 from aileron.redaction import Redactor
-from aileron.values import compact
+from aileron.values import JSON, compact
 
 from ._wire import Delivery, Message, Receiver
 
@@ -94,10 +95,12 @@ class ErrorLog:
 class _Outgoing:
     """A message that waits for those before it.
 
+    :ivar number: of the answer to it; L{None}: it asks for none.
     :ivar handed: fires when it begins to leave.
     """
 
     line: bytes = field(repr=False)
+    number: JSON
     delivery: Delivery
     handed: Deferred[None] = field(factory=Deferred)
 
@@ -128,6 +131,7 @@ class ServerProcess(Program):
         self._lines, self._stray_lines, self._unasked_bytes = Lines(most_bytes), 0, 0
         self._queue: deque[_Outgoing] = deque()
         self._queued_bytes = 0
+        self._asked: set[JSON] = set()
         self._receiver: Receiver | None = None
         self._is_writing, self._is_ending, self._why = False, False, ""
         self._next_step: IDelayedCall | None = None
@@ -142,7 +146,8 @@ class ServerProcess(Program):
         """Send a message as soon as those before it are in the pipe; given up before that, it never leaves."""
         if self._is_ending:
             return fail(ServiceUnreachable())
-        outgoing = _Outgoing(compact(message).encode("ascii") + b"\n", delivery)
+        number = message.get("id") if "method" in message else None
+        outgoing = _Outgoing(compact(message).encode("ascii") + b"\n", number, delivery)
         self._queue.append(outgoing)
         self._queued_bytes += len(outgoing.line)
         if self._queued_bytes > MOST_QUEUED_BYTES:
@@ -195,16 +200,36 @@ class ServerProcess(Program):
 
     def _take(self, line: bytes) -> None:
         try:
+            message = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, Mapping) or message.get("jsonrpc") != "2.0":
+            self._stray_lines += 1
+            if self._stray_lines > MOST_STRAY_LINES:
+                self._break(f"wrote more than {MOST_STRAY_LINES} lines that are no messages")
+        elif self._receiver is not None and self._is_awaited(message):
+            self._hear(line, self._receiver)
+
+    def _hear(self, line: bytes, receiver: Receiver) -> None:
+        """Read a message strictly, which takes longer than what nobody waits for is worth, and hand it over."""
+        try:
             message = decode(line)
         except ValueError:
             message = None
-        if isinstance(message, Mapping) and message.get("jsonrpc") == "2.0":
-            if self._receiver is not None:
-                self._receiver.receive(message)
-            return
-        self._stray_lines += 1
-        if self._stray_lines > MOST_STRAY_LINES:
-            self._break(f"wrote more than {MOST_STRAY_LINES} lines that are no messages")
+        if isinstance(message, Mapping):
+            receiver.receive(message)
+        else:
+            self._break("answered in a form that is not understood")
+
+    def _is_awaited(self, message: Mapping[str, Any]) -> bool:
+        """Tell whether a message answers one that was sent, for the first time, or asks for an answer."""
+        number = message.get("id")
+        if "method" in message:
+            return number is not None
+        if type(number) is not int or number not in self._asked:
+            return False
+        self._asked.discard(number)
+        return True
 
     def inConnectionLost(self) -> None:
         """End it: it reads nothing any more."""
@@ -237,6 +262,7 @@ class ServerProcess(Program):
             self._queued_bytes -= len(outgoing.line)
             if not outgoing.is_given_up:
                 outgoing.delivery.sent, self._unasked_bytes = True, 0
+                self._asked.add(outgoing.number)
                 self.transport.writeToChild(_STDIN, outgoing.line)
                 outgoing.handed.callback(None)
                 return
