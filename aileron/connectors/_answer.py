@@ -32,7 +32,7 @@ class OutgoingRequest:
 class ServiceAnswer:
     """An answer, whole.
 
-    :ivar headers: by lower-case name; of a repeated one the first.
+    :ivar headers: by lower-case name; of a repeated one the first, but all challenges, with commas between.
     :ivar head: the reason phrase, and every name and value of a header as it came; read for echoes only.
     """
 

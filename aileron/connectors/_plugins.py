@@ -63,8 +63,8 @@ class _Overheard:
     async def make_ready(self) -> None:
         await self.credential.make_ready()
 
-    async def refused(self, sent: Authorization) -> bool:
-        return await self.credential.refused(sent)
+    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
+        return await self.credential.refused(sent, challenge)
 
 
 @implementer(IConnector)

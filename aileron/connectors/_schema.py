@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from attrs import frozen
 
-from aileron.credentials import KINDS, PRIVATE_NETWORK, CredentialKind, SettingRule, SshKey
+from aileron.credentials import DISCOVER, KINDS, PRIVATE_NETWORK, RESOURCE, CredentialKind, SettingRule, SshKey
 from aileron.tables import ANY_TEXT, FileFaults, FileTable, TextRule
 from aileron.toml import NotToml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes, fill
@@ -116,11 +116,13 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
 def _read_server(
     document: FileTable, head: FileTable, content_hash: str, scheme: str | None, *, private_network: bool
 ) -> McpSpec:
-    table, is_local = document.optional_table("credential"), "command" in document.table("mcp").values
+    table, server = document.optional_table("credential"), document.table("mcp").values
+    is_local, url = "command" in server, server.get("url")
     if is_local:
         need = read_program_credential(table, stdin=False)
     else:
-        need = _credential(table, {}, private_network=private_network)
+        resource = url if isinstance(url, str) else ""
+        need = _credential(table, {}, private_network=private_network, resource=resource)
     if need is not None and not is_local and not KINDS[need.kind].placed:
         head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
     spec = read_mcp(
@@ -144,12 +146,18 @@ def _name(head: FileTable, scheme: str | None) -> str:
 
 
 def _credential(
-    table: FileTable | None, variables: Mapping[str, str], *, private_network: bool, header: str = ""
+    table: FileTable | None,
+    variables: Mapping[str, str],
+    *,
+    private_network: bool,
+    header: str = "",
+    resource: str = "",
 ) -> CredentialNeed | None:
     """Read what a connector needs.
 
     :param variables: of the base URL, with examples of their values.
     :param header: where it goes, if that is no matter of the file's: then it is something to log in with.
+    :param resource: for which alone tokens are asked for (RFC 8707): the URL of an MCP server.
     """
     if table is None:
         return None
@@ -158,8 +166,11 @@ def _credential(
         table.skip(*table.values)  # which keys there are, the kind says
         return None
     settings = _settings(table, kind, variables)
-    if kind.exchanges and private_network:
-        settings[PRIVATE_NETWORK] = "true"
+    settings |= _implied(kind, private_network=private_network, resource=resource)
+    try:
+        kind.check_settings(settings)
+    except ValueError as error:
+        table.faults.add((*table.path, "kind"), str(error))
     if header:
         table.close()
         return CredentialNeed(kind.name, header, kind.format, settings)
@@ -184,11 +195,19 @@ def _settings(table: FileTable, kind: CredentialKind, variables: Mapping[str, st
     """
     found = {}
     for name, rule in kind.settings.items():
-        if rule.several:
+        if rule.flag:
+            found[name] = "true" if table.flag(name, default=False) else ""
+        elif rule.several:
             found[name] = " ".join(table.texts(name, required=rule.required))
         else:
             found[name] = table.read(name, _reading(rule, variables), "", required=rule.required)
     return {name: text for name, text in found.items() if text}
+
+
+def _implied(kind: CredentialKind, *, private_network: bool, resource: str) -> Mapping[str, str]:
+    """Return the settings that the rest of the file makes."""
+    network = {PRIVATE_NETWORK: "true"} if kind.exchanges and private_network else {}
+    return network | ({RESOURCE: resource} if resource and DISCOVER in kind.settings else {})
 
 
 def _reading(rule: SettingRule, variables: Mapping[str, str]) -> Callable[[str], str]:

@@ -45,6 +45,7 @@ from ._conversation import NotUnderstood
 from ._decode import show_safely
 from ._places import own_base_url
 
+_CHALLENGE = "www-authenticate"
 _EXCHANGE_SECONDS = 20.0
 _MOST_EXCHANGED_BYTES = 64 * 1024
 _FETCH_SECONDS = 120.0
@@ -111,24 +112,24 @@ class HttpExchange:
         try:
             own_base_url(read_origin(asked.url).url, private_network=asked.private_network)
         except ValueError as error:
-            raise BindingFailed(f"The URL of the token endpoint {error}.") from None
+            raise BindingFailed(f"The URL of the {asked.place} {error}.") from None
         message = OutgoingRequest(
-            method="POST",
+            method="POST" if asked.body else "GET",
             url=asked.url,
             headers=asked.headers,
-            body=asked.body,
+            body=asked.body or None,
             private_network=asked.private_network,
             max_response_bytes=_MOST_EXCHANGED_BYTES,
         )
         try:
             answer = await self.transport.send(message, Flight()).addTimeout(_EXCHANGE_SECONDS, self.clock)
         except AddressRefused:
-            raise BindingFailed("The token endpoint leads to an address that may not be connected to.") from None
+            raise BindingFailed(f"The {asked.place} leads to an address that may not be connected to.") from None
         except Overdue:
-            raise NetworkError(f"The token endpoint did not answer within {_EXCHANGE_SECONDS:g} seconds.") from None
+            raise NetworkError(f"The {asked.place} did not answer within {_EXCHANGE_SECONDS:g} seconds.") from None
         except (ServiceUnreachable, TooLarge):
-            raise NetworkError("The token endpoint could not be reached, or its answer was not whole.") from None
-        return TokenAnswer(answer.status, answer.body)
+            raise NetworkError(f"The {asked.place} could not be reached, or its answer was not whole.") from None
+        return TokenAnswer(answer.status, answer.body, answer.headers.get(_CHALLENGE, ""))
 
 
 @frozen
@@ -206,7 +207,10 @@ def _headers(message: OutgoingRequest, origin: Origin) -> Headers:
 
 
 def _first_values(headers: Headers) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): values[0].decode("latin-1") for name, values in headers.getAllRawHeaders()}
+    found = {name.decode("latin-1").lower(): values for name, values in headers.getAllRawHeaders()}
+    first = {name: values[0].decode("latin-1") for name, values in found.items()}
+    challenges = [value.decode("latin-1") for value in found.get(_CHALLENGE, ())]
+    return {**first, **({_CHALLENGE: ", ".join(challenges)} if challenges else {})}
 
 
 def _head(response: IResponse) -> Iterator[str]:

@@ -7,6 +7,8 @@ there which kinds there are.  No kind does I/O: what asks a token endpoint is gi
 from collections.abc import Mapping
 
 from ._aws_sigv4 import AwsSigV4
+from ._challenge import wanted_scopes
+from ._discovery import AuthorizationServer, ProtectedResource, found_client, register
 from ._github_app import GithubApp
 from ._keys import LEAST_RSA_BITS, ApiKey, Basic, SshKey, load_private_key
 from ._kind import (
@@ -21,7 +23,7 @@ from ._kind import (
     no_exchange,
     place,
 )
-from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2, OAuth2Document, missing_scopes
+from ._oauth2 import CLIENT, CODE, DEVICE, DISCOVER, NONE, RESOURCE, OAuth2, OAuth2Document, missing_scopes
 from ._renewal import write
 from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, SignInRefused
 
@@ -38,10 +40,13 @@ __all__ = [
     "CODE",
     "DEFAULT_KIND",
     "DEVICE",
+    "DISCOVER",
     "KINDS",
     "LEAST_RSA_BITS",
     "NONE",
     "PRIVATE_NETWORK",
+    "RESOURCE",
+    "AuthorizationServer",
     "BrowserSignIn",
     "CredentialKind",
     "CredentialUse",
@@ -49,6 +54,7 @@ __all__ = [
     "NeedsYou",
     "NotOurCallback",
     "OAuth2Document",
+    "ProtectedResource",
     "SettingRule",
     "SignInClient",
     "SignInRefused",
@@ -56,9 +62,12 @@ __all__ = [
     "TokenAnswer",
     "TokenExchange",
     "TokenRequest",
+    "found_client",
     "load_private_key",
     "missing_scopes",
     "no_exchange",
     "place",
+    "register",
+    "wanted_scopes",
     "write",
 ]

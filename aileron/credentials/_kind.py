@@ -31,23 +31,30 @@ class NeedsYou(Exception):
 
 @frozen
 class TokenRequest:
-    """A request to a token endpoint, by POST.
+    """A request to a token endpoint, by POST, or for metadata, by GET.
 
     :ivar private_network: whether it may be on loopback or a private address.
+    :ivar body: empty: it is a GET.
+    :ivar place: what is asked, for people.
     """
 
     url: str
     private_network: bool
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes = field(repr=False)
+    place: str = "token endpoint"
 
 
 @frozen
 class TokenAnswer:
-    """The answer of a token endpoint."""
+    """The answer of a token endpoint.
+
+    :ivar challenge: its C{WWW-Authenticate}; empty: it has none.
+    """
 
     status: int
     body: bytes = field(repr=False)
+    challenge: str = field(default="", repr=False)
 
     @property
     def members(self) -> Mapping[str, JSON]:
@@ -97,11 +104,13 @@ class SettingRule:
 
     :ivar read: makes the setting of what the file says; its C{ValueError} ends the sentence of the fault.
     :ivar several: whether the file says it as an array of texts, which are kept with a blank between.
+    :ivar flag: whether the file says it as true or false; true is kept as a text, and false not at all.
     """
 
-    read: Callable[[str], str]
+    read: Callable[[str], str] = str
     required: bool = False
     several: bool = False
+    flag: bool = False
 
 
 class CredentialKind(ABC):
@@ -154,9 +163,17 @@ class CredentialKind(ABC):
         """Renew it, if it is due; raises as L{reveal}."""
         return  # what never runs out is ready
 
-    def refused(self, use: CredentialUse, sent: Authorization) -> bool:
-        """Note that the service did not accept what was sent; whether the next use sends something else."""
+    def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
+        """Note that the service did not accept what was sent; whether the next use sends something else.
+
+        :param challenge: of a 403: what was sent is good, and not for what it was sent for.
+        :raises NeedsYou: a person can have it do that.
+        """
         return False
+
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        """Refuse settings of a connector file that do not go together, by a C{ValueError} that says which."""
+        return
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
         """Tell whether it can be used."""

@@ -10,20 +10,28 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from aileron.addresses import is_loopback, read_origin
+from aileron.addresses import is_loopback, read_origin, read_url
 from aileron.errors import NetworkError
-from aileron.values import JSON
+from aileron.values import JSON, Authorization, CredentialState
 
+from ._challenge import wanted_scopes
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, SettingRule, TokenAnswer, TokenRequest
-from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of
+from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of, write
 
 CODE, CLIENT, DEVICE = "authorization_code", "client_credentials", "device_code"
 POST, BASIC, NONE = "client_secret_post", "client_secret_basic", "none"
+METHODS = (NONE, POST, BASIC)
+DISCOVER, RESOURCE, ISSUER = "discover", "resource", "issuer"
+"""Settings: that the server says where one signs in, for which resource (no key of a file), and at which issuer."""
+
 OFFLINE = "offline_access"
 """Asks for a refresh token; not every service that gives one says that it gave this."""
 
 _GOOGLE = "https://www.googleapis.com/auth/userinfo."
 _IDENTITY = frozenset({OFFLINE, "openid", "profile", "email", f"{_GOOGLE}email", f"{_GOOGLE}profile"})
+_MOVED = frozenset({301, 308, 404, 410})
+_OTHER_RESOURCE = "It was obtained for another resource than the connector has now."
+_MORE_SCOPES = "The service wants more scopes than it was given."
 _MOST_SECONDS = 10 * 365 * 86400
 _ENDED = frozenset(
     {
@@ -31,6 +39,7 @@ _ENDED = frozenset(
         "invalid_client",
         "unauthorized_client",
         "invalid_scope",
+        "invalid_target",
         "unsupported_grant_type",
         # GitHub's and Slack's words for the same, with status 200.
         "bad_refresh_token",
@@ -48,6 +57,9 @@ class OAuth2Document(Renewable):
     :ivar grant: by which the first token came: C{authorization_code}, C{device_code} or C{client_credentials}.
     :ivar scopes: that were given with the token; of C{client_credentials} those that are asked for.
     :ivar token_endpoint_auth_method: C{client_secret_post}, C{client_secret_basic} or C{none} (RFC 7591).
+    :ivar resource: for which alone the tokens are (RFC 8707).
+    :ivar issuer: of the authorization server that was found; L{None}: the connector file names its endpoints.
+    :ivar wanted: scopes to ask for when a person signs in again, since the service wants more than it was given.
     """
 
     grant: str
@@ -57,15 +69,20 @@ class OAuth2Document(Renewable):
     refresh_token: str | None = field(default=None, repr=False)
     scopes: tuple[str, ...] = ()
     token_endpoint_auth_method: str = POST
+    resource: str | None = None
+    issuer: str | None = None
+    wanted: tuple[str, ...] = ()
 
 
 FORM.differ(
     OAuth2Document,
-    **optional_members("client_secret", "refresh_token", "scopes", "token_endpoint_auth_method"),
+    **optional_members(
+        *("client_secret", "refresh_token", "scopes", "token_endpoint_auth_method", "resource", "issuer", "wanted")
+    ),
 )
 
 
-def _read_url(text: str) -> str:
+def read_endpoint(text: str) -> str:
     origin = read_origin(text)
     if origin.scheme == "http" and not is_loopback(origin.host):
         raise ValueError("must begin with https:// (plain http is for loopback)")
@@ -74,9 +91,9 @@ def _read_url(text: str) -> str:
     return text
 
 
-def _read_scope(text: str) -> str:
+def _read_ascii(text: str) -> str:
     if not text.isascii() or not text.isprintable():
-        raise ValueError("must be scopes of visible ASCII")
+        raise ValueError("must be visible ASCII")
     return text
 
 
@@ -86,8 +103,15 @@ def _read_account(text: str) -> str:
     return text
 
 
+def _read_document_url(text: str) -> str:
+    url = read_url(read_endpoint(text))
+    if url.origin.scheme != "https" or url.path in {"", "/"} or url.query is not None or url.user_info is not None:
+        raise ValueError("must be the https:// address of a document about the client, with a path and no query")
+    return text
+
+
 def _read_method(text: str) -> str:
-    if text not in {POST, BASIC, NONE}:
+    if text not in METHODS:
         raise ValueError(f"must be {POST}, {BASIC} or {NONE}")
     return text
 
@@ -99,20 +123,34 @@ class OAuth2(RenewedKind[OAuth2Document]):
     format: ClassVar[str] = "Bearer {key}"
     document = OAuth2Document
     settings: ClassVar[Mapping[str, SettingRule]] = {
-        "token_url": SettingRule(_read_url),
-        "authorize_url": SettingRule(_read_url),
-        "device_url": SettingRule(_read_url),
-        "scopes": SettingRule(_read_scope, several=True),
-        "issuer": SettingRule(_read_url),
+        "token_url": SettingRule(read_endpoint),
+        "authorize_url": SettingRule(read_endpoint),
+        "device_url": SettingRule(read_endpoint),
+        "scopes": SettingRule(_read_ascii, several=True),
+        ISSUER: SettingRule(read_endpoint),
         "account": SettingRule(_read_account),
         "token_endpoint_auth_method": SettingRule(_read_method),
+        DISCOVER: SettingRule(flag=True),
+        "client_id": SettingRule(_read_ascii),
+        "client_metadata_url": SettingRule(_read_document_url),
     }
+
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        """Refuse discovery where there is no resource to ask, and endpoints beside it."""
+        named = [name for name in ("token_url", "authorize_url", "device_url") if name in settings]
+        if DISCOVER not in settings:
+            if "client_metadata_url" in settings:
+                raise ValueError("`client_metadata_url` needs `discover = true`")
+        elif RESOURCE not in settings:
+            raise ValueError("`discover` is for connectors of the kind mcp")
+        elif named:
+            raise ValueError(f"`{named[0]}` must not stand beside `discover`")
 
     def problem(self, found: OAuth2Document) -> str | None:
         """Return what cannot be right."""
         if found.grant not in {CODE, CLIENT, DEVICE}:
             return f"must have a grant that is {CODE}, {CLIENT} or {DEVICE}"
-        if found.token_endpoint_auth_method not in {POST, BASIC, NONE}:
+        if found.token_endpoint_auth_method not in METHODS:
             return f"must have a token_endpoint_auth_method that is {POST}, {BASIC} or {NONE}"
         if found.grant == CLIENT and not found.client_secret:
             return "must have a client_secret for client_credentials"
@@ -133,6 +171,28 @@ class OAuth2(RenewedKind[OAuth2Document]):
         found = self.read(kept)
         return tuple(each for each in (found.refresh_token, found.client_secret) if each)
 
+    def state(self, kept: bytes, now: datetime) -> CredentialState:
+        """Tell whether it can be used, and which scopes are to be asked for."""
+        return evolve(super().state(kept, now), wanted=self.read(kept).wanted)
+
+    def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
+        """Have a person asked for scopes that a 403 names, if any was not given (RFC 6750, 3.1)."""
+        found, scopes = self.read(use.kept), wanted_scopes(challenge) or ()
+        is_news = not found.needs_you and found.access_token in sent.secrets
+        if is_news and not {*scopes} <= {*found.scopes}:  # else another sign-in would give no more
+            wanted = tuple(dict.fromkeys((*found.scopes, *scopes)))
+            use.keep(write(evolve(found, needs_you=_MORE_SCOPES, wanted=wanted)))
+            raise NeedsYou(_MORE_SCOPES)
+        return super().refused(use, sent, challenge)
+
+    async def _current(self, use: CredentialUse) -> OAuth2Document:
+        """Return it with a token for the resource of the connector, and no other."""
+        found, resource = self.read(use.kept), use.scope.settings.get(RESOURCE)
+        if resource is not None and not found.needs_you and not covers(found.resource or "", resource):
+            use.keep(write(evolve(found, needs_you=_OTHER_RESOURCE)))
+            raise NeedsYou(_OTHER_RESOURCE)
+        return await super()._current(use)
+
     def limit(self, kept: bytes, scopes: Sequence[str]) -> str | None:
         """Name those of C{scopes} that it was not given."""
         missing = missing_scopes(self.read(kept), scopes)
@@ -152,11 +212,25 @@ class OAuth2(RenewedKind[OAuth2Document]):
             request = token_request(
                 found, "refresh_token", private_network=private_network, refresh_token=found.refresh_token
             )
-        told = _read_answer(await use.exchange(request))
+        answer = await use.exchange(request)
+        if found.issuer is not None and answer.status in _MOVED:
+            raise NeedsYou("The token endpoint is not where it was when you signed in.")
+        told = _read_answer(answer)
         try:
             return with_tokens(found, told, use.now())
         except ValueError as error:
             raise NetworkError(f"The token endpoint {error}.") from None
+
+
+def covers(resource: str, url: str) -> bool:
+    """Tell whether C{url} is the resource, or lies below it on the same origin."""
+    try:
+        read_origin(resource)
+        above, below = read_url(resource), read_url(url)
+    except ValueError:
+        return False
+    is_plain = above.query is None and above.fragment is None
+    return is_plain and above.origin == below.origin and f"{below.path}/".startswith(f"{above.path.rstrip('/')}/")
 
 
 def missing_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ...]:
@@ -207,6 +281,8 @@ def token_request(found: OAuth2Document, grant_type: str, *, private_network: bo
         headers.append(("Authorization", f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"))
     if secret != "" and method == POST:
         sent["client_secret"] = secret
+    if found.resource is not None:
+        sent[RESOURCE] = found.resource
     body = prepare_token_request(grant_type, client_id=found.client_id, include_client_id=not in_header, **sent)
     return TokenRequest(found.token_url, private_network, tuple(headers), body.encode("ascii"))
 

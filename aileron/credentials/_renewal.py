@@ -99,12 +99,14 @@ class RenewedKind(CredentialKind, Generic[D]):
         """Renew it, if it is due."""
         await self._current(use)
 
-    def refused(self, use: CredentialUse, sent: Authorization) -> bool:
+    def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
         """Take the token that was sent for spent, unless it is another by now, or was given out just before.
 
         A service that refuses every token has none renewed at each request.
         """
         found = self.read(use.kept)
+        if challenge:
+            return False
         if found.access_token not in sent.secrets:
             return True
         fresh = found.obtained_at is not None and use.now() < found.obtained_at + _BELIEVED_FOR

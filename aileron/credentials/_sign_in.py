@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qsl, urlencode
 
 from attrs import evolve, field, frozen
@@ -19,7 +19,10 @@ from aileron.addresses import read_origin
 from aileron.values import JSON
 
 from ._kind import PRIVATE_NETWORK, TokenAnswer, TokenRequest
-from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2Document, token_request, with_tokens
+from ._oauth2 import CLIENT, CODE, DEVICE, ISSUER, NONE, RESOURCE, OAuth2Document, token_request, with_tokens
+
+if TYPE_CHECKING:
+    from ._discovery import AuthorizationServer
 
 _MOST_SHOWN, _LONGEST_ACCOUNT = 300, 200
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -40,11 +43,14 @@ class SignInClient:
     """The client as which a person signs in, and what the connector file says of the service.
 
     :ivar settings: of the scope that the credential is for.
+    :ivar client_id: empty: it is to be registered.
+    :ivar server: that was found; L{None}: the settings name its endpoints.
     """
 
     settings: Mapping[str, str]
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
+    server: AuthorizationServer | None = None
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -59,9 +65,9 @@ class SignInClient:
         return tuple(dict.fromkeys((*self.scopes, *identity)))
 
     @property
-    def is_confidential(self) -> bool:
-        """C{True} if the file says that the client has a secret."""
-        return self._document(CODE).token_endpoint_auth_method != NONE
+    def needs_secret(self) -> bool:
+        """C{True} if the client has a secret that is not known yet."""
+        return self.client_secret is None and self._document(CODE).token_endpoint_auth_method != NONE
 
     def request(self, grant: str, grant_type: str | None = None, **sent: object) -> TokenRequest:
         """Make the request for a first token; C{sent} are the parameters of its grant."""
@@ -73,7 +79,7 @@ class SignInClient:
 
         :raises SignInRefused: it gave no token.
         """
-        told, document = _read_answer(answer), self._document(grant)
+        told, document = read_answer(answer), self._document(grant)
         given = told.get("scope")
         if isinstance(given, str) and grant != CLIENT:  # which asks for the same at each renewal
             document = evolve(document, scopes=tuple(given.replace(",", " ").split()))
@@ -118,6 +124,8 @@ class SignInClient:
             token_url=self.settings["token_url"],
             scopes=self.scopes,
             token_endpoint_auth_method=self.settings.get("token_endpoint_auth_method", NONE),
+            resource=self.settings.get(RESOURCE),
+            issuer=None if self.server is None else self.server.issuer,
         )
 
 
@@ -151,6 +159,7 @@ class BrowserSignIn:
             "state": self.state,
             "code_challenge": _encode(sha256(self.verifier.encode("ascii")).digest()),
             "code_challenge_method": "S256",
+            **({RESOURCE: resource} if (resource := self.client.settings.get(RESOURCE)) else {}),
         }
         return f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
 
@@ -169,9 +178,10 @@ class BrowserSignIn:
         if len(found) != len(pairs) or not hmac.compare_digest(given, self.state.encode("ascii")):
             raise NotOurCallback
         if not self._is_issuer(found.get("iss")):
+            which = "that you signed in at" if self.client.server else "of the connector file"
+            advice = "" if self.client.server else " If the server is right, set issuer in the connector file."
             raise SignInRefused(
-                "The answer names another authorization server than the connector file, or none (iss). "
-                "If the server is right, set issuer in the connector file."
+                f"The answer names another authorization server than the one {which}, or none (iss).{advice}"
             )
         if "error" in found:
             raise _refusal(found)
@@ -185,7 +195,9 @@ class BrowserSignIn:
 
     def _is_issuer(self, told: str | None) -> bool:
         """Tell whether it is the issuer of the file, or else of the origin where the sign-in began."""
-        declared = self.client.settings.get("issuer")
+        declared, server = self.client.settings.get(ISSUER), self.client.server
+        if told is None and server is not None:
+            return not server.names_itself
         if declared is not None or told is None:
             return told == declared
         try:
@@ -224,7 +236,7 @@ class DeviceSignIn:
 
         :raises SignInRefused: it begins none.
         """
-        told = _read_answer(answer)
+        told = read_answer(answer)
         code, shown, page = (told.get(name) for name in ("device_code", "user_code", "verification_uri"))
         if not (isinstance(code, str) and isinstance(shown, str) and isinstance(page, str)):
             raise SignInRefused(f"The service gave no code for a device; it answered with status {answer.status}.")
@@ -249,7 +261,7 @@ def _seconds(told: JSON, otherwise: int) -> int:
     return otherwise
 
 
-def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
+def read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
     """Read an answer that should give what was asked for.
 
     :raises SignInRefused: it does not.

@@ -54,9 +54,10 @@ class ICredential(Interface):
     async def make_ready() -> None:
         """Renew it, if that is due, and open it for nothing; raises as L{authorize}."""
 
-    async def refused(sent: Authorization) -> bool:
+    async def refused(sent: Authorization, challenge: str = "") -> bool:
         """Note that the service refused C{sent} with a 401: what runs out is renewed at its next use.
 
+        :param challenge: C{WWW-Authenticate} of a 403 instead: where it wants more scopes, a person has to sign in.
         :return: whether the next use sends something else, so that the same request may succeed.
         """
 

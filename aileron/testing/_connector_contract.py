@@ -29,6 +29,7 @@ class MemoryCredential:
     :ivar format: of the header that it fills.
     :ivar renewable: whether another is there after a refusal.
     :ivar refusals: what was refused.
+    :ivar challenges: what the service said that it wants, for each.
     """
 
     secret: bytes | Exception
@@ -36,6 +37,7 @@ class MemoryCredential:
     renewable: bool = False
     opened: int = 0
     refusals: list[Authorization] = field(factory=list)
+    challenges: list[str] = field(factory=list)
 
     async def reveal(self) -> bytes:
         """Return the secret."""
@@ -56,9 +58,10 @@ class MemoryCredential:
         if isinstance(self.secret, Exception):
             raise self.secret
 
-    async def refused(self, sent: Authorization) -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
         """Keep it."""
         self.refusals.append(sent)
+        self.challenges.append(challenge)
         return self.renewable
 
 

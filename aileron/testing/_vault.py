@@ -196,7 +196,7 @@ class _KeptCredential:
     async def make_ready(self) -> None:
         await self.reveal()
 
-    async def refused(self, sent: Authorization) -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
         return False
 
 

@@ -136,12 +136,15 @@ class CredentialState:
     :ivar expires_at: when what is sent runs out; it is renewed before, unless a person is needed for that.
     :ivar reason: why a person is needed, in a sentence; where it can be used all the same, what it is not good for.
     :ivar surplus: what it is good for beyond what is needed, in a sentence.
+    :ivar wanted: scopes to ask for when a person signs in again; none: as the first time.
     """
 
     status: CredentialStatus
     expires_at: datetime | None = None
     reason: str | None = None
     surplus: str | None = None
+    wanted: tuple[str, ...] = ()
 
 
+differ(CredentialState, wanted=Member(optional=True))
 differ(Scope, settings=Member(optional=True))

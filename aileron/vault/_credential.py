@@ -66,9 +66,9 @@ class Credential:
     async def make_ready(self) -> None:
         await self._in_turn(lambda kind, use: kind.make_ready(use))
 
-    async def refused(self, sent: Authorization) -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
         async def note(kind: CredentialKind, use: CredentialUse) -> bool:
-            return kind.refused(use, sent)
+            return kind.refused(use, sent, challenge)
 
         try:
             return await self._in_turn(note)

@@ -78,8 +78,9 @@ def credential_problem(binding: Binding, state: CredentialState) -> str:
     if state.reason is None:
         return ""
     settings = {} if binding.scope is None else binding.scope.settings
-    how = "renew" if binding.kind == "oauth2" and "token_url" in settings else "replace"
-    return f"{state.reason} Run: aileron binding {how} {binding.name}"
+    how = "renew" if binding.kind == "oauth2" and {"token_url", "discover"} & {*settings} else "replace"
+    more = f" It will ask for these scopes: {', '.join(state.wanted)}." if state.wanted else ""
+    return f"{state.reason}{more} Run: aileron binding {how} {binding.name}"
 
 
 def segment(text: str) -> str:

@@ -197,6 +197,24 @@ class FileTests(SynchronousTestCase):
         ):
             self.assertEqual(self.need(table), need)
 
+    def test_discovered(self) -> None:
+        """A connector to an MCP server may leave it to that server to say where one signs in: for its URL alone."""
+        head = '[connector]\nname = "local://me/x"\nversion = "1.0.0"\nkind = "mcp"\n[mcp]\nurl = "https://x.example/mcp"\n'
+        table = '[credential]\nkind = "oauth2"\n'
+        for more, settings in (
+            ("discover = true", {"discover": "true"}),
+            ('discover = true\nclient_id = "mine"', {"discover": "true", "client_id": "mine"}),
+            ('token_url = "https://x.example/t"', {"token_url": "https://x.example/t"}),
+        ):
+            spec = read_file((head + table + more).encode(), "x.toml").spec
+            assert spec is not None and spec.description.credential is not None
+            resource = {"resource": "https://x.example/mcp"}
+            self.assertEqual(spec.description.credential.settings, {**settings, **resource})
+        for key in ("token_url", "authorize_url", "device_url"):
+            text = f'{head}{table}discover = true\n{key} = "https://x.example/t"'
+            (problem,) = read_file(text.encode(), "x.toml").problems
+            self.assertEqual(problem.message, f"`{key}` must not stand beside `discover`")
+
     def test_faults(self) -> None:
         """What another kind's key, a key too many, or no such thing is a fault, each with its line."""
         for table, word in (
@@ -210,6 +228,12 @@ class FileTests(SynchronousTestCase):
             ('kind = "oauth2"\nauthorize_url = "https://login.example/#"', "must have no fragment"),
             ('kind = "oauth2"\ntoken_endpoint_auth_method = "private_key_jwt"', "must be client_secret_post"),
             ('kind = "oauth2"\nscopes = "a b"', "array of strings"),
+            ('kind = "oauth2"\ndiscover = true', "for connectors of the kind mcp"),
+            ('kind = "oauth2"\ndiscover = "yes"', "must be true or false"),
+            ('kind = "oauth2"\nresource = "https://x.example"', "is not a known key"),
+            ('kind = "oauth2"\nclient_metadata_url = "https://x.example/c"', "needs `discover = true`"),
+            ('kind = "oauth2"\nclient_metadata_url = "https://x.example/"', "with a path"),
+            ('kind = "oauth2"\nclient_id = "ä"', "`client_id` must be visible ASCII"),
             ('kind = "api_key"\nquery = "q"', "is the credential's parameter"),
             ('kind = "conjured"\nanything = 1', "must be one of"),
         ):

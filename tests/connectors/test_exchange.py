@@ -82,6 +82,26 @@ class ExchangeTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(self.start(LOCAL)).status, 200)
         self.assertEqual(self.service.connected, [("127.0.0.1", 8080)])
 
+    def test_metadata(self) -> None:
+        """Metadata is asked for by GET; all challenges of an answer are told as one, and a redirect is not followed."""
+        asked = evolve(ASKED, url="https://login.example/.well-known/x?a=b", body=b"", place="metadata")
+        head = b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=x\r\nContent-Length: 2\r\n"
+        self.service.replies += [
+            head + b'WWW-Authenticate: Bearer scope="a"\r\n\r\n{}',
+            answer(b"{}", 302, {"Location": "https://login.example/there"}),
+            answer(b"x" * 70000),
+        ]
+        told = self.successResultOf(self.start(asked))
+        self.assertEqual((told.status, told.challenge), (401, 'Basic realm=x, Bearer scope="a"'))
+        self.assertTrue(self.service.requests[-1].startswith(b"GET /.well-known/x?a=b HTTP/1.1\r\n"))
+        self.assertEqual(self.successResultOf(self.start(asked)).status, 302)
+        huge = self.failureResultOf(self.start(asked), NetworkError).value
+        self.assertIn("The metadata could not be reached", str(huge))
+        self.assertEqual(len(self.service.requests), 3)
+        self.service.names["login.example"] = ["192.168.1.1"]
+        private = self.failureResultOf(self.start(asked), BindingFailed).value
+        self.assertIn("The metadata leads to an address that may not be connected to", str(private))
+
     def test_quiet(self) -> None:
         """Neither what is sent nor what is answered shows in a repr."""
         shown = repr((evolve(ASKED, body=b"canary", headers=(("A", "canary"),)), TokenAnswer(200, b"canary")))

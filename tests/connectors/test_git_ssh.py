@@ -74,7 +74,7 @@ class KeyCredential:
     async def make_ready(self) -> None:
         """It is."""
 
-    async def refused(self, sent: Authorization) -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
         """Another there is not."""
         return False
 

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 from attrs import evolve
@@ -246,6 +246,95 @@ class RefusedTests(OAuth2Case):
         self.keeps(refresh_token=None)
         self.assertFalse(self.refused())
         self.assertEqual((self.held.history, self.status()), ([], CredentialStatus.EXPIRES))
+
+
+class ResourceTests(OAuth2Case):
+    """Tokens that are for one resource alone, of an authorization server that was found."""
+
+    settings: ClassVar[dict[str, str]] = {"discover": "true", "resource": "https://api.example/mcp"}
+    good = document(resource="https://api.example/", issuer="https://login.example")
+    found: ClassVar[dict[str, str]] = {"resource": "https://api.example/mcp", "issuer": "https://login.example"}
+
+    def test_renewed(self) -> None:
+        """A renewal asks the endpoint that was found when the person signed in, for this resource."""
+        self.keeps(**self.found, access_token=None)
+        self.held.answers = [GIVEN]
+        self.assertEqual(self.token(), "canary-access-2")
+        self.assertEqual((self.held.asked[0].url, self.asked()["resource"]), (URL, "https://api.example/mcp"))
+        self.assertEqual(self.kept()["resource"], "https://api.example/mcp")
+
+    def test_above(self) -> None:
+        """A token for the whole origin is sent to what lies below."""
+        self.assertEqual(self.token(), ACCESS)
+
+    def test_other_resource(self) -> None:
+        """A token for another resource, or for none, is not sent, and a person is told once."""
+        for resource in (
+            "https://other.example/mcp",
+            "https://api.example/mcp/more",
+            "https://api.example/mc",
+            "x",
+            None,
+        ):
+            self.keeps(resource=resource)
+            first, again = self.fails(NeedsYou), self.fails(NeedsYou)
+            assert isinstance(first, NeedsYou) and isinstance(again, NeedsYou)
+            self.assertEqual((first.is_new, again.is_new, self.held.asked), (True, False, []))
+            self.assertEqual(self.status(), CredentialStatus.NEEDS_YOU)
+
+    def test_moved(self) -> None:
+        """An endpoint that is not where it was is looked for by a person: no redirect, no second discovery."""
+        for status in (301, 308, 404, 410):
+            self.keeps(**self.found, access_token=None)
+            self.held.asked.clear()
+            self.held.answers = [TokenAnswer(status, b"")]
+            self.fails(NeedsYou)
+            self.assertEqual((len(self.held.asked), self.status()), (1, CredentialStatus.NEEDS_YOU))
+        self.keeps(**self.found, access_token=None)
+        for status in (302, 307, 500, 503):
+            self.held.answers = [TokenAnswer(status, b"")]
+            self.fails(NetworkError)
+        self.assertEqual(self.status(), CredentialStatus.READY)
+
+
+class DeniedTests(OAuth2Case):
+    """What a 403 of the service comes to."""
+
+    def denied(self, challenge: str) -> NeedsYou | None:
+        """Tell of it."""
+        try:
+            self.assertFalse(self.kind.refused(self.held.use(), self.authorized(), challenge))
+        except NeedsYou as needs:
+            return needs
+        return None
+
+    def test_more_scopes(self) -> None:
+        """Scopes that the service wants beside those given are asked for at the next sign-in, with those given."""
+        needs = self.denied('Bearer error="insufficient_scope", scope="read admin", error_description="canary"')
+        self.assertEqual((needs and needs.is_new, needs and "admin" in needs.reason), (True, False))
+        state = self.kind.state(self.held.kept, NOW)
+        self.assertEqual((state.status, state.wanted), (CredentialStatus.NEEDS_YOU, ("read", "write", "admin")))
+        self.fails(NeedsYou)
+        self.assertEqual(self.kept()["access_token"], ACCESS)
+
+    def test_nothing_to_ask_for(self) -> None:
+        """Another error, no scopes, those that it has, and a challenge that is none change nothing."""
+        for challenge in (
+            'Bearer error="invalid_token", scope="admin"',
+            'Bearer error="insufficient_scope"',
+            'Bearer error="insufficient_scope", scope="write"',
+            'Bearer error="insufficient_scope", scope="admin \x1b"',
+            'Basic error="insufficient_scope", scope="admin"',
+        ):
+            self.assertIsNone(self.denied(challenge), challenge)
+        self.assertEqual(self.held.history, [])
+
+    def test_another_by_now(self) -> None:
+        """What was said of a token that was replaced meanwhile says nothing about the one that is there."""
+        old = self.authorized()
+        self.keeps(access_token="canary-access-2")
+        self.kind.refused(self.held.use(), old, 'Bearer error="insufficient_scope", scope="admin"')
+        self.assertEqual(self.held.history, [])
 
 
 class AnswerTests(OAuth2Case):

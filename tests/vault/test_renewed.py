@@ -162,6 +162,19 @@ class RenewedTests(OpenCase):
         gone = self.vault.credential(self.made, example_scope())
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(gone.refused(sent))))
 
+    def test_denied(self) -> None:
+        """A service that wants more scopes has the person told once, and what is kept says which."""
+        started = self.start()
+        self.gives("canary-1", "canary-refresh-2", scope="read")
+        sent, credential = self.successResultOf(started), self.vault.credential(self.made, example_scope())
+        challenge = 'Bearer error="insufficient_scope", scope="admin"'
+        for _ in range(2):
+            refused = Deferred.fromCoroutine(credential.refused(sent, challenge))
+            self.assertFalse(self.successResultOf(refused))
+        self.assertEqual(self.told, [(self.made.name, "The service wants more scopes than it was given.")])
+        self.assertEqual(self.vault.credential_state(self.made).wanted, ("admin",))
+        self.failureResultOf(self.start(), CredentialNeedsYou)
+
     def test_state(self) -> None:
         """A token that nothing renews shows when it ends."""
         end = utc(self.clock.seconds()) + timedelta(hours=1)

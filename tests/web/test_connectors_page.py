@@ -17,6 +17,8 @@ from aileron.values import (
     BindingFlag,
     Cap,
     CredentialNeed,
+    CredentialState,
+    CredentialStatus,
     Fault,
     LoadError,
     NewBinding,
@@ -25,12 +27,14 @@ from aileron.values import (
     OwnCap,
     PreviewRule,
     RunState,
+    Scope,
     Step,
     UrlTemplate,
     UrlVariable,
     utc,
     visible,
 )
+from aileron.web._texts import credential_problem
 from tests.api.case import NOW
 from tests.web.case import Reading, WebCase, read
 
@@ -171,6 +175,18 @@ class ConnectorPageTests(ConnectorsCase):
         signed_in = self.bind(kind="oauth2", secret=_DOCUMENT)
         cast("MemoryBindings", self.deps.bindings).needing = {signed_in.name: "It was refused."}
         self.assertIn(f"It was refused. Run: aileron binding renew {signed_in.name}", self.page().text)
+
+    def test_more_scopes(self) -> None:
+        """A credential for which the server wants more scopes says which, and that signing in again asks for them."""
+        settings = {"discover": "true", "resource": "https://mcp.example/mcp"}
+        bound = evolve(
+            self.bind(),
+            kind="oauth2",
+            scope=Scope((), "https://mcp.example", "Authorization", "Bearer {key}", settings),
+        )
+        state = CredentialState(CredentialStatus.NEEDS_YOU, reason="It wants more.", wanted=("read", "admin"))
+        told = f"It wants more. It will ask for these scopes: read, admin. Run: aileron binding renew {bound.name}"
+        self.assertEqual(credential_problem(bound, state), told)
 
     def test_surplus(self) -> None:
         """A credential with scopes that no trusted action needs says which, and how to have less."""

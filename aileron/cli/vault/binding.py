@@ -331,6 +331,8 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
             how = "cannot be used" if item["state"]["status"] == "needs_you" else "is limited"
             note("{name} {how}: {reason}", name=item["name"], how=how, reason=item["state"]["reason"])
             note("  Renew it: {command}", command=renewal(item))
+        if item["state"].get("wanted"):
+            note("  It will ask for these scopes: {scopes}", scopes=", ".join(item["state"]["wanted"]))
         if item["state"].get("surplus") is not None:
             note("{name}: {surplus}", name=item["name"], surplus=item["state"]["surplus"])
             note("  Sign in again for less: {command}", command=renewal(item))

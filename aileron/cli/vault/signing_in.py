@@ -23,9 +23,10 @@ from .operator import token_from_child
 
 if TYPE_CHECKING:
     from aileron.client import Operator
-    from aileron.credentials import OAuth2Document, SignInClient, TokenAnswer, TokenExchange
+    from aileron.credentials import BrowserSignIn, OAuth2Document, SignInClient, TokenAnswer, TokenExchange
 
 KIND = "oauth2"
+_IN_TERMINAL = "Run the command in a terminal."
 T = TypeVar("T")
 
 port_option = click.option(
@@ -55,7 +56,7 @@ def find_description(cli: CliContext, connector: str) -> ConnectorDescription | 
 def renewal(item: Mapping[str, Any]) -> str:
     """Return the command by which a person makes a binding work again, as the daemon shows it."""
     settings = (item["scope"] or {}).get("settings", {})
-    how = "renew" if item["kind"] == KIND and "token_url" in settings else "replace"
+    how = "renew" if item["kind"] == KIND and {"token_url", "discover"} & {*settings} else "replace"
     return f"aileron binding {how} {item['name']}"
 
 
@@ -114,13 +115,14 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
     :param target: as the daemon shows it: its scope, and the scopes that trusted actions need, if that is known.
     :raises CommandError: it came to nothing, and nothing is kept.
     """
-    from aileron.credentials import SignInRefused
+    from aileron.credentials import DISCOVER, SignInRefused
 
     settings = {} if target["scope"] is None else {**target["scope"].get("settings", {})}
-    if target.get("scopes"):
-        settings["scopes"] = " ".join(target["scopes"])
+    scopes = [*(target.get("scopes") or settings.get("scopes", "").split()), *target.get("state", {}).get("wanted", ())]
+    if scopes:
+        settings["scopes"] = " ".join(dict.fromkeys(scopes))
     device = choice.device
-    if "token_url" not in settings:
+    if not {"token_url", DISCOVER} & {*settings}:
         raise CommandError(
             "The connector file does not say where to sign in (token_url), so nothing was done.",
             "Enter what you obtained elsewhere with --secret-fd of aileron binding setup, or aileron binding replace.",
@@ -129,26 +131,61 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
         raise CommandError("The connector file has no device_url, so --device cannot be used. Nothing was done.")
     running = cli.running()
     exchange = cli.exchange([read_origin(url).port for url in (running.url, running.operator_url)])
-    client = _ask_for_client(cli, settings)
     try:
+        client = await _find_client(cli, settings, exchange) if DISCOVER in settings else _ask_for_client(cli, settings)
         if "device_url" in settings and (device or "authorize_url" not in settings):
             signed = await _on_device(cli, client, exchange)
-        elif "authorize_url" in settings:
+        elif "authorize_url" in client.settings:
             signed = await _in_browser(cli, client, exchange, choice)
         else:
             signed = await _as_client(cli, client, exchange)
     except (SignInRefused, AileronError) as failed:
         raise CommandError(f"You are not signed in. {failed}", "Nothing was saved.") from None
     _show(client, signed, choice.account)
-    confirm(cli, "Save this credential? [y/N] ", "saved", "Run the command in a terminal.")
+    confirm(cli, "Save this credential? [y/N] ", "saved", _IN_TERMINAL)
     return signed
 
 
+async def _find_client(cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange) -> SignInClient:
+    """Find the authorization server of a resource, and return the client that signs in there, once it is confirmed.
+
+    The host of an authorization server that only the resource names is asked nothing before the person says so.
+
+    :raises CommandError: the person said no, and nothing is kept.
+    :raises SignInRefused: what the servers say cannot be right.
+    """
+    from aileron.credentials import AuthorizationServer, ProtectedResource, found_client
+
+    resource = await ProtectedResource.find(settings, exchange)
+    issuer, url = resource.issuer(settings), settings["resource"]
+    if "issuer" not in settings and read_origin(issuer).url != read_origin(url).url:
+        note("{url} says that sign-in is at another host: {issuer}", url=url, issuer=issuer)
+        confirm(cli, "Contact that host? [y/N] ", "saved", _IN_TERMINAL)
+    server = await AuthorizationServer.find(issuer, settings, exchange)
+    client = found_client(settings, resource, server)
+    if not client.client_id and server.registration_url is None:
+        note("The authorization server does not register clients automatically. Register one there, and enter its ID.")
+        client = evolve(client, client_id=_ask_for_client(cli, settings).client_id)
+    note("Authorization server: {issuer}", issuer=issuer)
+    note("  Sign-in page:       {url}", url=server.authorize_url)
+    note("  Tokens from:        {url}", url=server.token_url)
+    note("  Tokens for:         {resource}", resource=resource.name)
+    note("  Scopes:             {scopes}", scopes=", ".join(client.asked_scopes) or "none, the server chooses")
+    identity = client.client_id or f"a new one, registered at {server.registration_url}"
+    note("  Client:             {identity}", identity=identity)
+    confirm(cli, "Sign in there? [y/N] ", "saved", _IN_TERMINAL)
+    return client
+
+
 def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClient:
+    """Return the client that the connector file names, or the one that the person registered.
+
+    :raises CommandError: there is nobody to ask, or no answer.
+    """
     from aileron.credentials import SignInClient
 
     try:
-        client_id = cli.ask("Client ID: ").strip()
+        client_id = settings.get("client_id") or cli.ask("Client ID: ").strip()
     except InvalidRequest:
         raise CommandError("Cannot ask for the client ID: no terminal. Nothing was done.") from None
     if not client_id:
@@ -162,10 +199,23 @@ def _ask_for_secret(cli: CliContext, client: SignInClient) -> SignInClient:
 
 
 async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExchange, choice: SignInChoice) -> SignedIn:
-    from aileron.credentials import CODE, BrowserSignIn
+    from aileron.credentials import CODE, BrowserSignIn, register
 
     listener = CallbackListener(cli.reactor(), choice.port)
-    begun = BrowserSignIn.begin(client, listener.redirect_uri, cli.randomness)
+    try:
+        client = await register(client, listener.redirect_uri, exchange)
+        begun = BrowserSignIn.begin(client, listener.redirect_uri, cli.randomness)
+        code = await _come_back(cli, begun, listener, choice)
+    finally:
+        listener.close()
+    if client.needs_secret:
+        client = _ask_for_secret(cli, client)
+    answer = await exchange(evolve(begun, client=client).token_request(code))
+    return _read(cli, client, CODE, answer)
+
+
+async def _come_back(cli: CliContext, begun: BrowserSignIn, listener: CallbackListener, choice: SignInChoice) -> str:
+    """Send the browser to the service's page, and return the code that it comes back with."""
     sweep(cli.home)
     file = write_link(cli.home, begun.authorize_url)
     try:
@@ -174,22 +224,17 @@ async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExch
         note("If no page opens, open this address:" if opened else "Open this address in a browser on this machine:")
         note("  {url}", url=begun.authorize_url)
         note("Waiting for you to sign in, {minutes} minutes at most.", minutes=WAIT_SECONDS // 60)
-        if client.is_confidential:
+        if begun.client.needs_secret:
             note("After that you are asked for the client secret here.")
-        code = await listener.wait(begun.read_callback)
+        return await listener.wait(begun.read_callback)
     finally:
         file.unlink(missing_ok=True)
-        listener.close()
-    if client.is_confidential:
-        client = _ask_for_secret(cli, client)
-    answer = await exchange(evolve(begun, client=client).token_request(code))
-    return _read(cli, client, CODE, answer)
 
 
 async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> SignedIn:
     from aileron.credentials import DEVICE, DeviceSignIn, SignInRefused
 
-    if client.is_confidential:
+    if client.needs_secret:
         client = _ask_for_secret(cli, client)
     asking = DeviceSignIn.begun(client, await exchange(DeviceSignIn.request(client)))
     note("Open this page on any device:  {page}", page=asking.page)

@@ -1,0 +1,75 @@
+"""Reads C{WWW-Authenticate}: what a service wants, in the scheme Bearer (RFC 9110, 11.6.1; RFC 6750, 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from aileron.values import JSON
+
+_MOST_CHARACTERS, _MOST_SCOPES, _MOST_SCOPE_CHARACTERS = 8192, 100, 128
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_NEXT = re.compile(r"[^ \t,]")
+_NAME = rf"(?P<name>{_TOKEN})"
+_VALUE = rf'(?:"(?P<quoted>[^"\\]*+(?:\\.[^"\\]*+)*)"|(?P<plain>{_TOKEN}))'
+_PARAMETER = re.compile(rf"{_NAME}[ \t]*+=[ \t]*+{_VALUE}[ \t]*+(?=,|$)")
+_SCHEME = re.compile(rf"{_NAME}(?: ++[A-Za-z0-9._~+/-]++=*+[ \t]*+(?=,|$)| ++|(?=,|$))")
+_ESCAPED = re.compile(r"\\(.)")
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+").fullmatch
+
+
+def read_challenge(header: str) -> Mapping[str, str]:
+    """Return the parameters of the first challenge of the scheme Bearer, their names in lower case.
+
+    What is too long or not as the grammar has it says nothing at all, and neither does a name that is there twice.
+    """
+    found: list[tuple[str, dict[str, str]]] = []
+    try:
+        for name, value in _parts(header):
+            if value is None:
+                found.append((name, {}))
+            elif not found or name in found[-1][1]:
+                return {}
+            else:
+                found[-1][1][name] = value
+    except ValueError:
+        return {}
+    return next((parameters for scheme, parameters in found if scheme == "bearer"), {})
+
+
+def wanted_scopes(header: str) -> tuple[str, ...] | None:
+    """Return the scopes that a service names, since what it was given lacks one; L{None}: it does not say that."""
+    told = read_challenge(header)
+    return read_scopes(told.get("scope")) if told.get("error") == "insufficient_scope" else None
+
+
+def read_scopes(told: str | Sequence[JSON] | None) -> tuple[str, ...]:
+    """Read scopes, as a text with blanks between or as an array; what holds another thing has none."""
+    scopes = told.split() if isinstance(told, str) else told or ()
+    if len(scopes) > _MOST_SCOPES or not all(map(_is_scope, scopes)):
+        return ()
+    return tuple(dict.fromkeys(str(each) for each in scopes))
+
+
+def _is_scope(told: JSON) -> bool:
+    return isinstance(told, str) and len(told) <= _MOST_SCOPE_CHARACTERS and _SCOPE(told) is not None
+
+
+def _parts(header: str) -> Iterator[tuple[str, str | None]]:
+    """Take a header apart: the names of its parameters with their values, and those of its schemes with none.
+
+    :raises ValueError: it is malformed, or too long.
+    """
+    if len(header) > _MOST_CHARACTERS:
+        raise ValueError("too long")
+    at = 0
+    while (begins := _NEXT.search(header, at)) is not None:
+        at = begins.start()
+        found = _PARAMETER.match(header, at) or _SCHEME.match(header, at)
+        if found is None:
+            raise ValueError("no challenge")
+        at = found.end()
+        if found.re is _SCHEME:
+            yield found["name"].lower(), None
+        else:
+            yield found["name"].lower(), found["plain"] or _ESCAPED.sub(r"\1", found["quoted"] or "")

@@ -1,0 +1,258 @@
+"""Finds where a person signs in for a protected resource, such as an MCP server, and as which client.
+
+As the MCP specification has it: the resource's metadata (RFC 9728), that of its authorization server (RFC 8414, OpenID
+Connect Discovery), and a client that may have to be registered (RFC 7591).  What asks is given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+from attrs import evolve, frozen
+
+from aileron.addresses import may_be_private, read_origin, read_url
+from aileron.values import JSON
+
+from ._challenge import read_challenge, read_scopes
+from ._kind import PRIVATE_NETWORK, TokenExchange, TokenRequest
+from ._oauth2 import ISSUER, METHODS, NONE, OFFLINE, RESOURCE, covers, read_endpoint
+from ._renewal import token_of
+from ._sign_in import SignInClient, SignInRefused, read_answer
+
+_RESOURCE_PAGES = (
+    "{origin}/.well-known/oauth-protected-resource{path}",
+    "{origin}/.well-known/oauth-protected-resource",
+)
+_SERVER_PAGES = (
+    "{origin}/.well-known/oauth-authorization-server{path}",
+    "{origin}/.well-known/openid-configuration{path}",
+    "{origin}{path}/.well-known/openid-configuration",
+)
+_ACCEPT = ("Accept", "application/json")
+_HEADERS = (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json"))
+_PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'  # begins nothing, should the server answer it
+_MOST_URL = 2048
+_METHOD = "token_endpoint_auth_method"
+
+
+@frozen
+class ProtectedResource:
+    """A resource as it describes itself.
+
+    :ivar name: as which tokens are asked for it (RFC 8707): its URL, or the beginning of it.
+    :ivar issuers: the authorization servers that it trusts; none: it does not say.
+    :ivar scopes: that it wants.
+    """
+
+    name: str
+    issuers: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+
+    @classmethod
+    async def find(cls, settings: Mapping[str, str], exchange: TokenExchange) -> Self:
+        """Ask it, without a credential, and no other host.
+
+        :raises SignInRefused: what it says cannot be right.
+        :raises NetworkError, BindingFailed: it cannot be asked.
+        """
+        url = settings[RESOURCE]
+        asked = TokenRequest(url, PRIVATE_NETWORK in settings, _HEADERS, _PING, "MCP server")
+        answer = await exchange(asked)
+        told = read_challenge(answer.challenge)
+        pages, scopes = _pages(url, _RESOURCE_PAGES), read_scopes(told.get("scope"))
+        if "resource_metadata" in told:
+            page = _read_place("resource_metadata", told["resource_metadata"], settings)
+            if read_origin(page) != read_origin(url):
+                raise SignInRefused("The MCP server says that another host describes it (resource_metadata).")
+            pages.insert(0, page)
+        members = await _find_metadata(pages, settings, exchange)
+        return cls(url, (), scopes) if members is None else cls._read(url, members, scopes)
+
+    @classmethod
+    def _read(cls, url: str, members: Mapping[str, JSON], scopes: tuple[str, ...]) -> Self:
+        name = members.get("resource")
+        if not isinstance(name, str) or not covers(name, url):
+            raise SignInRefused("The MCP server describes another resource than itself (resource).")
+        issuers = _texts(members, "authorization_servers")
+        return cls(name, issuers, scopes or read_scopes(_texts(members, "scopes_supported")))
+
+    def issuer(self, settings: Mapping[str, str]) -> str:
+        """Choose the authorization server: the one of the connector file, else the first that it names.
+
+        :raises SignInRefused: there is none, it is none of these, or it is nowhere where it could be asked.
+        """
+        declared = settings.get(ISSUER)
+        if declared is not None and declared not in (self.issuers or (declared,)):
+            raise SignInRefused("The MCP server does not name the authorization server of the connector file (issuer).")
+        if declared is None and not self.issuers:
+            raise SignInRefused(
+                "The MCP server does not say where to sign in. If you know its authorization server, "
+                "set issuer in the connector file."
+            )
+        found = _read_place(ISSUER, declared or self.issuers[0], settings)
+        if "?" in found:
+            raise SignInRefused("The issuer of the authorization server must have no query.")
+        return found
+
+
+@frozen
+class AuthorizationServer:
+    """An authorization server, as it describes itself.
+
+    :ivar registration_url: where clients register themselves; L{None}: nowhere.
+    :ivar methods: by which a client may prove who it is at the token endpoint.
+    :ivar reads_clients: whether a client may be the URL of a document about it.
+    :ivar names_itself: whether all its answers to a sign-in say whose they are (RFC 9207).
+    :ivar gives_offline: whether a refresh token is asked for by a scope.
+    """
+
+    issuer: str
+    authorize_url: str
+    token_url: str
+    registration_url: str | None
+    methods: tuple[str, ...]
+    reads_clients: bool
+    names_itself: bool
+    gives_offline: bool
+
+    @classmethod
+    async def find(cls, issuer: str, settings: Mapping[str, str], exchange: TokenExchange) -> Self:
+        """Ask it, and no other host.
+
+        :raises SignInRefused: it does not describe itself, or so that nobody can sign in safely.
+        :raises NetworkError, BindingFailed: it cannot be asked.
+        """
+        members = await _find_metadata(_pages(issuer, _SERVER_PAGES), settings, exchange)
+        if members is None:
+            raise SignInRefused("The authorization server does not describe itself.")
+        if members.get("issuer") != issuer:
+            raise SignInRefused("The authorization server describes itself as another one (issuer).")
+        if "S256" not in _texts(members, "code_challenge_methods_supported"):
+            raise SignInRefused("The authorization server does not say that it supports PKCE with S256.")
+        registers = members.get("registration_endpoint") is not None
+
+        def read(name: str) -> str:
+            return _read_place(name, members.get(name), settings)
+
+        return cls(
+            issuer=issuer,
+            authorize_url=read("authorization_endpoint"),
+            token_url=read("token_endpoint"),
+            registration_url=read("registration_endpoint") if registers else None,
+            methods=_texts(members, "token_endpoint_auth_methods_supported") or METHODS,
+            reads_clients=members.get("client_id_metadata_document_supported") is True,
+            names_itself=members.get("authorization_response_iss_parameter_supported") is True,
+            gives_offline=OFFLINE in _texts(members, "scopes_supported"),
+        )
+
+
+def found_client(settings: Mapping[str, str], resource: ProtectedResource, server: AuthorizationServer) -> SignInClient:
+    """Make the client in the MCP specification's order: one that the operator registered, a document about it.
+
+    Without an ID, it has to be registered, or the operator has to know one.  Scopes of the connector file are all that
+    is asked for; where it says none, those that the resource wants.
+    """
+    scopes = tuple(settings.get("scopes", "").split()) or resource.scopes
+    if scopes and server.gives_offline:
+        scopes = tuple(dict.fromkeys((*scopes, OFFLINE)))
+    document = settings.get("client_metadata_url", "") if server.reads_clients else ""
+    found = {
+        **settings,
+        "authorize_url": server.authorize_url,
+        "token_url": server.token_url,
+        "scopes": " ".join(scopes),
+        ISSUER: server.issuer,
+        RESOURCE: resource.name,
+    }
+    return SignInClient(found, settings.get("client_id", "") or document, server=server)
+
+
+async def register(client: SignInClient, redirect_uri: str, exchange: TokenExchange) -> SignInClient:
+    """Register a client that has no ID yet, for one redirect URI (RFC 7591).
+
+    What would change the registration later is not kept.
+
+    :raises SignInRefused: the server registers none, or another.
+    :raises NetworkError, BindingFailed: it cannot be asked.
+    """
+    server = client.server
+    if client.client_id or server is None or server.registration_url is None:
+        return client
+    scopes = " ".join(client.asked_scopes)
+    asked: dict[str, JSON] = {
+        "client_name": "Aileron",
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "application_type": "native",
+        _METHOD: next((each for each in METHODS if each in server.methods), NONE),
+        **({"scope": scopes} if scopes else {}),
+    }
+    private, body = PRIVATE_NETWORK in client.settings, json.dumps(asked).encode()
+    request = TokenRequest(server.registration_url, private, _HEADERS, body, "registration endpoint")
+    answered = read_answer(await exchange(request))
+    told = {**asked, **{name: value for name, value in answered.items() if value not in (None, "")}}
+    if told["redirect_uris"] != [redirect_uri]:
+        raise SignInRefused("The authorization server registered another redirect URI than this sign-in has.")
+    return _registered(client, told)
+
+
+def _registered(client: SignInClient, told: Mapping[str, JSON]) -> SignInClient:
+    """Return the client as the server registered it.
+
+    :raises SignInRefused: it is none that can prove who it is.
+    """
+    method = told[_METHOD]
+    try:
+        client_id = token_of(told.get("client_id"))
+        secret = None if method == NONE else token_of(told.get("client_secret"))
+    except ValueError:
+        raise SignInRefused("The authorization server registered a client without an ID or a secret.") from None
+    if not isinstance(method, str) or method not in METHODS:
+        raise SignInRefused("The authorization server registered a client that has to prove itself in an unknown way.")
+    return evolve(client, client_id=client_id, client_secret=secret, settings={**client.settings, _METHOD: method})
+
+
+async def _find_metadata(
+    pages: Iterable[str], settings: Mapping[str, str], exchange: TokenExchange
+) -> Mapping[str, JSON] | None:
+    """Return the first document that there is.
+
+    :raises SignInRefused: a page answers neither that it is one nor that there is none; no redirect is followed.
+    """
+    for page in pages:
+        answer = await exchange(TokenRequest(page, PRIVATE_NETWORK in settings, (_ACCEPT,), b"", "metadata"))
+        if answer.status == 200 and answer.members:
+            return answer.members
+        if answer.status != 200 and not 400 <= answer.status <= 499:
+            raise SignInRefused(f"{page} has no metadata; it answered with status {answer.status}.")
+    return None
+
+
+def _pages(url: str, shapes: Iterable[str]) -> list[str]:
+    found = read_url(url)
+    pages = (each.format(origin=found.origin.url, path=found.path.rstrip("/")) for each in shapes)
+    return [*dict.fromkeys(pages)]
+
+
+def _texts(members: Mapping[str, JSON], name: str) -> tuple[str, ...]:
+    found = members.get(name)
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
+
+def _read_place(name: str, told: JSON, settings: Mapping[str, str]) -> str:
+    """Read a URL that a server names; a private host is one only for a connector that declares such a network.
+
+    :raises SignInRefused: it is none.
+    """
+    url = told if isinstance(told, str) and len(told) <= _MOST_URL else ""
+    try:
+        origin = read_origin(read_endpoint(url))
+        problem = "must have a public host"
+    except ValueError as error:
+        origin, problem = None, str(error)
+    if origin is None or (may_be_private(origin.host) and PRIVATE_NETWORK not in settings):
+        raise SignInRefused(f"A server names an address that cannot be used: {name} {problem}.")
+    return url
