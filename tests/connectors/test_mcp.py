@@ -290,6 +290,27 @@ class OutcomeTests(McpCase):
                 self.assertEqual((False, True, status), (outcome.sent, outcome.classified, outcome.status), method)
         self.assertEqual([], self.service.calls())
 
+    def test_denied(self) -> None:
+        """A 403 for want of a scope reaches the credential with its challenge, and no other refusal does."""
+        challenge = 'Bearer error="insufficient_scope", scope="issues:write"'
+        connector = self.service.connecting()
+        for status, told, denials in (
+            (403, challenge, [challenge]),
+            (403, 'Bearer error="insufficient_scope', []),
+            (403, 'Bearer error="invalid_token"', []),
+            (400, challenge, []),
+        ):
+            self.service.answers["tools/call"] = always(answer(b"", status, {"WWW-Authenticate": told}))
+            credential = MemoryCredential(SECRET)
+            request = connector.prepare("create_issue", {}, URL, "effect-1")
+            running = Deferred.fromCoroutine(connector.invoke(request, credential, 20))
+            self.service.advance(0)
+            self.assertEqual(
+                (self.successResultOf(running).status, [each for each in credential.challenges if each]),
+                (status, denials),
+                told,
+            )
+
     def test_refreshed(self) -> None:
         """After a 401 the credential is told, and a renewed one makes it worth another attempt."""
         self.service.answers["initialize"] = always(answer(b"", 401))

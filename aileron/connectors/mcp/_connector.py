@@ -108,6 +108,8 @@ class McpConnector:
         outcome = await run.outcome(left, late_seconds)
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
+        if run.lacking and credential:
+            await credential.refused(sent, run.lacking[0].challenge)
         return outcome
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
@@ -146,6 +148,7 @@ class _ToolRun:
 
     :ivar delivery: of the call itself: what comes before it has no effect.
     :ivar used: the session, once there is one.
+    :ivar lacking: the refusal for want of a scope, if that is what it came to.
     """
 
     connector: McpConnector
@@ -154,6 +157,7 @@ class _ToolRun:
     sent: Authorization
     delivery: Delivery = field(factory=Delivery)
     used: list[McpSession] = field(factory=list)
+    lacking: list[Refused] = field(factory=list)
 
     @property
     def name(self) -> str:
@@ -172,6 +176,7 @@ class _ToolRun:
                 late_seconds=late_seconds,
             )
         except Refused as error:
+            self.lacking.extend([error] if error.lacks_scope else [])
             outcome = self._refused(error)
         except FAILURES as error:
             fault = describe_failure(self.name, error, self.delivery, seconds=seconds, most_bytes=most)

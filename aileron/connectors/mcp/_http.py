@@ -14,6 +14,7 @@ from aileron.connectors._answer import OutgoingRequest, ServiceAnswer, ServiceUn
 from aileron.connectors._conversation import NotUnderstood
 from aileron.connectors._decode import decode
 from aileron.connectors._sending import open_credential, with_credential
+from aileron.credentials import wanted_scopes
 from aileron.interfaces import ICredential
 from aileron.values import JSON, Authorization, Request, canonical, media_type_of
 
@@ -24,7 +25,6 @@ from ._wire import Bridged, Delivery, Message, Receiver, Refused
 
 _SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}")
-_SCOPE = re.compile(r"""\berror\s*=\s*"?insufficient_scope\b""", re.IGNORECASE)
 T = TypeVar("T")
 
 _STATELESS = "2026-07-28"  # the first version without a handshake
@@ -162,7 +162,6 @@ class _PostedMessage:
 
     def _refuse(self, answer: ServiceAnswer) -> None:
         """Read the error in the body of a refusal, which may not say to which message it belongs."""
-        scope = answer.status == 403 and bool(_SCOPE.search(answer.headers.get("www-authenticate", "")))
         if answer.status not in (401, 403):
             try:
                 body = decode(b"".join(self._parts))
@@ -171,7 +170,8 @@ class _PostedMessage:
             if self._asks and isinstance(body, dict) and isinstance(body.get("error"), dict):
                 self.wire.receive({"jsonrpc": "2.0", "id": self.message["id"], "error": body["error"]})
                 return
-        raise Refused(answer.status, scope)
+        challenge = answer.headers.get("www-authenticate", "")
+        raise Refused(answer.status, answer.status == 403 and wanted_scopes(challenge) is not None, challenge)
 
     def _events(self, reader: EventMessages) -> TakeBody:
         def take(piece: bytes) -> bool:

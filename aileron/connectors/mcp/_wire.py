@@ -40,10 +40,12 @@ class Refused(Exception):
     """The server refused a message at the level of HTTP.
 
     :ivar lacks_scope: whether it says that the credential lacks a scope.
+    :ivar challenge: its C{WWW-Authenticate}.
     """
 
     status: int
     lacks_scope: bool = False
+    challenge: str = ""
 
 
 class Receiver(Protocol):
