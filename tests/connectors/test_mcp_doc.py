@@ -24,9 +24,10 @@ class PageTests(SynchronousTestCase):
         self.page = PAGE.read_text("utf-8")
 
     def test_files(self) -> None:
-        """The connector of the page loads, at its beginning and with the operation that an import adds."""
-        begun, added = LISTING.findall(self.page)
-        for text in (begun, f"{begun}\n{added}"):
+        """The connector of the page loads, with either credential and with the operation that an import adds."""
+        begun, signed_in, added = LISTING.findall(self.page)
+        head = begun.partition("[credential]")[0]
+        for text in (begun, f"{head}{signed_in}", f"{begun}\n{added}"):
             reading = read_file(text.encode(), "tracker.toml")
             self.assertEqual((), reading.problems)
         assert isinstance(reading.spec, McpSpec)
