@@ -11,7 +11,7 @@ from aileron.connectors.command import _spec as _command
 from aileron.connectors.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
 from aileron.connectors.mail import spec as _account
 from aileron.connectors.mcp import _spec as _server_file
-from aileron.credentials import KINDS, CredentialKind
+from aileron.credentials import KINDS, CredentialKind, SettingRule
 from aileron.values import MOST_PATTERN_CHARACTERS, PRESENTATIONS, READ, SEMVER, WRITE
 
 Schema = dict[str, Any]
@@ -23,6 +23,8 @@ _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _DOTTED: Schema = {"type": "string", "pattern": rf"^{_when.PATH}$"}
 _VALUES: Schema = {"type": "object", "additionalProperties": {"not": {"type": "object"}}}
 _EFFECT = (READ, WRITE)
+_FOUND = ("discover", "client_metadata_url")
+"""Settings of a connector to an MCP server."""
 
 
 def _choice(options: Iterable[str]) -> Schema:
@@ -83,10 +85,26 @@ def _variable() -> Schema:
     return _table(properties, ("title", "pattern", "example"))
 
 
-def _credential(kind: CredentialKind) -> Schema:
-    rules = kind.settings
+def _setting(rule: SettingRule) -> Schema:
+    return _FLAG if rule.flag else _TEXTS if rule.several else _TEXT
+
+
+def _found_credential() -> Schema:
+    """OAuth 2 of a server that may say where one signs in."""
+    made = _credential(KINDS["oauth2"], _FOUND)
+    finds = {"properties": {"discover": {"const": True}}, "required": ["discover"]}
+    named = _without("token_url", "authorize_url", "device_url")
+    return {**made, "if": finds, "then": named, "else": _without("client_metadata_url")}
+
+
+def _credential(kind: CredentialKind, more: Collection[str] = ()) -> Schema:
+    """A credential of a kind.
+
+    :param more: settings that not every kind of connector has.
+    """
+    rules = {name: rule for name, rule in kind.settings.items() if name not in _FOUND or name in more}
     properties: Schema = {"kind": {"const": kind.name}}
-    properties |= {name: _TEXTS if rule.several else _TEXT for name, rule in rules.items()}
+    properties |= {name: _setting(rule) for name, rule in rules.items()}
     required = ["kind", *(name for name, rule in rules.items() if rule.required)]
     if not kind.placed:
         return _table(properties, required)
@@ -310,9 +328,10 @@ def _server() -> Schema:
         "connector": _head(_schema.MCP, {"private_network": _FLAG}),
         "operations": _tables(_operations.NAME.pattern, _table(operation, ("tool", "pin")), minProperties=1),
     }
+    others = [_credential(kind) for kind in KINDS.values() if kind.placed and kind.name != "oauth2"]
     remote = {
         "mcp": _table({"url": _TEXT, **most}, ("url",)),
-        "credential": {"oneOf": [_credential(kind) for kind in KINDS.values() if kind.placed]},
+        "credential": {"oneOf": [_found_credential(), *others]},
     }
     local = {
         "mcp": _table({"command": argv, **_surroundings(), **most}, ("command", "directory")),

@@ -205,6 +205,24 @@ class FormatTests(SynchronousTestCase):
             self.assertEqual(read_file(text.encode(), name).problems, (), name)
             self.assertEqual([each.message for each in self.validator.iter_errors(tomllib.loads(text))], [], name)
 
+    def test_found(self) -> None:
+        """Reader and schema agree where a server may say where one signs in, and what may not stand beside that."""
+        good = tomllib.loads(OTHERS["mcp"])
+        for settings, right in (
+            ({"discover": True}, True),
+            ({"discover": True, "issuer": "https://x.example", "client_id": "a", "scopes": ["a"]}, True),
+            ({"discover": True, "client_metadata_url": "https://x.example/c"}, True),
+            ({"discover": False, "token_url": "https://x.example/t"}, True),
+            ({"discover": True, "token_url": "https://x.example/t"}, False),
+            ({"client_metadata_url": "https://x.example/c"}, False),
+            ({"discover": "true"}, False),
+            ({"discover": True, "resource": "https://x.example"}, False),
+        ):
+            made = {**good, "credential": {"kind": "oauth2", **settings}}
+            self.assertEqual((not refused(made), self.validator.is_valid(made)), (right, right), settings)
+        elsewhere = tomllib.loads(FILES[test_schema.__name__]) | {"credential": {"kind": "oauth2", "discover": True}}
+        self.assertEqual((refused(elsewhere), self.validator.is_valid(elsewhere)), (True, False))
+
     def test_other_kinds(self) -> None:
         """A repository, a mail account, a program and an MCP server have forms of their own, and no other's tables."""
         for kind, text in OTHERS.items():
