@@ -165,6 +165,36 @@ class TemplateTests(PrepareCase):
 class UrlTests(PrepareCase):
     """What inputs cannot do to a URL or a header."""
 
+    def test_text_around_references(self) -> None:
+        """A segment may have text around its references, which ends nothing early and completes nothing."""
+        spec = SPEC.replace("${in.project}/items", "x-${in.project}...${in.kind}:close").replace("X-Kind", "X-Other")
+        connector = Service().connector(spec_of(spec))
+
+        def url(project: str) -> str:
+            return connector.prepare("create", {"project": project, "kind": "b"}, BASE, "k").url.partition("?")[0]
+
+        self.assertEqual(f"{BASE}/p/x-a%2Fb%3Aopen...b:close", url("a/b:open"))
+        for wrong in ("", ".", "..", "a\nb"):
+            self.assertRaises(InvalidRequest, url, wrong)
+
+    def test_slashes_with_text_around(self) -> None:
+        """An input of several segments may have text around it, and still climbs nowhere."""
+        path = 'path = "/p/x${in.project}:close"\nslashes = ["project"]'
+        connector = Service().connector(spec_of(SPEC.replace('path = "/p/${in.project}/items"', path)))
+
+        def url(project: str) -> str:
+            return connector.prepare("create", {"project": project}, BASE, "k").url.partition("?")[0]
+
+        self.assertEqual(f"{BASE}/p/xa/b%3Ac/d:close", url("a/b:c/d"))
+        for wrong in ("/a", "a/", "../a", "a/..", "a/./b"):
+            self.assertRaises(InvalidRequest, url, wrong)
+
+    def test_segments_that_are_none(self) -> None:
+        """Text that an input could turn into an escape, or that is no part of a path, is refused."""
+        for wrong in ("%2${in.project}", "${in.project}%", "%2${in.project}F", "a b${in.project}"):
+            problems = read_file(SPEC.replace("${in.project}/items", f"{wrong}/items").encode(), "x.toml").problems
+            self.assertTrue(any("must be references and encoded text" in each.message for each in problems), wrong)
+
     @settings(deadline=None, max_examples=200)
     @given(st.text(min_size=1))
     def test_one_segment(self, project: str) -> None:

@@ -112,7 +112,7 @@ def _slashes(table: FileTable, segments: Collection[str]) -> frozenset[str]:
     """Read which inputs of the path may be of several segments."""
     names = table.texts("slashes", required=False)
     for name in names:
-        if f"${{in.{name}}}" not in segments:
+        if name not in inputs_of(*segments):
             table.fault("slashes", f"names {quote(name)}, which is not an input of the path")
     return frozenset(names)
 
