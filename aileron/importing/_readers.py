@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from aileron.values import JSON
 
+from ._aws import AwsModel
 from ._derive import name_of
 from ._description import ApiReader, NotImported, OperationSummary
-from ._documents import read_document
+from ._discovery import Discovery
+from ._documents import MOST_BYTES, read_document
 from ._openapi import OpenApi
+from ._references import table_of
 
-READERS: Sequence[Callable[[Mapping[str, JSON], str, str], ApiReader | None]] = (OpenApi.recognise,)
+READERS: Sequence[Callable[[Mapping[str, JSON], str, str], ApiReader | None]] = (
+    OpenApi.recognise,
+    Discovery.recognise,
+    AwsModel.recognise,
+)
 """Each returns the reader of a document that it knows; L{None}: it is another's."""
 
-_KNOWN = "Supported: OpenAPI 3.0 and 3.1, as JSON or YAML."
+_KNOWN = (
+    "Supported: OpenAPI 3.0 and 3.1, as JSON or YAML; Google's API Discovery documents; AWS's service models; "
+    "GraphQL schemas, as SDL or as the answer of an introspection."
+)
+_SDL = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s|#[^\n]*\n)*+"
+    rb'(?:"""|(?:schema|type|interface|enum|input|union|scalar|directive|extend)\s*[^\s:])'
+)
 
 
 def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
@@ -24,12 +39,27 @@ def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
     :param base_url: of the API, in the place of the document's own.
     :raises NotImported: it is none that is known, or is not read.
     """
+    if _SDL.match(data):
+        return _read_graphql(data[: MOST_BYTES + 1].decode("utf-8-sig", "replace"), base_url)
     document = read_document(data)
+    if "__schema" in (found := table_of(document.get("data", document))):
+        return _read_graphql(found, base_url)
     for recognise in READERS:
         reader = recognise(document, address, base_url)
         if reader is not None:
             return reader
     raise NotImported("The document describes no API in a known format.", _KNOWN)
+
+
+def _read_graphql(schema: Mapping[str, JSON] | str, base_url: str) -> ApiReader:
+    try:
+        from ._graphql import GraphqlSchema
+    except ImportError:
+        advice = "Install Aileron with its extra named graphql."
+        raise NotImported("GraphQL is read by graphql-core, which is not installed.", advice) from None
+    if len(schema) > MOST_BYTES:
+        raise NotImported(f"The document is larger than {MOST_BYTES // 1024 // 1024} MiB.")
+    return GraphqlSchema.read(schema, base_url)
 
 
 def search(operations: Iterable[OperationSummary], words: str) -> tuple[OperationSummary, ...]:
