@@ -59,7 +59,7 @@ class AwsModel:
 
     @property
     def title(self) -> str:
-        """What the service calls itself."""
+        """Return what the service calls itself."""
         return text_of(self.shapes.metadata.get("serviceFullName")) or "A service of AWS"
 
     def list_operations(self) -> tuple[OperationSummary, ...]:

@@ -102,7 +102,7 @@ def _schema(shape: Mapping[str, Any]) -> dict[str, JSON]:
     if members := table_of(shape.get("members")):
         named = {name: wire_name(name, table_of(each)) for name, each in members.items()}
         found["properties"] = {named[name]: schema_of(table_of(each), {}) for name, each in members.items()}
-        found["required"] = [named[name] for name in list_of(shape.get("required")) if name in named]
+        found["required"] = [named[name] for name in map(text_of, list_of(shape.get("required"))) if name in named]
     return {**found, "minProperties": 1, "maxProperties": 1} if shape.get("union") is True else found
 
 
@@ -168,7 +168,7 @@ class AwsRequest:
             return
         if inside.get("eventstream") is True:
             raise Inexpressible("it sends a stream of events")
-        if member.get("idempotencyToken") is True and inside.get("max", _UUID_CHARACTERS) >= _UUID_CHARACTERS:
+        if member.get("idempotencyToken") is True and inside.get("max") not in range(_UUID_CHARACTERS):
             self._add_key(wire, location)
         elif location in _PLACES and member.get("jsonvalue") is not True:
             schema = schema_of(member, inside)

@@ -46,7 +46,7 @@ _ONE_OF_SEVERAL = (
 
 
 @frozen
-class Discovery:
+class DiscoveryDocument:
     """A Discovery document.
 
     :ivar api: what Google calls the API, such as C{calendar}.
@@ -62,7 +62,7 @@ class Discovery:
     types: NamedTypes = field(repr=False)
 
     @classmethod
-    def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> Discovery | None:
+    def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> DiscoveryDocument | None:
         """Return what reads a document; L{None}: it is no Discovery document.
 
         :raises NotImported: it is of no host of Google's, or too deep.
@@ -167,7 +167,7 @@ class Discovery:
 
     @cached_property
     def usage(self) -> Counter[str]:
-        """How many methods each scope is enough for."""
+        """Count how many methods each scope is enough for."""
         return Counter(str(scope) for each in self.methods.values() for scope in list_of(each.get("scopes")))
 
 

@@ -36,7 +36,7 @@ from ._requests import Arguments
 from ._schemas import narrow
 from ._types import NamedTypes, discloses, guarded, list_summaries, reference
 
-MOST_TOKENS = 300_000
+MOST_TOKENS = 200_000
 MOST_FIELDS = 60
 """Of the selection in one query: the operator can add what is missing, and take out what nobody needs."""
 MOST_ARGUMENTS = 24
@@ -48,6 +48,8 @@ PAGE_SIZE = 50
 
 _PAGED, _BACKWARDS, _PAGE_INFO = ("first", "after"), ("last", "before"), ("hasNextPage", "endCursor")
 _NULL_MAY_BE_FAILURE = "whether it failed cannot be told if its answer may be null: see `errors` in the output"
+_CLIENTS_OWN = "clientMutationId"
+_SECRET = "its answer may hold something secret: set `required = true` in [approval] of its action"
 _IDENTITY = ("id", "identifier", "key", "name", "title", "login", "number", "url")
 _SCALARS: Mapping[str, JSON] = {"Int": "integer", "Float": "number", "Boolean": "boolean"}
 _ANYTHING = re.compile(r"json|object|any|map", re.IGNORECASE)
@@ -79,7 +81,7 @@ class GraphqlSchema:
 
     @property
     def title(self) -> str:
-        """What the API calls itself, which a schema does not say."""
+        """Return what the API calls itself, which a schema does not say."""
         return "GraphQL"
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
@@ -118,6 +120,7 @@ class GraphqlSchema:
         variables, given = _write_arguments(asked)
         query = f"{summary.method}{variables} {{ {summary.key}{given}{selection} }}"
         error, marks = _error(summary.key, asked)
+        marks += (_SECRET,) if effect == READ and discloses(summary.key) else ()
         parameters, left_out = self._parameters(asked)
         return ApiOperation(
             name=summary.name,
@@ -170,7 +173,7 @@ class GraphqlSchema:
 def _effect(method: str, key: str) -> tuple[str, bool]:
     """Return the effect of a field, and whether it may change or remove things, as its first or last word says."""
     if method == "query":
-        return (WRITE if discloses(key) else READ), False
+        return READ, False
     words = name_of(key)
     return WRITE, all(effect_of("POST", each)[1] for each in (words, words.rpartition("_")[2]))
 
@@ -196,7 +199,7 @@ def _write_arguments(asked: GraphQLField) -> tuple[str, str]:
 def _members(fields: Mapping[str, Any]) -> dict[str, JSON]:
     """Describe arguments, or the members of an input, as JSON Schema."""
     used = {name: each for name, each in fields.items() if is_required_argument(each) or not each.deprecation_reason}
-    used.pop("clientMutationId", None)
+    used.pop(_CLIENTS_OWN, None)
     schemas: dict[str, JSON] = {name: _schema(each.type, each.description or "") for name, each in used.items()}
     needed: list[JSON] = [name for name, each in used.items() if is_required_argument(each)]
     return {"type": "object", "properties": schemas, "required": needed}
@@ -277,6 +280,7 @@ class _Selection:
 def _selectable(named: Any) -> dict[str, Any]:
     """Return the types of fields that are asked for without arguments."""
     fields = {name: each for name, each in getattr(named, "fields", {}).items() if not each.deprecation_reason}
+    fields.pop(_CLIENTS_OWN, None)
     return {name: each.type for name, each in fields.items() if not any(map(is_required_argument, each.args.values()))}
 
 

@@ -10,14 +10,14 @@ from aileron.values import JSON
 from ._aws import AwsModel
 from ._derive import name_of
 from ._description import ApiReader, NotImported, OperationSummary
-from ._discovery import Discovery
+from ._discovery import DiscoveryDocument
 from ._documents import MOST_BYTES, read_document
 from ._openapi import OpenApi
 from ._references import table_of
 
 READERS: Sequence[Callable[[Mapping[str, JSON], str, str], ApiReader | None]] = (
     OpenApi.recognise,
-    Discovery.recognise,
+    DiscoveryDocument.recognise,
     AwsModel.recognise,
 )
 """Each returns the reader of a document that it knows; L{None}: it is another's."""
@@ -26,10 +26,8 @@ _KNOWN = (
     "Supported: OpenAPI 3.0 and 3.1, as JSON or YAML; Google's API Discovery documents; AWS's service models; "
     "GraphQL schemas, as SDL or as the answer of an introspection."
 )
-_SDL = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s|#[^\n]*\n)*+"
-    rb'(?:"""|(?:schema|type|interface|enum|input|union|scalar|directive|extend)\s*[^\s:])'
-)
+_SDL = re.compile(rb'"""|(?:schema|type|interface|enum|input|union|scalar|directive|extend)\s*[^\s:]')
+_MOST_COMMENTS = 64 * 1024
 
 
 def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
@@ -39,7 +37,7 @@ def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
     :param base_url: of the API, in the place of the document's own.
     :raises NotImported: it is none that is known, or is not read.
     """
-    if _SDL.match(data):
+    if _is_sdl(data):
         return _read_graphql(data[: MOST_BYTES + 1].decode("utf-8-sig", "replace"), base_url)
     document = read_document(data)
     if "__schema" in (found := table_of(document.get("data", document))):
@@ -49,6 +47,12 @@ def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
         if reader is not None:
             return reader
     raise NotImported("The document describes no API in a known format.", _KNOWN)
+
+
+def _is_sdl(data: bytes) -> bool:
+    """Tell whether a document begins as a schema does in GraphQL's own language."""
+    lines = (line.strip() for line in data[:_MOST_COMMENTS].removeprefix(b"\xef\xbb\xbf").splitlines())
+    return _SDL.match(next((line for line in lines if line and not line.startswith(b"#")), b"")) is not None
 
 
 def _read_graphql(schema: Mapping[str, JSON] | str, base_url: str) -> ApiReader:

@@ -15,7 +15,7 @@ from ._files import one_line
 from ._references import ApiDocument, Inexpressible, Node, table_of
 
 _SECRETS = re.compile(
-    r"secret|password|passphrase|credential|token|login_?profile|(?:access|private|signing)_?key", re.IGNORECASE
+    r"secret|password|passphrase|credential|token|login_?profile|(?:access|api|private|signing)_?key", re.IGNORECASE
 )
 
 
