@@ -83,7 +83,8 @@ def schema_of(member: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, 
     """Write what a member is as JSON Schema."""
     words = {"description": member["documentation"]} if "documentation" in member else {}
     if shape.get("type") == "timestamp" and "location" in member:
-        return {"type": "string", **words}
+        moment = {"format": "date-time"} if member["location"] == "querystring" else {}
+        return {"type": "string", **moment, **words}
     return {**reference(text_of(member.get("shape"))), **words}
 
 
@@ -93,7 +94,7 @@ def _schema(shape: Mapping[str, Any]) -> dict[str, JSON]:
     if shape.get("type") == "timestamp":
         return {"type": "number" if shape.get("timestampFormat") in (None, "unixTimestamp") else "string"}
     if shape.get("type") == "blob":
-        return {"type": "string", "description": "In base64."}
+        return {"type": "string", "format": "byte", "description": "In base64."}
     found |= {f"{key}{_BOUNDS[kind]}": shape[key] for key in ("min", "max") if key in shape and kind in _BOUNDS}
     if "enum" in shape:
         found["enum"] = shape["enum"]
