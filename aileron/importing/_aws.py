@@ -32,10 +32,14 @@ _TOKENS = ("NextToken", "nextToken", "Marker", "marker", "PaginationToken", "nex
 
 @frozen
 class AwsModel:
-    """A service model."""
+    """A service model.
+
+    :ivar base_url: in the place of the usual host of the service.
+    """
 
     shapes: Shapes
     operations: Mapping[str, Any] = field(repr=False)
+    base_url: str = ""
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> AwsModel | None:
@@ -55,7 +59,7 @@ class AwsModel:
         names = [text_of(metadata["endpointPrefix"]), text_of(metadata.get("signingName", metadata["endpointPrefix"]))]
         if not all(map(_HOST.fullmatch, names)):
             raise NotImported("The model does not name the service's host, or for what its requests are signed.")
-        return cls(Shapes(protocol, metadata, table_of(root["shapes"])), table_of(root.get("operations")))
+        return cls(Shapes(protocol, metadata, table_of(root["shapes"])), table_of(root.get("operations")), base_url)
 
     @property
     def title(self) -> str:
@@ -77,16 +81,16 @@ class AwsModel:
         host, prefix = text_of(about.get("globalEndpoint")), text_of(about["endpointPrefix"])
         everywhere = bool(_HOST.fullmatch(host)) and host.endswith(".amazonaws.com") and prefix not in _REGIONAL
         host, region = (host, "us-east-1") if everywhere else (f"{prefix}.{{region}}.amazonaws.com", "{region}")
-        service = text_of(about.get("signingName")) or prefix
+        service, base_url = text_of(about.get("signingName")) or prefix, self.base_url or f"https://{host}"
         operations = tuple(guarded(each, self._operation) for each in chosen)
         return ApiDescription(
             name=name,
             title=self.title,
-            base_url=f"https://{host}",
+            base_url=base_url,
             operations=operations,
             credential=ApiCredential({"kind": "aws_sigv4", "region": region, "service": service}),
             variables=() if everywhere else (ApiVariable("region", "Region of AWS", "[a-z0-9-]+", "eu-west-1"),),
-            hosts={each.host: f"https://{each.host}.{host}" for each in operations if each.host},
+            hosts={each.host: base_url.replace("://", f"://{each.host}.") for each in operations if each.host},
         )
 
     def _effect(self, key: str, method: str) -> tuple[str, bool, tuple[str, ...]]:

@@ -50,7 +50,7 @@ class DiscoveryDocument:
     """A Discovery document.
 
     :ivar api: what Google calls the API, such as C{calendar}.
-    :ivar base_url: below a host of Google's, to which alone a credential of Google's may go.
+    :ivar base_url: below a host of Google's, to which alone a credential of Google's may go, unless a person named it.
     :ivar methods: by their ids.
     """
 
@@ -70,12 +70,12 @@ class DiscoveryDocument:
         if root.get("kind") != KIND:
             return None
         url, schemas = text_of(root.get("rootUrl")) + text_of(root.get("servicePath")), table_of(root.get("schemas"))
-        if not _BASE.fullmatch(url):
+        if not base_url and not _BASE.fullmatch(url):
             raise NotImported("The document is of no host below googleapis.com, where Google's credentials may go.")
         return cls(
             title=text_of(root.get("title")) or "An API of Google's",
             api=text_of(root.get("name")),
-            base_url=url.rstrip("/"),
+            base_url=(base_url or url).rstrip("/"),
             methods={text_of(each["id"]): each for each in _methods(root, MOST_LEVELS)},
             schemas=schemas,
             types=NamedTypes.of({name: _schema(each) for name, each in schemas.items()}),

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.importing import NotImported, write_connector
+from aileron.importing import NotImported, read_api, write_connector
 from tests.importing.reading import action, describe, operation, reader, request, spec
 
 ServiceModel: Any = import_module("botocore.model").ServiceModel
@@ -239,6 +239,10 @@ class RpcTests(SynchronousTestCase):
         assert found.credential is not None
         self.assertEqual(found.credential.keys, {"kind": "aws_sigv4", "region": "{region}", "service": "things"})
         self.assertEqual(request(RPC, "Ping", RPC_URL).url, "https://data.things.eu-west-1.amazonaws.com/")
+        named = read_api(json.dumps(RPC).encode(), "", "https://things.{region}.api.aws")
+        found = named.describe("local://me/things", named.list_operations())
+        self.assertEqual(found.base_url, "https://things.{region}.api.aws")
+        self.assertEqual(found.hosts, {"data": "https://data.things.{region}.api.aws"})
         form = describe(FORM, "Tell")
         self.assertEqual((form.base_url, form.variables), ("https://things.amazonaws.com", ()))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.importing import NotImported, write_connector
+from aileron.importing import NotImported, read_api, write_connector
 from tests.importing.reading import action, describe, operation, reader, request, spec
 
 BASE = "https://notes.googleapis.com/v1"
@@ -205,6 +206,12 @@ class DiscoveryTests(SynchronousTestCase):
         ):
             with self.assertRaises(NotImported):
                 reader({**NOTES, "rootUrl": root})
+
+    def test_named_host(self) -> None:
+        """A host that a person named is taken, whatever the document says."""
+        document = json.dumps({**NOTES, "rootUrl": "https://evil.example/"}).encode()
+        found = read_api(document, "", "https://europe-notes.googleapis.com/v1/").describe("local://me/notes", ())
+        self.assertEqual(found.base_url, "https://europe-notes.googleapis.com/v1")
 
     def test_hostile(self) -> None:
         """Values of other types, circles, scopes with blanks and resources in resources do no harm."""

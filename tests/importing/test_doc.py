@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli.actions.importing import MOST_BYTES as MOST_FETCHED
 from aileron.importing import read_api, write_connector
 from aileron.importing._documents import MOST_BYTES
-from tests.importing import page, trial
+from tests.importing import page, trial, trial_models
 
 PAGE = Path(__file__).parents[2] / "doc" / "importing-an-api.md"
 
@@ -38,11 +38,11 @@ class PageTests(SynchronousTestCase):
         """The size and the packages that the page names are those of the program and of the trial."""
         self.assertEqual(MOST_FETCHED, MOST_BYTES)
         self.assertIn(f"at most {MOST_BYTES // 1024 // 1024} MiB", self.page)
-        for name, version in trial.PACKAGES.items():
+        for name, version in {**trial.PACKAGES, **trial_models.PACKAGES}.items():
             self.assertIn(f"`{name}` {version}", self.page)
 
     def test_table(self) -> None:
         """The table has a row for each specification that is tried."""
         table = self.page[self.page.index(trial.TITLES) :]
         names = re.findall(r"^\| ([^|]+?) \| [0-9.]+ MB \|", table, re.MULTILINE)
-        self.assertEqual(names, list(trial.SPECIFICATIONS))
+        self.assertEqual(names, [*trial.SPECIFICATIONS, *trial_models.NAMES])

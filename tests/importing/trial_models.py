@@ -31,12 +31,25 @@ from tests.connectors.service import NOW
 from tests.functional import npm
 from tests.importing import judges
 from tests.importing.reading import NAME, call
-from tests.importing.trial import TITLES, Result, _arguments, _faults, _marks, _short
+from tests.importing.trial import TITLES, Result, _arguments, _faults, _marks
 
 PACKAGES = {"@octokit/graphql-schema": "15.26.1"}
 GOOGLE = ("calendar.v3", "drive.v3", "sheets.v4", "gmail.v1")
 AWS = ("sqs", "dynamodb", "lambda", "s3", "sns")
+NAMES = (*(f"Google {each}" for each in GOOGLE), *(f"AWS {each}" for each in AWS), "GitHub GraphQL", "Linear GraphQL")
 _PLACE = "https://double.example"
+_REASONS = (
+    "cannot upload",
+    "uploads a file",
+    "something secret",
+    "stream of events",
+    "sent as XML",
+    "numbered",
+    "table of headers",
+    "not checked, as there are too many",
+    "may be null",
+    "nested too deeply",
+)
 
 Judge = Callable[[str, list[judges.Given]], judges.Double]
 
@@ -50,7 +63,8 @@ def try_document(data: bytes, judge: Judge) -> Result:
         written = write_connector(description)
         kind = "refused" if written.refused else "marked" if _marks(written, each) else "full"
         found.counts[kind] += 1
-        found.reasons.update(_short(reason) for reason in (*written.refused.values(), *_marks(written, each)))
+        reasons = (*written.refused.values(), *_marks(written, each))
+        found.reasons.update(next((words for words in _REASONS if words in reason), reason[:40]) for reason in reasons)
         if written.refused:
             continue
         found.faults += [f"{each.name}: {fault}" for fault in _faults(written)]

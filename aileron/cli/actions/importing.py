@@ -69,7 +69,7 @@ def import_command(connectors: Sort) -> click.Command:
     @_options.as_json
     @pass_cli
     def command(cli: CliContext, /, **options: object) -> None:
-        """Make a connector file and action files from an OpenAPI document, for the operations that you choose.
+        """Make a connector file and action files from the description of an API, for the operations that you choose.
 
         Without --op it lists the operations; at a terminal, it asks which ones to import. Reads need no approval,
         everything else does. Nothing is trusted, and nothing is added to your home.
