@@ -194,6 +194,7 @@ class AwsRequest:
 
     def _add_flat(self, wire: str, member: Mapping[str, Any], required: bool, levels: int) -> None:
         """Take in a member of a form, where the members of members have dots in their names."""
+        self.arguments.work.take()
         inside = self.shapes.of(member)
         if inside.get("type") in ("list", "map"):
             self._leave_out(wire, "is a list, whose elements are numbered in a form of AWS's", required)

@@ -37,13 +37,15 @@ from ._schemas import narrow
 from ._types import NamedTypes, discloses, guarded, list_summaries, reference
 
 MOST_TOKENS = 200_000
+MOST_CHARACTERS = 8 * 1024 * 1024
 MOST_FIELDS = 60
 """Of the selection in one query: the operator can add what is missing, and take out what nobody needs."""
 MOST_ARGUMENTS = 24
-MOST_MEMBERS = 16
-MOST_STEPS = 5_000
+MOST_MEMBERS = 200
+MOST_STEPS = 2_000
 MOST_WITHIN = 3
 """So many types within each other are described, and further down none."""
+MOST_FRAGMENTS = 16
 PAGE_SIZE = 50
 
 _PAGED, _BACKWARDS, _PAGE_INFO = ("first", "after"), ("last", "before"), ("hasNextPage", "endCursor")
@@ -69,6 +71,8 @@ class GraphqlSchema:
 
         :raises NotImported: it cannot be read.
         """
+        if isinstance(found, str) and (len(found) > MOST_CHARACTERS or found.count("#") > MOST_TOKENS):
+            raise NotImported("The GraphQL schema is too long.")
         try:
             if isinstance(found, str):
                 syntax = parse(found, no_location=True, max_tokens=MOST_TOKENS)
@@ -151,6 +155,8 @@ class GraphqlSchema:
         marks: list[str] = []
         for steps, members in groups:
             known, described = len(arguments.found), _members(members)
+            if len(table_of(described["properties"])) > MOST_MEMBERS:
+                raise Inexpressible("it takes too many arguments")
             schemas = {name: self._fit(name, each, marks) for name, each in table_of(described["properties"]).items()}
             if schemas:
                 schema: JSON = {**described, "properties": schemas}
@@ -272,7 +278,8 @@ class _Selection:
                 self.left -= 1
                 yield name
         for name in [each for each in fields if each not in plain] if levels else ():
-            if not _is_connection(fields[name]):
+            if self.left and not _is_connection(fields[name]):
+                self.left -= 1
                 inside = " ".join(self._fields(get_named_type(fields[name]), levels - 1))
                 yield from [f"{name} {{ {inside} }}"] if inside else []
 
@@ -287,7 +294,7 @@ def _selectable(named: Any) -> dict[str, Any]:
 def _write_fragments(union: Any) -> Iterator[str]:
     """Write by what each member of a union is known, where all of them mean the same by it."""
     known: dict[str, str] = {}
-    for member in union.types[:MOST_MEMBERS]:
+    for member in union.types[:MOST_FRAGMENTS]:
         fields = _selectable(member)
         names = [
             name

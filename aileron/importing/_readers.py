@@ -11,7 +11,7 @@ from ._aws import AwsModel
 from ._derive import name_of
 from ._description import ApiReader, NotImported, OperationSummary
 from ._discovery import DiscoveryDocument
-from ._documents import MOST_BYTES, read_document
+from ._documents import read_document
 from ._openapi import OpenApi
 from ._references import table_of
 
@@ -38,7 +38,7 @@ def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
     :raises NotImported: it is none that is known, or is not read.
     """
     if _is_sdl(data):
-        return _read_graphql(data[: MOST_BYTES + 1].decode("utf-8-sig", "replace"), base_url)
+        return _read_graphql(data.decode("utf-8-sig", "replace"), base_url)
     document = read_document(data)
     if "__schema" in (found := table_of(document.get("data", document))):
         return _read_graphql(found, base_url)
@@ -61,8 +61,6 @@ def _read_graphql(schema: Mapping[str, JSON] | str, base_url: str) -> ApiReader:
     except ImportError:
         advice = "Install Aileron with its extra named graphql."
         raise NotImported("GraphQL is read by graphql-core, which is not installed.", advice) from None
-    if len(schema) > MOST_BYTES:
-        raise NotImported(f"The document is larger than {MOST_BYTES // 1024 // 1024} MiB.")
     return GraphqlSchema.read(schema, base_url)
 
 

@@ -357,3 +357,9 @@ class ModelTests(SynchronousTestCase):
             wild["operations"] |= {"Seven": 7}
             self.assertEqual(len(reader(wild).list_operations()), 3)
             write_connector(describe(wild))
+
+    def test_wide(self) -> None:
+        """A form whose members hold each other, many times over, is refused before they are all looked at."""
+        wide = _structure(**{f"M{number}": "Wide" for number in range(300)})
+        document = model("query", {"Wide": wide}, {"Tell": {"input": {"shape": "Wide"}}})
+        self.assertIn("too large", operation(document, "Tell").refused)

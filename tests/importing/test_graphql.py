@@ -212,6 +212,14 @@ class GraphqlTests(SynchronousTestCase):
                 {each.key for each in found.list_operations()}, {each.key for each in reader().list_operations()}
             )
 
+    def test_wide(self) -> None:
+        """Types that hold each other, many times over, are selected only in part; too many arguments are refused."""
+        fields = " ".join(f"field{number}: Wide" for number in range(400))
+        found = operation(f"type Query {{ wide: Wide }} type Wide {{ {fields} }}", "wide")
+        self.assertLess(len(str(found.constant)), 10_000)
+        many = ", ".join(f"a{number}: Int!" for number in range(300))
+        self.assertIn("too many arguments", operation(f"type Query {{ many({many}): Int }}", "many").refused)
+
     @seldom
     def test_long(self) -> None:
         """A schema of too many words is refused before all of them are read."""
@@ -229,6 +237,7 @@ class GraphqlTests(SynchronousTestCase):
             "type Query { a: " + "[" * 5000 + "Int" + "]" * 5000 + " }",
             "type Query { a: Int } " + "{ " * 5000,
             '"""' + "x" * 100,
+            "scalar A\n" + "#\n" * 300_000,
             "enum E { }",
             json.dumps({"__schema": 7}),
             json.dumps({"__schema": {"types": [7]}}),
