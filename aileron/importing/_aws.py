@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from aileron.values import JSON, READ, WRITE
+from aileron.values import JSON, READ
 
 from ._aws_request import FORM, JSON_RPC, OWN_HEADERS, REST_JSON, REST_XML, AwsRequest, Shapes, parts, wire_name
 from ._derive import effect_of, name_of
@@ -94,20 +94,15 @@ class AwsModel:
         )
 
     def _effect(self, key: str, method: str) -> tuple[str, bool, tuple[str, ...]]:
-        """Return the effect of an operation, whether it may change or remove things, and why a read is asked for."""
-        name, about = name_of(key), table_of(self.operations[key])
-        effect, destructive, marks = effect_of(method if self.shapes.protocol.startswith("rest") else "POST", name)
-        if about.get("readonly") is True or (method == "POST" and _READS.match(name)):
-            effect, destructive, marks = READ, False, ()
-        if effect == READ and (
-            discloses(name) or text_of(table_of(about.get("output")).get("shape")) in self.sensitive
-        ):
-            return (
-                WRITE,
-                False,
-                ("it only reads, but its answer may hold something secret: it is asked for, as a write is",),
-            )
-        return effect, destructive, marks
+        """Return the effect of an operation, whether it may change or remove things, and what is unsure of that."""
+        name = name_of(key)
+        if table_of(self.operations[key]).get("readonly") is True or (method == "POST" and _READS.match(name)):
+            return READ, False, ()
+        return effect_of(method if self.shapes.protocol.startswith("rest") else "POST", name)
+
+    def _discloses(self, key: str, about: Mapping[str, Any]) -> bool:
+        """Tell whether an answer may hold a secret, by the operation's name or by what AWS calls sensitive."""
+        return discloses(name_of(key)) or text_of(table_of(about.get("output")).get("shape")) in self.sensitive
 
     @cached_property
     def sensitive(self) -> frozenset[str]:
@@ -147,6 +142,7 @@ class AwsModel:
             description=text_of(about.get("documentation")),
             effect=effect,
             destructive=destructive,
+            asked=effect == READ and self._discloses(summary.key, about),
             method=summary.method,
             path=request.path(),
             parameters=found,

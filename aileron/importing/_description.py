@@ -41,6 +41,7 @@ class ApiOperation:
 
     :ivar name: in the connector file: C{a-z}, digits and C{_}.
     :ivar title: a few words, for the heading of its action.
+    :ivar asked: whether a person is asked although it only reads, as its answer may hold a secret.
     :ivar method: of HTTP; empty: the operation has no request that the file describes.
     :ivar path: with C{{name}} where a parameter stands, alone in its segment or beside literal text.
     :ivar body: C{json}, C{form}, C{multipart} or C{graphql}, if parameters have their place in it.
@@ -60,6 +61,7 @@ class ApiOperation:
     description: str = ""
     effect: str = WRITE
     destructive: bool = True
+    asked: bool = False
     method: str = ""
     path: str = ""
     parameters: tuple[ApiParameter, ...] = ()

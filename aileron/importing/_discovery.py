@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from aileron.values import JSON, READ, WRITE
+from aileron.values import JSON, READ
 
 from ._derive import effect_of, name_of, pages_of, paths_of
 from ._description import PATH, QUERY, ApiCredential, ApiDescription, ApiOperation, NotImported, OperationSummary
@@ -137,6 +137,7 @@ class DiscoveryDocument:
             description=text_of(method.get("description")),
             effect=effect,
             destructive=destructive,
+            asked=effect == READ and discloses(summary.key),
             method=summary.method,
             path=_path(summary.path, inputs),
             parameters=found,
@@ -186,7 +187,7 @@ def _effect(key: str, method: Mapping[str, Any]) -> tuple[str, bool]:
     if asked == "POST" and _READ_VERBS.match(verb):
         readable = any(_READ_ONLY.search(str(scope)) for scope in list_of(method.get("scopes")))
         effect, destructive = (READ, False) if readable else (effect, destructive)
-    return (WRITE, False) if effect == READ and discloses(key) else (effect, destructive)
+    return effect, destructive
 
 
 def _parameters(method: Mapping[str, Any]) -> list[JSON]:

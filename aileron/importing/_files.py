@@ -241,7 +241,7 @@ def _action(connector: str, name: str, operation: ApiOperation) -> WrittenFile:
     steps = tomlkit.aot()
     steps.append(_table({**step, "inputs": given} if given else step))
     document.add("execute", steps)
-    document.add("approval", _table({"required": operation.effect != READ}))
+    document.add("approval", _table({"required": operation.effect != READ or operation.asked}))
     title = one_line(operation.title, 100) or operation.name.replace("_", " ").capitalize()
     words = one_line(operation.description, MOST_BODY)
     text = f"+++\n{tomlkit.dumps(document).strip()}\n+++\n# {title}\n"

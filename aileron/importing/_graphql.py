@@ -51,7 +51,6 @@ PAGE_SIZE = 50
 _PAGED, _BACKWARDS, _PAGE_INFO = ("first", "after"), ("last", "before"), ("hasNextPage", "endCursor")
 _NULL_MAY_BE_FAILURE = "whether it failed cannot be told if its answer may be null: see `errors` in the output"
 _CLIENTS_OWN = "clientMutationId"
-_SECRET = "its answer may hold something secret: set `required = true` in [approval] of its action"
 _IDENTITY = ("id", "identifier", "key", "name", "title", "login", "number", "url")
 _SCALARS: Mapping[str, JSON] = {"Int": "integer", "Float": "number", "Boolean": "boolean"}
 _ANYTHING = re.compile(r"json|object|any|map", re.IGNORECASE)
@@ -124,7 +123,6 @@ class GraphqlSchema:
         variables, given = _write_arguments(asked)
         query = f"{summary.method}{variables} {{ {summary.key}{given}{selection} }}"
         error, marks = _error(summary.key, asked)
-        marks += (_SECRET,) if effect == READ and discloses(summary.key) else ()
         parameters, left_out = self._parameters(asked)
         return ApiOperation(
             name=summary.name,
@@ -132,6 +130,7 @@ class GraphqlSchema:
             description=asked.description or "",
             effect=effect,
             destructive=destructive,
+            asked=effect == READ and discloses(summary.key),
             method="POST",
             path=summary.path,
             parameters=parameters,

@@ -128,9 +128,10 @@ class DiscoveryTests(SynchronousTestCase):
         self.assertEqual(len(listed), 9)
 
     def test_secret_reads(self) -> None:
-        """A read whose name says that it hands out something secret is asked for."""
-        found = operation(NOTES, "notes.books.getToken")
-        self.assertEqual((found.effect, found.destructive), ("write", False))
+        """A read whose name says that it hands out something secret is asked for, another is not."""
+        self.assertEqual(operation(NOTES, "notes.books.getToken").effect, "read")
+        self.assertTrue(action(NOTES, "notes.books.getToken").approval.required)
+        self.assertFalse(action(NOTES, "notes.books.search").approval.required)
 
     def test_read(self) -> None:
         """A name of several segments keeps its slashes, an array repeats its parameter, and pages follow."""

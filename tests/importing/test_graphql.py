@@ -105,13 +105,14 @@ class GraphqlTests(SynchronousTestCase):
         return call(written, service, request(SCHEMA, key, BASE, **inputs))
 
     def test_list(self) -> None:
-        """Fields of the query type read, with a mark if the name tells of secrets; those of the mutation type write."""
+        """Fields of the query type read, and are asked for if the name tells of secrets; those of mutations write."""
         listed = {each.key: (each.name, each.effect) for each in reader().list_operations()}
         self.assertEqual(listed["issue"], ("issue", "read"))
         self.assertEqual(listed["issueCreate"], ("issue_create", "write"))
         self.assertEqual(listed["apiKeys"], ("api_keys", "read"))
         self.assertNotIn("watched", listed)
-        self.assertIn("may hold something secret", operation(SCHEMA, "apiKeys").marks[-1])
+        self.assertTrue(action(SCHEMA, "apiKeys").approval.required)
+        self.assertFalse(action(SCHEMA, "issue").approval.required)
         self.assertFalse(operation(SCHEMA, "issueCreate").destructive)
         self.assertTrue(operation(SCHEMA, "deleteIssue").destructive)
 

@@ -41,7 +41,6 @@ _PLACE = "https://double.example"
 _REASONS = (
     "cannot upload",
     "uploads a file",
-    "something secret",
     "stream of events",
     "sent as XML",
     "numbered",
