@@ -18,7 +18,7 @@ from ._description import ApiCredential, ApiDescription, ApiOperation, ApiVariab
 from ._files import one_line
 from ._references import Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._requests import Arguments
-from ._types import discloses, guarded, list_summaries, with_constants
+from ._types import discloses, guarded, list_summaries
 
 PROTOCOLS = (JSON_RPC, REST_JSON, REST_XML, FORM)
 
@@ -133,9 +133,6 @@ class AwsModel:
         extra = {**request.keys(effect), **self._answer(summary.key, about)}
         if extra.get("answer", "json") == "json" and effect == READ:
             extra |= self._pages(about)
-        found = tuple(arguments.found)
-        if request.query:
-            found, extra["query"] = with_constants(found, request.query)
         return ApiOperation(
             name=summary.name,
             title=summary.words.partition(". ")[0],
@@ -145,7 +142,7 @@ class AwsModel:
             asked=effect == READ and self._discloses(summary.key, about),
             method=summary.method,
             path=request.path(),
-            parameters=found,
+            parameters=tuple(arguments.found),
             body=arguments.body,
             constant=tuple(arguments.constant),
             host=host,

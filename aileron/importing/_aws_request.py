@@ -215,9 +215,8 @@ class AwsRequest:
 
     def keys(self, effect: str) -> dict[str, JSON]:
         """Return the further keys of the operation's table."""
-        found: dict[str, JSON] = {}
-        if self.arguments.headers:
-            found["headers"] = self.arguments.headers
+        same = {"headers": self.arguments.headers, "query": self.query}
+        found: dict[str, JSON] = {key: each for key, each in same.items() if each}
         if self.shapes.protocol == JSON_RPC and not self.arguments.body:
             found["json"] = {}
         if self.has_key and effect == WRITE:

@@ -16,7 +16,7 @@ from ._derive import effect_of, name_of, pages_of, paths_of
 from ._description import PATH, QUERY, ApiCredential, ApiDescription, ApiOperation, NotImported, OperationSummary
 from ._references import Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._requests import Arguments
-from ._types import NamedTypes, discloses, guarded, list_summaries, reference, with_constants
+from ._types import NamedTypes, discloses, guarded, list_summaries, reference
 
 KIND = "discovery#restDescription"
 MOST_LEVELS = 16
@@ -120,12 +120,10 @@ class DiscoveryDocument:
         arguments.add_parameters(_parameters(method))
         if "request" in method:
             arguments.add_body(self._body(summary.key, table_of(method["request"])))
-        found = tuple(arguments.found)
-        inputs = {each.steps[0]: each.name for each in found if each.place in (PATH, QUERY)}
+        inputs = {each.steps[0]: each.name for each in arguments.found if each.place in (PATH, QUERY)}
         effect, destructive = _effect(summary.key, method)
         if method.get("supportsMediaDownload") is True and not response:
-            found, query = with_constants(found, {"alt": "media"})
-            extra = {"answer": "file", "query": query}
+            extra = {"answer": "file", "query": {"alt": "media"}}
         elif response and effect == READ:
             paths = paths_of(self.types, _schema(response), WorkBudget())
             extra |= pages_of(list(inputs), paths, linked=False)[0]
@@ -140,7 +138,7 @@ class DiscoveryDocument:
             asked=effect == READ and discloses(summary.key),
             method=summary.method,
             path=_path(summary.path, inputs),
-            parameters=found,
+            parameters=tuple(arguments.found),
             body=arguments.body,
             scopes=self._scopes(summary.key, method, effect)[:1],
             extra=extra,

@@ -169,12 +169,11 @@ def _operation_table(operation: ApiOperation, *, with_actions: bool) -> Table:
 
 def _request(operation: ApiOperation) -> dict[str, JSON]:
     """Make the keys of the request: each parameter has its reference where it goes."""
-    headers = operation.extra.get("headers")
     keys: dict[str, JSON] = {"method": operation.method, "path": _PLACEHOLDER.sub(r"${in.\1}", operation.path)}
-    if query := _references(operation, QUERY):
-        keys["query"] = query
-    if own := _references(operation, HEADER):
-        keys["headers"] = {**(headers if isinstance(headers, Mapping) else {}), **own}
+    for key, place in (("query", QUERY), ("headers", HEADER)):
+        same = operation.extra.get(key)
+        if own := _references(operation, place):
+            keys[key] = {**own, **(same if isinstance(same, Mapping) else {})}
     if operation.body and (body := _body(operation)) is not None:
         keys[operation.body] = body
     return keys

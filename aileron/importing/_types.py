@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from aileron.values import JSON
 
 from ._derive import name_of
-from ._description import GIVEN, QUERY, ApiOperation, ApiParameter, OperationSummary
+from ._description import ApiOperation, OperationSummary
 from ._files import one_line
 from ._references import ApiDocument, Inexpressible, Node, table_of
 
@@ -66,14 +66,6 @@ def guarded(summary: OperationSummary, describe: Callable[[OperationSummary], Ap
         return describe(summary)
     except Inexpressible as problem:
         return ApiOperation(summary.name, summary.words, refused=str(problem))
-
-
-def with_constants(
-    found: tuple[ApiParameter, ...], constants: Mapping[str, JSON]
-) -> tuple[tuple[ApiParameter, ...], dict[str, JSON]]:
-    """Return the parameters of an operation, and the table C{query} with what is the same in every request."""
-    query = {each.steps[0]: f"${{in.{each.name}}}" for each in found if each.place == QUERY}
-    return tuple(evolve(each, place=GIVEN) if each.place == QUERY else each for each in found), {**query, **constants}
 
 
 def discloses(name: str) -> bool:
