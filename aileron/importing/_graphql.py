@@ -142,10 +142,8 @@ class GraphqlSchema:
 
     def _parameters(self, asked: GraphQLField) -> tuple[tuple[ApiParameter, ...], tuple[str, ...]]:
         """Make an argument of each variable, and of each member of an input that must be given."""
-        arguments, there = (
-            Arguments(self.types, WorkBudget(MOST_STEPS * MOST_ARGUMENTS), frozenset()),
-            _arguments(asked),
-        )
+        arguments = Arguments(self.types, WorkBudget(MOST_STEPS * MOST_ARGUMENTS), frozenset())
+        there = _arguments(asked)
         needed = {name: get_nullable_type(each.type) for name, each in there.items() if is_required_argument(each)}
         inputs = {name: dict(each.fields) for name, each in needed.items() if is_input_object_type(each)}
         plain = {name: each for name, each in there.items() if name not in inputs}
@@ -167,10 +165,11 @@ class GraphqlSchema:
     def _fit(self, name: str, schema: Mapping[str, JSON], marks: list[str]) -> Mapping[str, JSON]:
         """Return a schema as it is, or without its members, if it has more than an input can say."""
         try:
-            if not narrow(self.types, schema, WorkBudget(MOST_STEPS)).marks:
-                return schema
+            fits = not narrow(self.types, schema, WorkBudget(MOST_STEPS)).marks
         except Inexpressible:
-            pass
+            fits = False
+        if fits:
+            return schema
         marks.append(f"{name}: its members are not checked, as there are too many")
         return {"type": schema.get("type", "object"), "description": schema.get("description", "")}
 
