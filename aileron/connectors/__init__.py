@@ -8,7 +8,7 @@ from ._registry import Make, Registry, check, read_descriptions
 from ._schema import Spec
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
-from .git import GitConnector, GitSpec, SshTransport
+from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport, TagFiles
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
 from .mcp import HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec
@@ -21,6 +21,7 @@ __all__ = [
     "Enclosure",
     "GitConnector",
     "GitSpec",
+    "HostKey",
     "HttpConnector",
     "HttpExchange",
     "HttpFetch",
@@ -37,12 +38,14 @@ __all__ = [
     "McpSpec",
     "OutgoingRequest",
     "Registry",
+    "RemoteRepository",
     "Replayed",
     "Screened",
     "ServiceAnswer",
     "ServiceUnreachable",
     "Spec",
     "SshTransport",
+    "TagFiles",
     "check",
     "read_descriptions",
     "replay",

@@ -1,7 +1,17 @@
-"""Connectors to a git repository: reads of a local one, and updates of a remote one over smart HTTP or SSH."""
+"""Git repositories: reads of a local one; updates of a remote one, and the files of its tags, over HTTP or SSH."""
 
 from ._connector import GitConnector
-from ._spec import OPERATIONS, GitSpec, read_git
+from ._fetch import RemoteRepository, TagFiles
+from ._spec import OPERATIONS, GitSpec, HostKey, read_git
 from ._ssh import SshTransport
 
-__all__ = ["OPERATIONS", "GitConnector", "GitSpec", "SshTransport", "read_git"]
+__all__ = [
+    "OPERATIONS",
+    "GitConnector",
+    "GitSpec",
+    "HostKey",
+    "RemoteRepository",
+    "SshTransport",
+    "TagFiles",
+    "read_git",
+]

@@ -7,6 +7,7 @@ If Aileron read them in another way, a user would approve something else than wh
 from __future__ import annotations
 
 import re
+from hashlib import sha1
 
 from attrs import frozen
 
@@ -46,6 +47,13 @@ class Commit:
 def is_object_id(text: str) -> bool:
     """Tell whether this is an object's id in full."""
     return _ID.fullmatch(text) is not None
+
+
+def name_object(kind: int, content: bytes) -> str:
+    """Return the id of an object."""
+    digest = sha1(b"%s %d\0" % (NAMES.get(kind, b"?"), len(content)), usedforsecurity=False)
+    digest.update(content)
+    return digest.hexdigest()
 
 
 def check_size(kind: int, size: int) -> None:

@@ -23,7 +23,7 @@ from ._objects import BLOB, MOST_OBJECT_BYTES, Damaged, check_size
 
 _MOST_PACKS = 64  # git itself makes one of them when there are more than 50
 _MOST_DELTAS, _MOST_DELTAS_BYTES = 4096, 2 * MOST_OBJECT_BYTES
-_OFFSET_DELTA, _NAME_DELTA = 6, 7
+_OFFSET_DELTA, NAME_DELTA = 6, 7
 _FAN_OUT = Struct(">256L")
 _FIRST_NAME = 8 + _FAN_OUT.size
 _CHUNK = 65_536
@@ -159,11 +159,11 @@ class Pack:
             if sum(map(len, deltas)) + size > _MOST_DELTAS_BYTES:
                 raise Damaged
             deltas.append(self._inflate(at, size))
-            check_size(BLOB, _sizes(deltas[-1])[1])
+            check_size(BLOB, read_sizes(deltas[-1])[1])
             offset = base
         else:
             raise Damaged
-        check_size(kind, _sizes(deltas[0])[1] if deltas else size)
+        check_size(kind, read_sizes(deltas[0])[1] if deltas else size)
         check_size(BLOB, size)
         content = self._inflate(at, size)
         while deltas:
@@ -174,9 +174,9 @@ class Pack:
     def _head(self, offset: int) -> tuple[int, int, int, int | None]:
         """Return the type of an entry, its size, where its content begins, and where the base of a delta is."""
         head = os.pread(self._data, 64, offset)
-        size, at = _number(head, 0)
+        size, at = read_number(head, 0)
         kind, size = size >> 4 & 7, size >> 7 << 4 | size & 15
-        if kind == _NAME_DELTA:
+        if kind == NAME_DELTA:
             base = self.find(head[at : at + 20].ljust(20, b"\0"))
             if base is None:
                 raise Damaged
@@ -216,7 +216,7 @@ def apply_delta(base: bytes, delta: bytes, check: Callable[[], None]) -> bytes:
 
     :raises Damaged: it is no delta for this base.
     """
-    before, size, at = _sizes(delta)
+    before, size, at = read_sizes(delta)
     if before != len(base):
         raise Damaged
     made, step = bytearray(), 0
@@ -247,14 +247,14 @@ def _read_byte(data: bytes, at: int) -> int:
     return data[at]
 
 
-def _sizes(delta: bytes) -> tuple[int, int, int]:
+def read_sizes(delta: bytes) -> tuple[int, int, int]:
     """Return the sizes of the base and of what a delta makes of it, and where its steps begin."""
-    before, at = _number(delta, 0)
-    after, at = _number(delta, at)
+    before, at = read_number(delta, 0)
+    after, at = read_number(delta, at)
     return before, after, at
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
+def read_number(data: bytes, at: int) -> tuple[int, int]:
     """Read a number of seven bits a byte, the lowest first, and where it ends."""
     number = 0
     for end in range(at, min(at + 10, len(data))):

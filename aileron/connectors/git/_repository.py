@@ -11,7 +11,6 @@ import re
 import time
 import zlib
 from contextlib import ExitStack
-from hashlib import sha1
 from typing import Self
 
 from attrs import define, field, frozen
@@ -29,6 +28,7 @@ from ._objects import (
     Commit,
     check_size,
     is_object_id,
+    name_object,
     parse_commit,
     parse_tag,
     parse_tree,
@@ -124,9 +124,7 @@ class LocalRepository:
             raise InvalidRequest(f"The object {name} is not in the local repository.")
         found, content = read
         check_size(found, len(content))
-        digest = sha1(b"%s %d\0" % (NAMES.get(found, b"?"), len(content)), usedforsecurity=False)
-        digest.update(content)
-        if digest.hexdigest() != name:
+        if name_object(found, content) != name:
             raise InvalidRequest(f"The object {name} of the local repository is damaged.")
         if kind is not None and found != kind:
             raise InvalidRequest(f"The object {name} is no {NAMES[kind].decode()}.")

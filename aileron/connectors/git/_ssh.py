@@ -16,7 +16,7 @@ from aileron.errors import InvalidRequest
 from aileron.waiting import given_up_at_once
 
 from ._remote import write_packet
-from ._spec import HostKey
+from ._spec import UPLOAD, HostKey
 
 _OK = 200
 
@@ -25,9 +25,9 @@ _OK = 200
 class SshTransport:
     """Keeps the promises of L{aileron.connectors._answer.Transport} over SSH.
 
-    A request without a body is for the list of refs.  One with a body is an update, and its answer is the report;
-    C{flight} becomes sent when the last byte of the body may leave, since git does nothing with less.  It raises
-    L{NotUnderstood} and L{Rejected} as well.
+    A request without a body is for the list of refs.  One with a body is an update, and its answer is the report, or
+    it asks for a pack; C{flight} becomes sent when the last byte of the body may leave, since git does nothing with
+    less.  It raises L{NotUnderstood} and L{Rejected} as well.
 
     :ivar opener: opens the connections.
     """
@@ -57,7 +57,10 @@ class SshTransport:
                 head = write_packet(f"# service={service}\n".encode()) + b"0000"
                 return ServiceAnswer(_OK, {"content-type": f"application/x-{service}-advertisement"}, head + listed)
             channel.say(message.body, flight)
-            return ServiceAnswer(_OK, {}, await channel.packets())
+            answer = await channel.packets()
+            if service == UPLOAD:  # that was where history is cut off; what was asked for follows
+                answer += await channel.packets()
+            return ServiceAnswer(_OK, {}, answer)
         except HungUp:  # all else is raised as it is
             if channel.said and not flight.sent:
                 raise Rejected(service, channel.said) from None
