@@ -69,6 +69,11 @@ class Home:
         return self.root / "egress.toml"
 
     @property
+    def packages(self) -> Path:
+        """The packages that are installed; inert until the operator trusts it."""
+        return self.root / "packages.json"
+
+    @property
     def database(self) -> Path:
         """The database of runs, sessions and audit."""
         return self.root / "aileron.db"

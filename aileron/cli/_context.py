@@ -23,6 +23,7 @@ from ._output import progress
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
+    from aileron.connectors import HttpTransport
     from aileron.credentials import TokenExchange
     from aileron.vault.keys import DataKey
 
@@ -165,16 +166,22 @@ def _reactor() -> Any:
     return reactor
 
 
-def _exchange(own_ports: Collection[int]) -> TokenExchange:
-    from aileron.connectors import HttpExchange, system_transport
+def _transport(own_ports: Collection[int]) -> HttpTransport:
+    from aileron.connectors import system_transport
 
-    return HttpExchange(system_transport(_reactor(), lambda: own_ports), _reactor())
+    return system_transport(_reactor(), lambda: own_ports)
+
+
+def _exchange(own_ports: Collection[int]) -> TokenExchange:
+    from aileron.connectors import HttpExchange
+
+    return HttpExchange(_transport(own_ports), _reactor())
 
 
 async def _fetch(url: str, most_bytes: int) -> bytes:
-    from aileron.connectors import HttpFetch, system_transport
+    from aileron.connectors import HttpFetch
 
-    return await HttpFetch(system_transport(_reactor(), tuple), _reactor(), most_bytes)(url)
+    return await HttpFetch(_transport(()), _reactor(), most_bytes)(url)
 
 
 @frozen
@@ -196,6 +203,7 @@ class CliContext:
     :ivar reactor: which listens for a browser that comes back.
     :ivar exchange: asks token endpoints; given the ports of this machine that it never connects to.
     :ivar fetch: a document of so many bytes at most, from an address that the person names.
+    :ivar transport: fetches packages; given the same.
     """
 
     environ: Mapping[str, str]
@@ -217,6 +225,7 @@ class CliContext:
     reactor: Callable[[], Any] = _reactor
     exchange: Callable[[Collection[int]], TokenExchange] = _exchange
     fetch: Callable[[str, int], Awaitable[bytes]] = _fetch
+    transport: Callable[[Collection[int]], HttpTransport] = _transport
 
     @property
     def home(self) -> Home:

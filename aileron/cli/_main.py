@@ -40,6 +40,7 @@ _COMMANDS = {
     "binding": ".vault.binding:binding",
     "notification": ".vault.notification:notification",
     "connector": ".actions.connector:connector",
+    "sync": ".actions.packages:sync",
     "config": ".actions.trusting:config",
     "sessions": ".records.sessions:sessions",
     "mcp": "._clients:mcp",

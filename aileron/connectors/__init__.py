@@ -5,7 +5,7 @@ from ._connection import ConnectionOpener, IConnectingReactor
 from ._fixtures import Replayed, replay
 from ._plugins import Screened
 from ._registry import Make, Registry, check, read_descriptions
-from ._schema import Spec
+from ._schema import Spec, read_file
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport, TagFiles
@@ -48,6 +48,7 @@ __all__ = [
     "TagFiles",
     "check",
     "read_descriptions",
+    "read_file",
     "replay",
     "system_resolver",
     "system_transport",

@@ -18,6 +18,7 @@ from aileron.egress import EgressFile
 from aileron.egress import build as build_egress
 from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.manifests import DirectoryCatalogue
+from aileron.packages import LockFile
 from aileron.runner import Collaborators, build, remember_older
 from aileron.store import Seals, Store, make_store
 from aileron.values import AuditQuery
@@ -132,7 +133,7 @@ async def _start_services(
         trust=vault,
         grants=vault.grants,
         control=vault,
-        settings=(config_file, egress_file),
+        settings=(config_file, egress_file, LockFile(home.packages, vault)),
         clock=reactor,
         ids=fresh_ids(reactor),
         chance=random.random,

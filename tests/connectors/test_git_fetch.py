@@ -96,7 +96,8 @@ class HostileRemoteTests(SynchronousTestCase):
     def refused(self, *entries: Entry, path: str = "") -> str:
         """Why its files are not taken."""
         repository, name = self.repository(*entries)
-        return self.failureResultOf(Deferred.fromCoroutine(repository.fetch(name, path)), AileronError).value.message
+        failure = self.failureResultOf(Deferred.fromCoroutine(repository.fetch(name, path)), AileronError)
+        return str(failure.value)
 
     def at_top(self, *entries: tuple[bytes, bytes, str]) -> tuple[Entry, ...]:
         """Objects whose commit has such a tree."""

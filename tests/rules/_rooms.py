@@ -30,6 +30,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "connectors": _GROUND | {"bridge", "credentials", "files", "outgoing", "redaction", "tables", "toml", "waiting"},
     "importing": _GROUND | {"manifests"},
     # The vault's file is read and replaced like every other private file of the home.
+    "packages": _GROUND | {"connectors", "files", "home", "manifests", "tables", "toml"},
     "vault": _GROUND | {"credentials", "home", "waiting"},
     "audit": _GROUND,
     "store": _GROUND | {"waiting"},
@@ -51,6 +52,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND
     | _AGENT_SIDE
     | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon"},
+    | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "packages"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),
@@ -58,6 +60,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "daemon": _GROUND
     | _DAEMON_SIDE
     | {"bridge", "credentials", "hardening", "notices", "api", "egress", "gateway", "inband", "web", "mcp"},
+    | {"credentials", "hardening", "notices", "api", "egress", "gateway", "inband", "web", "mcp", "packages"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
@@ -73,6 +76,9 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.HttpExchange",
             "aileron.connectors.HttpFetch",
             "aileron.connectors.system_transport",
+            "aileron.connectors.HostKey",
+            "aileron.connectors.RemoteRepository",
+            "aileron.connectors.SshTransport",
             "aileron.audit.verify",
             "aileron.store.copy",
         }

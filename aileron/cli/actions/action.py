@@ -14,6 +14,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
 from aileron.cli._session import OperatorCommand, as_operator, as_session, operator_command
 from aileron.cli.actions.files import add, check, edit, new
+from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.run import run_action, try_action
 from aileron.cli.actions.trusting import distrust_command, trust_command
 
@@ -34,6 +35,8 @@ action.add_command(trust_command("action"))
 action.add_command(distrust_command("action"))
 action.add_command(run_action)
 action.add_command(try_action)
+for each in (install, update, uninstall):
+    action.add_command(each)
 
 
 @action.command("list")

@@ -16,6 +16,7 @@ from aileron.cli._output import heading, listed, note, say, table, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.importing import import_command
+from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.services import read_connector
 from aileron.cli.actions.trusting import distrust_command, trust_command
 from aileron.values import LoadError
@@ -41,6 +42,8 @@ connector.add_command(check_command(CONNECTORS))
 connector.add_command(import_command(CONNECTORS))
 connector.add_command(trust_command("connector"))
 connector.add_command(distrust_command("connector"))
+for each in (install, update, uninstall):
+    connector.add_command(each)
 
 
 @connector.command("test")

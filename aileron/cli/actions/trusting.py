@@ -29,11 +29,11 @@ Item = Mapping[str, Any]
 _UNTRUSTED = frozenset(("new", "changed"))
 _LONG_LINES = 200
 _KINDS = {".md": "action", ".toml": "connector"}
-_SETTINGS = frozenset(("config.yaml", "egress.toml"))
+_SETTINGS = frozenset(("config.yaml", "egress.toml", "packages.json"))
 _SEE = {
     "action": "List actions and files with errors: aileron action list",
     "connector": "List connectors and files with errors: aileron connector list",
-    "config": "The files are config.yaml and egress.toml. Check them: aileron doctor",
+    "config": "The files are config.yaml, egress.toml and packages.json. Check them: aileron doctor",
 }
 _WHAT = {
     "action": "action {name}",
@@ -50,12 +50,14 @@ class TrustRequest:
     :ivar names: these; what they need is asked about with them.
     :ivar paths: those that lie at these paths, as well.
     :ivar all: whatever is untrusted, of that kind.
+    :ivar digests: the only ones that files at these paths may have; empty: any.
     :ivar sure: do not ask.
     """
 
     kind: str
     names: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
+    digests: frozenset[str] = frozenset()
     all: bool = field(default=False, kw_only=True)
     sure: bool = field(default=False, kw_only=True)
     as_json: bool = field(default=False, kw_only=True)
@@ -68,6 +70,7 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     :raises CommandError: there is no such thing, the person said no, or something changed: nothing was trusted.
     """
     named = _choose((await operator.get("trust"))["items"], request)
+    _refuse_replaced(named, request)
     unread = [item for item in named if item["state"] in _UNTRUSTED]
     if not unread:
         await _tell_unsound(operator, request.kind)
@@ -96,10 +99,11 @@ def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
 
 def _choose(items: Sequence[Item], request: TrustRequest) -> list[Item]:
     """Choose what the request means, with what it needs, which comes first."""
-    found = [item for item in items if item["kind"] == request.kind and _is_meant(item, request)]
+    found = [item for item in items if _is_meant(item, request)]
     _refuse_unknown(found, request)
     needed = {name for item in found for name in item["needs"]}
-    return [item for item in items if item["kind"] == "connector" and item["name"] in needed] + found
+    chosen = [item for item in items if item in found or (item["kind"] == "connector" and item["name"] in needed)]
+    return sorted(chosen, key=lambda item: item["kind"] != "connector")
 
 
 async def _tell_unsound(operator: Operator, kind: str) -> None:
@@ -124,15 +128,25 @@ def _kind_of(file: Path) -> str | None:
 
 
 def _is_meant(item: Item, request: TrustRequest) -> bool:
-    lies_there = item["path"] is not None and Path(item["path"]).name in {path.name for path in request.paths}
-    return request.all or item["name"] in request.names or lies_there
+    is_named = item["kind"] == request.kind and (request.all or item["name"] in request.names)
+    return is_named or _lies_at(item, request.paths)
 
 
-def _refuse_unknown(found: Iterable[Item], request: TrustRequest) -> None:
+def _lies_at(item: Item, paths: Sequence[Path]) -> bool:
+    """Tell whether an item is the file at one of some paths, whatever the home is called here and there."""
+    return item["path"] is not None and Path(item["path"]).parts[-2:] in {path.parts[-2:] for path in paths}
+
+
+def _refuse_replaced(items: Iterable[Item], request: TrustRequest) -> None:
+    replaced = [item for item in items if _lies_at(item, request.paths) and item["digest"] not in request.digests]
+    if request.digests and replaced:
+        raise CommandError(f"{what(replaced[0])} was changed by another program meanwhile. Nothing was trusted.")
+
+
+def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
     names = {item["name"] for item in found if item["state"] != "gone"}
-    places = {Path(item["path"]).name for item in found if item["path"] is not None}
     missing = [name for name in request.names if name not in names]
-    missing += [path.name for path in request.paths if path.name not in places]
+    missing += [path.name for path in request.paths if not any(_lies_at(item, (path,)) for item in found)]
     if missing:
         raise CommandError(f"There is no valid {request.kind} {missing[0]}; nothing was trusted.", _SEE[request.kind])
 
@@ -304,7 +318,7 @@ _NOTE = {
 
 @click.group()
 def config() -> None:
-    """Trust config.yaml and egress.toml in your home, and list the keys of config.yaml."""
+    """Trust config.yaml, egress.toml and packages.json in your home, and list the keys of config.yaml."""
 
 
 config.add_command(trust_command("config", "FILE"))

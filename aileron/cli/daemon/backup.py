@@ -28,7 +28,7 @@ from aileron.values import JSON, timestamp, utc
 
 _TRIES = 5
 _PIECE_BYTES = 1024 * 1024
-_COPIED = ("config.yaml", "egress.toml", "secrets.json", "audit.key")
+_COPIED = ("config.yaml", "egress.toml", "packages.json", "secrets.json", "audit.key")
 """Files of a home that are copied as they are; the database is copied by SQLite."""
 _DIRECTORIES = ("actions", "connectors")
 

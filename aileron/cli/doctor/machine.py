@@ -32,7 +32,7 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
         yield from _private(path, uid, "directory")
     for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):
         yield from _private(path, uid, "file")
-    for path in (home.config, home.egress, *_entries(home.actions), *_entries(home.connectors)):
+    for path in (home.config, home.egress, home.packages, *_entries(home.actions), *_entries(home.connectors)):
         yield from _sound(path, uid)
     yield from _check_above(home.root.resolve(), uid)
 

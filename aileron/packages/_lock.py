@@ -1,0 +1,117 @@
+"""The file C{packages.json} of a home: which packages are installed, and the keys of their publishers.
+
+An agent can write it, so it counts only as the operator trusts it, by its digest in the vault.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import evolve, frozen
+from zope.interface import implementer
+
+from aileron.errors import Forbidden, InvalidRequest
+from aileron.home import read_private
+from aileron.interfaces import IConfigFile, ITrust
+from aileron.values import Candidate, LoadError, TrustKind, digest_of_bytes, from_json, loads_strict, to_json
+
+NAME = "packages.json"
+MOST_LOCK_BYTES = 1024 * 1024
+_UNTRUSTED = "it is not trusted as it is now, so no package can be changed; read and trust it: aileron config trust"
+
+
+@frozen
+class Installed:
+    """A package as it was installed.
+
+    :ivar source: where it came from, without its version.
+    :ivar commit: the id of the commit that the tag was at; empty: it did not come from Git.
+    :ivar publisher: the key that signed it; empty: nobody did.
+    :ivar host_key: of the server, where it came over SSH.
+    :ivar files: the digest of each, by its path in the home.
+    """
+
+    name: str
+    version: str
+    source: str
+    commit: str
+    digest: str
+    publisher: str
+    host_key: str
+    files: Mapping[str, str]
+
+
+@frozen
+class Lock:
+    """What C{packages.json} says.
+
+    :ivar github: what C{github://} stands for.
+    :ivar publishers: the keys that the operator has agreed to.
+    """
+
+    github: str = "https://github.com/"
+    publishers: tuple[str, ...] = ()
+    packages: tuple[Installed, ...] = ()
+
+    def find(self, name: str) -> Installed | None:
+        """Return a package; L{None}: it is not installed."""
+        return next((each for each in self.packages if each.name == name), None)
+
+    def replace(self, name: str, package: Installed | None) -> Lock:
+        """Return the same with another package of that name, or with none."""
+        others = [each for each in self.packages if each.name != name]
+        found = sorted([*others, *([] if package is None else [package])], key=lambda each: each.name)
+        key = "" if package is None else package.publisher
+        publishers = tuple(dict.fromkeys(filter(None, (*self.publishers, key))))
+        return evolve(self, packages=tuple(found), publishers=publishers)
+
+    def encode(self) -> bytes:
+        """Return the file's bytes."""
+        return (json.dumps(to_json(self), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def read_lock(data: bytes | None) -> Lock:
+    """Read the file; L{None}: there is none.
+
+    :raises InvalidRequest: it has errors.
+    """
+    try:
+        return Lock() if data is None else from_json(Lock, loads_strict(data))
+    except ValueError as error:
+        raise InvalidRequest(f"{NAME} has an error: {error}.") from None
+
+
+@implementer(IConfigFile)
+@frozen
+class LockFile:
+    """C{packages.json} of one home, for the operator to trust; the daemon does nothing by it.
+
+    :ivar trust: the operator's word, as far as it is known.
+    """
+
+    path: Path
+    trust: ITrust
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        found = self._read()
+        return (found,) if isinstance(found, Candidate) else ()
+
+    def problems(self) -> tuple[LoadError, ...]:
+        found = self._read()
+        if not isinstance(found, Candidate):
+            return () if found is None else (found,)
+        word = self.trust.find(TrustKind.CONFIG, NAME)
+        trusted = word is not None and word.digest == found.digest
+        return () if trusted else (LoadError("untrusted", _UNTRUSTED, str(self.path), None, "user"),)
+
+    def _read(self) -> Candidate | LoadError | None:
+        try:
+            data = read_private(self.path, MOST_LOCK_BYTES)
+            read_lock(data)
+        except (Forbidden, InvalidRequest) as error:
+            return LoadError("validation_error", error.message, str(self.path), None, "user")
+        if data is None:
+            return None
+        return Candidate(TrustKind.CONFIG, NAME, digest_of_bytes(data), str(self.path), data.decode())

@@ -1,0 +1,98 @@
+"""A package: some connector and action files under a name and version, identified by the digest of their bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from aileron.errors import InvalidRequest
+from aileron.tables import FileFaults, FileTable, TextRule
+from aileron.toml import NotToml, read_toml
+from aileron.values import SEMVER, digest_of_bytes
+
+MANIFEST = "aileron-package.toml"
+_UNVERSIONED = "0.0.0"
+_FILE = re.compile(r"(?:[a-z0-9-]{1,40}/)*([a-z0-9][a-z0-9._-]{0,80}(?<!\.fixtures)\.(md|toml))")
+_DIRECTORIES = {"md": "actions", "toml": "connectors"}
+_RESERVED = frozenset((MANIFEST, "egress.toml", "packages.toml"))
+_MOST_MEMBERS = 32
+NAME = TextRule.shape(r"[a-z0-9][a-z0-9_-]{0,63}", "must be 1 to 64 of a-z, 0-9, '-' and '_'")
+VERSION = TextRule.shape(SEMVER, "must be a version such as 1.0.0")
+
+
+@frozen
+class Package:
+    """A package as it was read, not yet trusted.
+
+    :ivar files: what goes into the home, by its path there, such as C{actions/file-ticket.md}.
+    :ivar members: of a suite, the sources of other packages that are installed with it.
+    """
+
+    name: str
+    version: str
+    description: str
+    files: Mapping[str, bytes] = field(repr=False)
+    members: tuple[str, ...] = ()
+    manifest: bytes = field(default=b"", repr=False)
+
+    @property
+    def digest(self) -> str:
+        """The digest over the sorted files, the manifest among them: their names and bytes."""
+        files = {**self.files, MANIFEST: self.manifest}
+        return digest_of_bytes("".join(f"{digest_of_bytes(files[name])}  {name}\n" for name in sorted(files)).encode())
+
+
+def read_package(files: Mapping[str, bytes], name: str, version: str) -> Package:
+    """Read the files of a package.
+
+    :param name: of a package that has no manifest, as is C{version}.
+    :raises InvalidRequest: its manifest has errors or lists other files than there are, or it has nothing to install.
+    """
+    manifest = files.get(MANIFEST)
+    if manifest is not None:
+        return _read_manifest(files, manifest)
+    if not NAME.holds(name):
+        raise InvalidRequest(f"The package has no {MANIFEST}, and its directory's name is no name for a package.")
+    chosen = {path: data for path, data in files.items() if _FILE.fullmatch(path) and path not in _RESERVED}
+    return Package(name, version or _UNVERSIONED, "", _place(chosen))
+
+
+def _read_manifest(files: Mapping[str, bytes], manifest: bytes) -> Package:
+    try:
+        toml = read_toml(manifest.decode("utf-8", "replace"))
+    except NotToml as error:
+        raise InvalidRequest(f"{MANIFEST} {error.problem}.") from None
+    faults = FileFaults(MANIFEST, toml, "user")
+    table = FileTable(toml.values, (), faults)
+    name, version = table.text("name", NAME), table.text("version", VERSION)
+    description = table.text("description", required=False)
+    members, listed = table.texts("packages", required=False), table.table("files")
+    chosen: dict[str, bytes] = {}
+    for path in listed.values:
+        chosen[path] = files.get(path, b"")
+        if listed.text(path) != digest_of_bytes(chosen[path]):
+            listed.fault(path, f"must be {digest_of_bytes(chosen[path])}" if path in files else "is not in the package")
+    if len(members) > _MOST_MEMBERS:
+        table.fault("packages", f"must be {_MOST_MEMBERS} at most")
+    table.close()
+    for fault in faults.in_order():
+        raise InvalidRequest(f"{MANIFEST}, line {fault.line or 1}: {fault.message}.")
+    return Package(name, version, description, _place(chosen, members), members, manifest)
+
+
+def _place(files: Mapping[str, bytes], members: tuple[str, ...] = ()) -> Mapping[str, bytes]:
+    """Find where each file goes in the home."""
+    placed: dict[str, bytes] = {}
+    for path, data in files.items():
+        found = _FILE.fullmatch(path)
+        if found is None or found[1] in _RESERVED:
+            raise InvalidRequest(f"{path[:100]!a} is no name for a connector (.toml) or action (.md) of a package.")
+        place = f"{_DIRECTORIES[found[2]]}/{found[1]}"
+        if place in placed:
+            raise InvalidRequest(f"The package has two files named {found[1]}.")
+        placed[place] = data
+    if not placed and not members:
+        raise InvalidRequest("The package has no connector and no action to install.")
+    return placed

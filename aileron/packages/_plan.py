@@ -1,0 +1,151 @@
+"""What an installation or update would change: files, what they can do, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from aileron.connectors import read_file as read_connector
+from aileron.errors import InvalidRequest
+from aileron.manifests import ManifestFault, parse
+from aileron.values import READ, LoadError, digest_of_bytes
+
+from ._lock import Installed, Lock
+from ._minisign import read_key, verify
+from ._source import Fetched, version_key
+
+
+@frozen
+class Plan:
+    """The change from what is installed to a package that was fetched.
+
+    :ivar before: what is installed of it; L{None}: nothing.
+    :ivar capabilities: lines that begin with a plus or a minus.
+    :ivar objections: what is done only by force, in sentences.
+    :ivar new_key: the key of a publisher whom the operator has not agreed to; empty: there is none.
+    :ivar given: whether that key was given by the operator, and not by the package.
+    """
+
+    before: Installed | None
+    after: Installed
+    fetched: Fetched
+    capabilities: tuple[str, ...]
+    objections: tuple[str, ...]
+    new_key: str
+    given: bool
+
+
+def plan(lock: Lock, fetched: Fetched, there: Mapping[str, bytes], key: str = "", host_key: str = "") -> Plan:
+    """Compare a package with what is installed.
+
+    :param there: the files of the home that could be replaced, by their paths there.
+    :param key: the publisher's, as the operator gave it.
+    :raises InvalidRequest: it is signed wrongly, a file has errors, or belongs to another package.
+    """
+    package = fetched.package
+    before = lock.find(package.name)
+    offered = (read_key(fetched.offered_key),) if fetched.offered_key else ()
+    keys = dict.fromkeys((*lock.publishers, *filter(None, (key,)), *offered))
+    signer = verify(fetched.signed, fetched.signature, keys) if fetched.signature else ""
+    files = {place: digest_of_bytes(data) for place, data in package.files.items()}
+    for other in lock.packages:
+        if shared := sorted(files.keys() & other.files.keys()) if other.name != package.name else []:
+            raise InvalidRequest(f"{shared[0]} is part of the package {other.name}. Nothing was installed.")
+    after = Installed(
+        name=package.name,
+        version=package.version,
+        source=fetched.source.text,
+        commit=fetched.commit,
+        digest=package.digest,
+        publisher=signer,
+        host_key=host_key,
+        files=files,
+    )
+    known = {} if before is None else before.files
+    old = {place: data for place, data in there.items() if known.get(place) == digest_of_bytes(data)}
+    return Plan(
+        before,
+        after,
+        fetched,
+        tuple(_difference(old, package.files)),
+        (*_objections(before, after), *_conflicts(there, old, package.files)),
+        "" if signer in lock.publishers else signer,
+        signer == key,
+    )
+
+
+def _objections(before: Installed | None, after: Installed) -> Iterator[str]:
+    """Yield what an agreement to an earlier version does not cover."""
+    if before is None:
+        return
+    if before.source != after.source:
+        yield f"It was installed from {before.source}."
+    if version_key(after.version) < version_key(before.version):
+        yield f"It is older than version {before.version}, which is installed."
+    if before.commit and before.version == after.version and before.commit != after.commit:
+        yield f"The tag {after.version} was moved: it was at commit {before.commit}, and is at {after.commit} now."
+    if before.publisher and not after.publisher:
+        yield f"It is not signed. What is installed was signed by {before.publisher}."
+    elif before.publisher != after.publisher and before.publisher:
+        yield f"It is signed by another key than what is installed, which was signed by {before.publisher}."
+
+
+def _conflicts(there: Mapping[str, bytes], old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
+    for place in sorted(new.keys() & there.keys() - old.keys()):
+        if there[place] != new[place]:
+            yield f"{place} exists with other contents, which would be lost."
+
+
+def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
+    before, after = ({line for each in files.items() for line in _capabilities(*each)} for files in (old, new))
+    yield from (f"+ {line}" for line in sorted(after - before))
+    yield from (f"- {line}" for line in sorted(before - after))
+
+
+def _capabilities(place: str, data: bytes) -> Iterator[str]:
+    """Yield what a file lets agents do, a line each, so that two versions can be compared.
+
+    :raises InvalidRequest: it has errors.
+    """
+    if place.startswith("actions/"):
+        yield from _of_action(place, data)
+        return
+    reading = read_connector(data, place, "local")
+    if reading.spec is None:
+        raise _faulty(reading.problems)
+    about = reading.spec.description
+    for name in ("private_network", "network", "sandbox", "directory", "environment", "inherited"):
+        if value := getattr(reading.spec, name, None):
+            yield f"{about.fqn}: {name.replace('_', ' ')}: {value}"
+    yield from (f"{about.fqn}: connects to {host}" for host in about.hosts)
+    if about.bindable:
+        yield f"{about.fqn}: a binding can choose where it connects to"
+    if need := about.credential:
+        yield f"{about.fqn}: needs a credential, {need.kind}, in {need.place}"
+        yield from (f"{about.fqn}: credential setting {name}: {value}" for name, value in need.settings.items())
+    for each in about.operations.values():
+        kind = f"{each.effect}, destructive" if each.destructive and each.effect != READ else each.effect
+        scopes = f", with {', '.join(each.scopes)}" if each.scopes else ""
+        program = getattr(reading.spec, "operations", {}).get(each.name)
+        runs = f", runs {program.program}" if hasattr(program, "program") else ""
+        yield f"{about.fqn}: {each.name}, {kind}{scopes}{runs}"
+
+
+def _of_action(place: str, data: bytes) -> Iterator[str]:
+    try:
+        action = parse(data, place)
+    except ManifestFault as fault:
+        raise _faulty(fault.errors) from None
+    yield f"action {action.name}: {'asks for' if action.approval.required else 'runs without'} your approval"
+    yield from (
+        f"action {action.name}: may use {name} of {pin.name}" for pin in action.requires for name in pin.capabilities
+    )
+    for cap in action.caps:
+        scope = f" for each {cap.argument}" if cap.argument else " in each session" if cap.per_session else ""
+        yield f"action {action.name}: at most {cap.most} in {cap.seconds:g} seconds{scope}"
+
+
+def _faulty(faults: tuple[LoadError, ...]) -> InvalidRequest:
+    first = faults[0]
+    return InvalidRequest(f"{first.file}:{first.line or 1}: {first.message}. Nothing was installed.")

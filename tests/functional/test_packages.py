@@ -1,0 +1,111 @@
+"""Packages from git's own server: installed, updated, fetched anew into an empty home, and removed."""
+
+import json
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from twisted.web.server import Site
+
+from tests.connectors.repository import GitServer, Pair, git
+from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.packages.kit import ACTION, CONNECTOR, FILES, Publisher, write
+
+
+class PackageTests(OperatedTestCase):
+    """A repository with a package in one of its directories, and a daemon."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.pair = Pair.made(Path(self.mktemp()).absolute())
+        listening = self.reactor.listenTCP(0, Site(GitServer(self.pair.bare.parent)), interface="127.0.0.1")
+        self.addCleanup(listening.stopListening)
+        self.url = f"http://127.0.0.1:{listening.getHost().port}/site.git//kit"
+        self.publisher = Publisher()
+
+    def release(self, version: str, files: Mapping[str, bytes] = FILES) -> None:
+        """Publish a version, signed."""
+        write(self.pair.work / "kit", self.publisher.package(files, version))
+        self.pair.commit("kit/CHANGES", version, f"Release {version}")
+        git(self.pair.work, "tag", "-f", f"v{version}")
+        git(self.pair.work, "push", "-q", "-f", "--tags", str(self.pair.bare), "main")
+
+    async def test_life(self) -> None:
+        """A package is installed by its tag, updated with what it can do more, and removed with its trust."""
+        await self.operator("vault", "init")
+        self.release("1.0.0")
+        installing = self.start(self.home.on_terminal("aileron", "connector", "install", f"{self.url}@1.0.0"))
+        await installing.expect("Passphrase of the vault: ")
+        installing.send(PASSPHRASE)
+        await installing.expect("signed by +RW")
+        await installing.expect("It comes with the package itself")
+        await installing.expect(r"\+ local://kit/tracker: connects to tracker.example:443")
+        await installing.expect(r"Install this\? \[y/N\] ")
+        self.assertFalse(self.state.packages.exists())
+        installing.send("y")
+        await installing.expect(r"Trust all 2, exactly as shown\? \[y/N\] ")
+        installing.send("y")
+        await installing.expect("tracker 1.0.0 is installed")
+        self.assertEqual((await installing.finish(30)).exit_code, 0)
+        kept = json.loads(self.state.packages.read_text())
+        self.assertEqual(kept["publishers"], [self.publisher.key])
+        self.assertEqual(kept["packages"][0]["commit"], git(self.pair.work, "rev-parse", "HEAD"))
+
+        ungated = ACTION.replace("required = true", "required = false").encode()
+        wider = CONNECTOR.replace('["tracker.example:443"]', '["tracker.example:443", "other.example:443"]').encode()
+        self.release("1.1.0", {"tracker.toml": wider, "file-ticket.md": ungated})
+        done = await self.operator("action", "update", "--yes")
+        self.assertIn("+ local://kit/tracker: connects to other.example:443", done.stdout)
+        self.assertIn("+ action file-ticket: runs without your approval", done.stdout)
+        self.assertIn("tracker 1.1.0 is installed", done.stdout)
+        self.assertIn("file-ticket", (await self.aileron("action", "list")).stdout)
+
+        done = await self.operator("action", "uninstall", "tracker", "--yes")
+        self.assertEqual((list(self.state.actions.iterdir()), list(self.state.connectors.iterdir())), ([], []))
+        items = json.loads((await self.operator("action", "trust", "--yes", "--all", "--json")).stdout)
+        self.assertEqual(items, {"trusted": []})
+
+    async def test_sync(self) -> None:
+        """In an empty home packages.json, once it is trusted, brings back the very same files."""
+        await self.operator("vault", "init")
+        self.release("1.0.0")
+        key = self.publisher.key
+        await self.operator("action", "install", self.url, "--yes", code=1)
+        await self.operator("action", "install", self.url, "--yes", "--publisher-key", key)
+        kept, files = self.state.packages.read_bytes(), sorted(path.name for path in self.state.actions.iterdir())
+        await self.command("daemon", "stop")
+        shutil.rmtree(self.home.aileron)
+        await self.operator("vault", "init")
+        write(self.home.aileron, {"packages.json": kept})
+        refused = await self.operator("sync", "--yes", code=1)
+        self.assertIn("packages.json is not trusted as it is now", refused.stderr)
+        self.assertEqual(list(self.state.actions.iterdir()), [])
+        await self.operator("config", "trust", "packages.json", "--yes")
+        done = await self.operator("sync", "--yes")
+        self.assertIn("Packages are as packages.json says.", done.stdout)
+        self.assertEqual(sorted(path.name for path in self.state.actions.iterdir()), files)
+        self.assertIn("file-ticket", (await self.aileron("action", "list")).stdout)
+        self.release("1.0.0", {**FILES, "other.toml": CONNECTOR.replace("kit/tracker", "kit/other").encode()})
+        (self.state.actions / "file-ticket.md").unlink()
+        moved = await self.operator("sync", "--yes", code=1)
+        self.assertIn("The tag 1.0.0 of tracker was moved", moved.stderr)
+        self.assertIn("has other contents now", moved.stderr)
+        self.assertEqual(list(self.state.actions.iterdir()), [])
+
+    async def test_killed(self) -> None:
+        """A command that is killed before the answer leaves nothing in force, and the next one finishes its work."""
+        await self.operator("vault", "init")
+        self.release("1.0.0")
+        installing = self.start(self.home.on_terminal("aileron", "action", "install", self.url))
+        await installing.expect("Passphrase of the vault: ")
+        installing.send(PASSPHRASE)
+        await installing.expect(r"Install this\? \[y/N\] ")
+        installing.send("y")
+        await installing.expect(r"Trust all 2, exactly as shown\? \[y/N\] ")
+        installing.kill(signal.SIGKILL)
+        await installing.finish(30)
+        self.assertIn("Not trusted", (await self.aileron("action", "list")).stderr)
+        await self.operator("config", "trust", "--yes")
+        await self.operator("action", "install", self.url, "--yes")
+        self.assertIn("file-ticket", (await self.aileron("action", "list")).stdout)
