@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -103,8 +102,7 @@ class PackageTests(OperatedTestCase):
         await installing.expect(r"Install this\? \[y/N\] ")
         installing.send("y")
         await installing.expect(r"Trust all 2, exactly as shown\? \[y/N\] ")
-        installing.kill(signal.SIGKILL)
-        await installing.finish(30)
+        await installing.kill()
         self.assertIn("Not trusted", (await self.aileron("action", "list")).stderr)
         await self.operator("config", "trust", "--yes")
         await self.operator("action", "install", self.url, "--yes")
