@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from aileron.errors import InvalidRequest
 
-_PLAIN, _HASHED = b"Ed", b"ED"
 _ID_END, _KEY_BYTES, _SIGNATURE_BYTES, _OVERALL_BYTES = 10, 42, 74, 64
-_UNTRUSTED, _TRUSTED = "untrusted comment: ", "trusted comment: "
+_TRUSTED = "trusted comment: "
 _MOST_CHARACTERS = 4096
 
 
@@ -22,8 +21,8 @@ def read_key(text: str) -> str:
 
     :raises InvalidRequest: it is none.
     """
-    line = next((line.strip() for line in reversed(text[:_MOST_CHARACTERS].splitlines()) if line.strip()), "")
-    if _decode(line, _KEY_BYTES)[:2] != _PLAIN:
+    line = text[:_MOST_CHARACTERS].strip().rpartition("\n")[2]
+    if _decode(line, _KEY_BYTES)[:2] != b"Ed":
         raise InvalidRequest("This is no public key of minisign, which begins with RW.")
     return line
 
@@ -35,23 +34,23 @@ def verify(data: bytes, signature: str, keys: Iterable[str]) -> str:
     :raises InvalidRequest: the signature is malformed or wrong, or of a key that is not among them.
     """
     lines = signature[:_MOST_CHARACTERS].splitlines()
-    if len(lines) != 4 or not lines[0].startswith(_UNTRUSTED) or not lines[2].startswith(_TRUSTED):
+    if len(lines) != 4 or not lines[0].startswith("untrusted comment: ") or not lines[2].startswith(_TRUSTED):
         raise InvalidRequest("The signature is not in minisign's format.")
     head, overall = _decode(lines[1], _SIGNATURE_BYTES), _decode(lines[3], _OVERALL_BYTES)
-    signed = {_PLAIN: data, _HASHED: blake2b(data).digest()}.get(head[:2])
     key_id, made = head[2:_ID_END], head[_ID_END:]
-    found = [key for key in keys if _decode(key, _KEY_BYTES)[2:_ID_END] == key_id]
+    found = {key: each for key in keys if (each := _decode(key, _KEY_BYTES))[2:_ID_END] == key_id}
+    signed = {b"Ed": data, b"ED": blake2b(data).digest()}.get(head[:2])
     if signed is None or not found:
-        named = key_id[::-1].hex().upper()
         raise InvalidRequest(
-            f"It is signed by a key that is not known here, with the id {named}. Nothing was installed. "
-            "Get that key from its publisher, and pass it with --publisher-key."
+            f"It is signed by a key that is not known here, with the id {key_id[::-1].hex().upper()}. Nothing was "
+            "installed. Get that key from its publisher, and pass it with --publisher-key."
         )
-    for key in found:
-        public = Ed25519PublicKey.from_public_bytes(_decode(key, _KEY_BYTES)[_ID_END:])
+    for key, public in found.items():
         try:
-            public.verify(made, signed)
-            public.verify(overall, made + lines[2].removeprefix(_TRUSTED).encode())
+            Ed25519PublicKey.from_public_bytes(public[_ID_END:]).verify(made, signed)
+            Ed25519PublicKey.from_public_bytes(public[_ID_END:]).verify(
+                overall, made + lines[2][len(_TRUSTED) :].encode()
+            )
         except InvalidSignature:
             continue
         return key

@@ -15,6 +15,11 @@ from ._lock import Installed, Lock
 from ._minisign import read_key, verify
 from ._source import Fetched, version_key
 
+_SETTINGS = tuple(
+    "private_network network sandbox directory environment inherited repository branches tags url command".split()
+)
+"""What kinds of connectors have that widens what they can do."""
+
 
 @frozen
 class Plan:
@@ -114,8 +119,8 @@ def _capabilities(place: str, data: bytes) -> Iterator[str]:
     reading = read_connector(data, place, "local")
     if reading.spec is None:
         raise _faulty(reading.problems)
-    about = reading.spec.description
-    for name in ("private_network", "network", "sandbox", "directory", "environment", "inherited"):
+    about, operations = reading.spec.description, dict[str, object](reading.spec.operations)
+    for name in _SETTINGS:
         if value := getattr(reading.spec, name, None):
             yield f"{about.fqn}: {name.replace('_', ' ')}: {value}"
     yield from (f"{about.fqn}: connects to {host}" for host in about.hosts)
@@ -127,9 +132,8 @@ def _capabilities(place: str, data: bytes) -> Iterator[str]:
     for each in about.operations.values():
         kind = f"{each.effect}, destructive" if each.destructive and each.effect != READ else each.effect
         scopes = f", with {', '.join(each.scopes)}" if each.scopes else ""
-        program = getattr(reading.spec, "operations", {}).get(each.name)
-        runs = f", runs {program.program}" if hasattr(program, "program") else ""
-        yield f"{about.fqn}: {each.name}, {kind}{scopes}{runs}"
+        program = getattr(operations.get(each.name), "program", "")
+        yield f"{about.fqn}: {each.name}, {kind}{scopes}{program and f', runs {program}'}"
 
 
 def _of_action(place: str, data: bytes) -> Iterator[str]:

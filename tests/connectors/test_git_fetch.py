@@ -73,6 +73,7 @@ class Remote:
     status: int = 200
     headers: Mapping[str, str] = field(factory=dict)
     listing: bytes | None = None
+    tag: str = "1.0.0"
     asked: list[OutgoingRequest] = field(factory=list)
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
@@ -80,7 +81,7 @@ class Remote:
         self.asked.append(message)
         if message.body is not None:
             return succeed(ServiceAnswer(self.status, self.headers, self.answer))
-        body = listed({"refs/tags/1.0.0": self.name, "refs/heads/main": self.name}, "git-upload-pack", _CAPABILITIES)
+        body = listed({f"refs/tags/{self.tag}": self.name, "refs/heads/x": self.name}, "git-upload-pack", _CAPABILITIES)
         headers = {"content-type": "application/x-git-upload-pack-advertisement", **self.headers}
         return succeed(ServiceAnswer(self.status, headers, body if self.listing is None else self.listing))
 

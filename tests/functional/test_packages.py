@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from twisted.web.server import Site
 
@@ -18,7 +19,8 @@ class PackageTests(OperatedTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.pair = Pair.made(Path(self.mktemp()).absolute())
-        listening = self.reactor.listenTCP(0, Site(GitServer(self.pair.bare.parent)), interface="127.0.0.1")
+        reactor: Any = self.reactor
+        listening = reactor.listenTCP(0, Site(GitServer(self.pair.bare.parent)), interface="127.0.0.1")
         self.addCleanup(listening.stopListening)
         self.url = f"http://127.0.0.1:{listening.getHost().port}/site.git//kit"
         self.publisher = Publisher()

@@ -45,6 +45,15 @@ def zipped(*members: tuple[str, bytes], mode: int = stat.S_IFREG | 0o644, kind: 
     return data.getvalue()
 
 
+def _becoming(kind: bytes) -> Change:
+    """Have an entry be of another type."""
+
+    def change(member: tarfile.TarInfo) -> None:
+        member.type = kind
+
+    return change
+
+
 class ArchiveTests(SynchronousTestCase):
     """Archives."""
 
@@ -69,18 +78,16 @@ class ArchiveTests(SynchronousTestCase):
         """Links, devices, pipes and sparse files are refused; directories and remarks are passed over."""
         kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
         for kind in (*kinds, tarfile.GNUTYPE_SPARSE, tarfile.CONTTYPE, b"V"):
-            self.refused(
-                "a.tar", tar(("a.md", b""), change=lambda each, kind=kind: setattr(each, "type", kind)), "link"
-            )
-        for kind in (stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK):
-            self.refused("a.zip", zipped(("a.md", b"/etc/passwd"), mode=kind | 0o777), "a link, a special file")
+            self.refused("a.tar", tar(("a.md", b""), change=_becoming(kind)), "link")
+        for mode in (stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK):
+            self.refused("a.zip", zipped(("a.md", b"/etc/passwd"), mode=mode | 0o777), "a link, a special file")
 
         def remark(member: tarfile.TarInfo) -> None:
             member.pax_headers = {"comment": "x", "mtime": "1.5"}
 
         found = read_archive("a.tar", tar(("a.md", b"x"), change=remark, form=tarfile.PAX_FORMAT))
         self.assertEqual(found, {"a.md": b"x"})
-        made = tar(("a", b""), change=lambda each: setattr(each, "type", tarfile.DIRTYPE))
+        made = tar(("a", b""), change=_becoming(tarfile.DIRTYPE))
         self.assertEqual(read_archive("a.tar", made), {})
 
     def test_names(self) -> None:
@@ -103,7 +110,9 @@ class ArchiveTests(SynchronousTestCase):
 
     def test_twice(self) -> None:
         """Names that are the same on some file system are refused."""
-        self.refused("a.zip", zipped(("a.md", b"x"), ("b.md", b"y")).replace(b"b.md", b"a.md"), "differ at most in case")
+        self.refused(
+            "a.zip", zipped(("a.md", b"x"), ("b.md", b"y")).replace(b"b.md", b"a.md"), "differ at most in case"
+        )
         for one, other in (("a.md", "A.MD"), ("stra\u00dfe", "STRASSE"), ("\u00e9", "e\u0301")):
             self.refused("a.zip", zipped((one, b"x"), (other, b"y")), "differ at most in case")
         self.refused("a.tar", tar(("a/b.md", b"x"), ("./a/b.md", b"y")), "differ at most in case")

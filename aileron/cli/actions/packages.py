@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 _MOST_BYTES = 1024 * 1024
 _LOCK = "packages.json"
-_Files = Mapping[str, bytes | None]
 
 
 @frozen
@@ -35,69 +34,69 @@ class _Packages:
     """The packages of one home, as the operator who has logged in changes them.
 
     :ivar lock: as the operator trusts it.
-    :ivar force: whether objections are overruled.
-    :ivar sure: do not ask.
-    :ivar key: a publisher's, given by the operator; empty: none was.
+    :ivar yes: do not ask.
+    :ivar force: overrule objections.
+    :ivar publisher_key: given by the operator, as are the other two.
     """
 
     command: OperatorCommand
     operator: Operator
     lock: Lock
+    yes: bool
     force: bool
-    sure: bool
-    key: str
+    publisher_key: str
     host_key: str
-    identity: str
+    identity: Path | None
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
         """Fetch packages, and what suites among them name, show what they change, ask, and write and trust them."""
-        from aileron.packages import plan
+        from aileron.packages import plan, read_key
 
         plans: list[Plan] = []
+        lock, files = self.lock, dict[str, bytes | None]()
+        key = self.publisher_key and read_key(self.publisher_key)
         todo = [(each, False) for each in sources]
         for text, is_member in todo:  # members of suites are added to it
             fetched = await self._fetch(text, by_suite=is_member)
             todo += [(member, True) for member in fetched.package.members]
-            there, host_key = self._there(fetched.package.files), self._host_key(fetched.source)
-            plans.append(plan(self.lock, fetched, there, self.key, host_key))
-        self._agree(plans)
-        gone = {place for each in plans for place in self._unchanged(each.before) if place not in each.after.files}
-        files = {place: data for each in plans for place, data in each.fetched.package.files.items()}
-        lock = self.lock
-        for each in plans:
+            before = self.lock.find(fetched.package.name)
+            there = self._there({*fetched.package.files, *(before.files if before else ())})
+            each = plan(lock, fetched, there, key, self._known_host_key(fetched.source))
+            if any(other.after.name == each.after.name for other in plans):
+                raise CommandError(f"The package {each.after.name} comes from two sources. Nothing was installed.")
+            plans.append(each)
             lock = lock.replace(each.after.name, each.after)
-        await self._put(files | dict.fromkeys(gone), lock)
+            files |= {**dict.fromkeys(self._unchanged(each.before)), **fetched.package.files}
+        self._agree(plans)
+        await self._put(files, lock)
         return [each.after for each in plans]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
         """Install newer versions of packages, of all if none is named; C{NAME@VERSION} is that version."""
-        sources = []
-        for text in names or [each.name for each in self.lock.packages]:
-            name, at, version = text.partition("@")
-            sources.append(self._find(name).source + at + version)
-        return await self.install(sources)
+        parts = [each.partition("@") for each in names or [each.name for each in self.lock.packages]]
+        return await self.install([self._find(name).source + at + version for name, at, version in parts])
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
         """Remove the files of packages that nobody has changed since, and take their trust back."""
-        found = [self._find(name) for name in names]
-        lock, gone = self.lock, {place for each in found for place in self._unchanged(each)}
+        found, lock, gone = [self._find(name) for name in names], self.lock, set[str]()
         for each in found:
             lock = lock.replace(each.name, None)
-            for place in sorted(each.files.keys() - gone):
-                note("{place} was changed since it was installed, or is missing, and is left as it is.", place=place)
-        if not self.sure:
+            gone |= (unchanged := self._unchanged(each))
+            for place in sorted(self._there(each.files.keys() - unchanged)):
+                note("{place} was changed since it was installed, and is left as it is.", place=place)
+        if not self.yes:
             confirm(self.command.cli, f"Remove {', '.join(sorted(gone)) or 'no file'}? [y/N] ", "removed")
         await self._put(dict.fromkeys(gone), lock)
         return found
 
-    async def sync(self) -> Collection[str]:
+    async def sync(self) -> Sequence[str]:
         """Fetch the files that are missing of packages, if they are what was installed; return what is still wrong."""
-        missing: dict[str, bytes] = {}
-        wrong = []
+        missing: dict[str, bytes | None] = {}
+        wrong: list[str] = []
         for each in self.lock.packages:
             there = self._there(each.files)
-            wrong += [f"{p} was changed." for p, data in there.items() if digest_of_bytes(data) != each.files[p]]
-            if not (lacking := each.files.keys() - there.keys()):
+            wrong += [f"{place} was changed." for place in sorted(there.keys() - self._unchanged(each))]
+            if each.files.keys() <= there.keys():
                 continue
             try:
                 fetched = await self._fetch(each.source + f"@{each.version}" * bool(each.commit))
@@ -106,10 +105,10 @@ class _Packages:
                 continue
             if fetched.commit != each.commit:
                 note("The tag {tag} of {name} was moved since it was installed.", tag=each.version, name=each.name)
-            if fetched.package.digest != each.digest:
+            if fetched.package.digest == each.digest:
+                missing |= {place: data for place, data in fetched.package.files.items() if place not in there}
+            else:
                 wrong.append(f"{each.name} {each.version} has other contents now than when it was installed.")
-                continue
-            missing |= {place: fetched.package.files[place] for place in lacking}
         if missing:
             await self._put(missing, self.lock)
         return wrong
@@ -122,13 +121,34 @@ class _Packages:
         from aileron.packages import fetch, read_source
 
         source = read_source(text, self.lock.github)
+        private_network = not by_suite or text.startswith("github://")
         if by_suite and not source.url:
             raise InvalidRequest(f"The suite names {text}, which is not in Git. Nothing was installed.")
-        private_network = not by_suite or text.startswith("github://")
         fetched = await fetch(source, lambda each: self._connect(each, private_network=private_network))
         if by_suite and fetched.package.members:
             raise InvalidRequest(f"The suite names {text}, which is a suite too. Nothing was installed.")
         return fetched
+
+    def _connect(self, source: Source, *, private_network: bool) -> RemoteRepository:
+        from aileron.connectors import HostKey, RemoteRepository, SshTransport
+
+        cli, running = self.command.cli, self.command.cli.running()
+        transport = cli.transport([read_origin(url).port for url in (running.url, running.operator_url)])
+        if not source.url.startswith("ssh://"):
+            return RemoteRepository(source.url, transport, cli.reactor(), private_network)
+        try:
+            host_key = HostKey.read(self._known_host_key(source))
+        except ValueError as error:
+            raise InvalidRequest(f"The value of --host-key {error}. Print it: ssh-keyscan -t ed25519 HOST") from None
+        ssh = SshTransport(transport.opener, host_key)
+        key = read_private(self.identity.absolute(), _MOST_BYTES) if self.identity else None
+        return RemoteRepository(
+            source.url, ssh, cli.reactor(), private_network, (key or b"").decode("utf-8", "replace")
+        )
+
+    def _known_host_key(self, source: Source) -> str:
+        known = (each.host_key for each in self.lock.packages if each.source == source.text)
+        return (self.host_key or next(known, "")) if source.url.startswith("ssh://") else ""
 
     def _find(self, name: str) -> Installed:
         found = self.lock.find(name)
@@ -141,65 +161,50 @@ class _Packages:
         found = {place: read_private(self.command.cli.home.root / place, _MOST_BYTES) for place in places}
         return {place: data for place, data in found.items() if data is not None}
 
-    def _unchanged(self, package: Installed | None) -> Collection[str]:
+    def _unchanged(self, package: Installed | None) -> set[str]:
         files = {} if package is None else package.files
-        return [place for place, data in self._there(files).items() if digest_of_bytes(data) == files[place]]
-
-    def _host_key(self, source: Source) -> str:
-        known = (each.host_key for each in self.lock.packages if each.source == source.text)
-        return (self.host_key or next(known, "")) if source.url.startswith("ssh://") else ""
-
-    def _connect(self, source: Source, *, private_network: bool) -> RemoteRepository:
-        from aileron.connectors import HostKey, RemoteRepository, SshTransport
-
-        cli, running = self.command.cli, self.command.cli.running()
-        transport = cli.transport([read_origin(url).port for url in (running.url, running.operator_url)])
-        if not source.url.startswith("ssh://"):
-            return RemoteRepository(source.url, transport, cli.reactor(), private_network)
-        try:
-            host_key = HostKey.read(self._host_key(source))
-        except ValueError as error:
-            raise CommandError(f"The key in --host-key {error}. Print it: ssh-keyscan -t ed25519 HOST") from None
-        ssh = SshTransport(transport.opener, host_key)
-        return RemoteRepository(source.url, ssh, cli.reactor(), private_network, self.identity)
+        return {place for place, data in self._there(files).items() if digest_of_bytes(data) == files[place]}
 
     def _agree(self, plans: Sequence[Plan]) -> None:
         """Show what would change, and ask."""
+        for each in () if self.command.as_json else plans:
+            _show(each)
         objections = [objection for each in plans for objection in each.objections]
-        if not self.command.as_json:
-            for each in plans:
-                _show(each)
         if objections and not self.force:
             raise CommandError(f"Nothing was installed. {objections[0]}", "If this is what you want, add --force.")
-        if self.sure and any(each.new_key and not each.given for each in plans):
+        if self.yes and any(each.new_key and not each.given for each in plans):
             raise CommandError("Nothing was installed: the publisher's key is new. Pass it with --publisher-key.")
-        if not self.sure:
+        if not self.yes:
             confirm(self.command.cli, "Install this? [y/N] ", "installed")
 
-    async def _put(self, files: _Files, lock: Lock) -> None:
+    async def _put(self, files: Mapping[str, bytes | None], lock: Lock) -> None:
         """Write or remove files, and have exactly these trusted; where that is refused, all is put back."""
-        cli = self.command.cli
+        cli, data = self.command.cli, lock.encode()
         prepare(cli.home)
         items = (await self.operator.get("trust"))["items"]
-        data = lock.encode()
+        written = {cli.home.root / place: each for place, each in files.items() if each is not None}
+        request = TrustRequest(
+            "action",
+            paths=tuple(written),
+            digests=frozenset(map(digest_of_bytes, written.values())),
+            sure=self.yes,
+            as_json=self.command.as_json,
+        )
         before = _write(cli.home.root, {**files, _LOCK: data})
-        digests = frozenset(digest_of_bytes(each) for each in files.values() if each is not None)
-        paths = tuple(cli.home.root / place for place, each in files.items() if each is not None)
         try:
-            request = TrustRequest("action", paths=paths, digests=digests, sure=self.sure, as_json=self.command.as_json)
             await trust(cli, self.operator, request)
         except (CommandError, click.Abort):
             _write(cli.home.root, before)
             raise
-        gone = {"/".join(Path(place).parts[-2:]) for place, each in files.items() if each is None}
+        gone = {Path(place).parts for place, each in files.items() if each is None}
         for item in items:
-            if item["path"] and "/".join(Path(item["path"]).parts[-2:]) in gone and item["trusted"]:
+            if item["path"] and Path(item["path"]).parts[-2:] in gone and item["trusted"]:
                 await self.operator.delete("trust", body={"kind": item["kind"], "name": item["name"]})
         word = {"kind": "config", "name": _LOCK, "digest": digest_of_bytes(data)}
         await self.operator.post("trust", body={"items": [word]})
 
 
-def _write(root: Path, files: _Files) -> _Files:
+def _write(root: Path, files: Mapping[str, bytes | None]) -> Mapping[str, bytes | None]:
     """Write each file whole, or remove it; what was there before."""
     before = {place: read_private(root / place, _MOST_BYTES) for place in files}
     for place, data in files.items():
@@ -211,19 +216,17 @@ def _write(root: Path, files: _Files) -> _Files:
 
 
 def _show(plan: Plan) -> None:
-    package, after = plan.fetched.package, plan.after
+    after = plan.after
     heading("{name} {version}", name=after.name, version=after.version)
-    values(
-        {
-            "description": package.description,
-            "installed": plan.before.version if plan.before else "no",
-            "source": after.source,
-            "commit": after.commit,
-            "digest": after.digest,
-            "signed by": after.publisher or "nobody",
-        },
-        "  ",
-    )
+    facts = {
+        "description": plan.fetched.package.description,
+        "installed": plan.before.version if plan.before else "no",
+        "source": after.source,
+        "commit": after.commit,
+        "digest": after.digest,
+        "signed by": after.publisher or "nobody",
+    }
+    values({name: fact for name, fact in facts.items() if fact}, "  ")
     if plan.new_key:
         say("  You have not agreed to this key before. Compare it with the one that the publisher shows elsewhere.")
     if plan.new_key and not plan.given:
@@ -240,11 +243,10 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator, *, sure: b
     """
     from aileron.packages import read_lock
 
-    cli = command.cli
-    data = read_private(cli.home.packages, _MOST_BYTES)
+    data = read_private(command.cli.home.packages, _MOST_BYTES)
     lock = read_lock(data)
     if data is not None and not sure:
-        await trust(cli, operator, TrustRequest("config", (_LOCK,), as_json=command.as_json))
+        await trust(command.cli, operator, TrustRequest("config", (_LOCK,), as_json=command.as_json))
     items = (await operator.get("trust"))["items"]
     item = next((each for each in items if (each["kind"], each["name"]) == ("config", _LOCK)), None)
     if data is None and item is not None:
@@ -257,19 +259,13 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator, *, sure: b
     return lock
 
 
-def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], options: Mapping[str, Any]) -> T:
+def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], given: Mapping[str, Any]) -> T:
     """Log in, and do C{work} with the packages of the home."""
-    sure = options["yes"]
-    refuse_unasked(command.as_json, sure)
-    identity = read_private(options["identity"].absolute(), _MOST_BYTES) if options["identity"] else None
+    refuse_unasked(command.as_json, given["yes"])
 
     async def with_lock(operator: Operator) -> T:
-        from aileron.packages import read_key
-
-        key = read_key(options["publisher_key"]) if options["publisher_key"] else ""
-        host_key, private_key = options["host_key"] or "", (identity or b"").decode("utf-8", "replace")
-        lock = await _trusted_lock(command, operator, sure=sure)
-        return await work(_Packages(command, operator, lock, options["force"], sure, key, host_key, private_key))
+        lock = await _trusted_lock(command, operator, sure=given["yes"])
+        return await work(_Packages(command, operator, lock, **given))
 
     return command.ask(with_lock)
 
@@ -277,12 +273,8 @@ def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], op
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--identity", type=click.Path(path_type=Path), help="A private key file, for ssh://."),
-        click.option(
-            "--host-key", metavar="KEY", help="The server's public key, for ssh://, as ssh-keyscan prints it."
-        ),
-        click.option(
-            "--publisher-key", metavar="KEY", help="The publisher's minisign public key, if it is new to you."
-        ),
+        click.option("--host-key", default="", help="The server's public key, for ssh://, as ssh-keyscan prints it."),
+        click.option("--publisher-key", default="", help="The publisher's minisign public key, if it is new to you."),
         click.option("--force", is_flag=True, help="Overrule warnings, such as that a version is older."),
         click.option("--yes", is_flag=True, help="Install and trust what is shown, without asking."),
     ):
@@ -290,53 +282,55 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _tell(command: OperatorCommand, packages: Sequence[Installed], done: str) -> None:
-    if command.as_json:
-        say_json({"packages": [{"name": each.name, "version": each.version} for each in packages]})
-    for each in () if command.as_json else packages:
-        say("{name} {version} {done}.", name=each.name, version=each.version, done=done)
+def _make_command(
+    work: Callable[[_Packages, Sequence[str]], Awaitable[Sequence[Installed]]], metavar: str, done: str, about: str
+) -> click.Command:
+    @click.command(work.__name__, help=about)
+    @click.argument("names", nargs=-1, required=not metavar.startswith("["), metavar=metavar)
+    @_options
+    @operator_command
+    def run(command: OperatorCommand, /, names: tuple[str, ...], **given: Any) -> None:
+        found = _run(command, lambda packages: work(packages, names), given)
+        if command.as_json:
+            say_json({"packages": [{"name": each.name, "version": each.version} for each in found]})
+        for each in () if command.as_json else found:
+            say("{name} {version} {done}.", name=each.name, version=each.version, done=done)
+
+    return run
 
 
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@_options
-@operator_command
-def install(command: OperatorCommand, /, sources: tuple[str, ...], **options: Any) -> None:
+install = _make_command(
+    _Packages.install,
+    "SOURCE...",
+    "is installed",
     """Install packages of connectors and actions, and ask you to trust them.
 
     SOURCE is a directory, an archive (.zip, .tar, .tar.gz), github://OWNER/REPO[/PATH][@VERSION],
     https://HOST/REPO.git[//PATH][@VERSION], or the same with ssh://USER@HOST. The default is the newest version.
-    """
-    _tell(command, _run(command, lambda packages: packages.install(sources), options), "is installed")
-
-
-@click.command()
-@click.argument("names", nargs=-1, metavar="[NAME[@VERSION]]...")
-@_options
-@operator_command
-def update(command: OperatorCommand, /, names: tuple[str, ...], **options: Any) -> None:
-    """Update installed packages, all if no name is given, and show what they can do that they could not before."""
-    _tell(command, _run(command, lambda packages: packages.update(names), options), "is installed")
-
-
-@click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@_options
-@operator_command
-def uninstall(command: OperatorCommand, /, names: tuple[str, ...], **options: Any) -> None:
-    """Remove the unchanged files of packages, and take back trust in them."""
-    _tell(command, _run(command, lambda packages: packages.uninstall(names), options), "is no longer installed")
+    """,
+)
+update = _make_command(
+    _Packages.update,
+    "[NAME[@VERSION]]...",
+    "is installed",
+    "Update installed packages, all if no name is given, and show what they can do that they could not before.",
+)
+uninstall = _make_command(
+    _Packages.uninstall,
+    "NAME...",
+    "is no longer installed",
+    "Remove the unchanged files of packages, and take back trust in them.",
+)
 
 
 @click.command()
 @_options
 @operator_command
-@click.pass_context
-def sync(context: click.Context, /, command: OperatorCommand, **options: Any) -> None:
+def sync(command: OperatorCommand, /, **given: Any) -> None:
     """Fetch files of installed packages that are missing, and report those that were changed."""
-    wrong = _run(command, lambda packages: packages.sync(), options)
+    wrong = _run(command, lambda packages: packages.sync(), given)
     for each in wrong:
         note("{problem}", problem=each)
     command.say({"problems": list(wrong)}, "Packages are as packages.json says." if not wrong else "Not all are.")
     if wrong:
-        context.exit(FAILED)
+        click.get_current_context().exit(FAILED)

@@ -5,7 +5,6 @@ What a remote sends is hostile.  It is read within bounds, and only what git its
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
@@ -14,18 +13,19 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, Transport
 from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
-from aileron.errors import ExternalApiError, InvalidRequest, ResourceLimitExceeded
+from aileron.errors import ExternalApiError, InvalidRequest
 
 from ._objects import BLOB, COMMIT, DIRECTORY, SUBMODULE, TAG, TREE, Damaged, parse_commit, parse_tag, parse_tree
-from ._pack_stream import MOST_SENT_BYTES, GitObject, read_pack
+from ._pack_stream import MOST_SENT_BYTES, Objects, read_pack
 from ._remote import NotGit, read_packets, read_remote, write_packet
+from ._repository import MOST_TAGS, Deadline
 from ._spec import UPLOAD
 
 _TAGS = "refs/tags/"
 _WANTED = frozenset(("side-band-64k", "shallow"))
 _SECONDS, _READ_SECONDS = 120.0, 30.0
 _MOST_LIST_BYTES = 16 * 1024 * 1024
-_MOST_ENTRIES, _MOST_DEPTH, _MOST_TAGS = 2000, 8, 8
+_MOST_ENTRIES, _MOST_DEPTH = 2000, 8
 _LINK = 0o120000
 _OK = 200
 
@@ -77,9 +77,8 @@ class RemoteRepository:
         want = write_packet(f"want {name} side-band-64k no-progress agent=aileron\n".encode())
         body = want + write_packet(b"deepen 1\n") + b"0000" + write_packet(b"done\n")
         answer = await self._ask("POST", f"/{UPLOAD}", body, MOST_SENT_BYTES)
-        until = time.monotonic() + _READ_SECONDS
         try:
-            objects = read_pack(_unwrap(answer.body), lambda: _check_time(until))
+            objects = read_pack(_unwrap(answer.body), Deadline.after(_READ_SECONDS).check)
             commit, tree = _find_tree(objects, name)
             return TagFiles(commit, tuple(_files(objects, _descend(objects, tree, path))))
         except NotGit as error:
@@ -116,11 +115,6 @@ def _moved(answer: ServiceAnswer) -> str:
     return "" if place is None else f", and leads to {show_safely(place)}. Redirects are not followed"
 
 
-def _check_time(until: float) -> None:
-    if time.monotonic() > until:
-        raise ResourceLimitExceeded("What the remote repository sent could not be read in time.")
-
-
 def _unwrap(body: bytes) -> bytes:
     """Return the pack in an answer.
 
@@ -139,23 +133,22 @@ def _unwrap(body: bytes) -> bytes:
     return b"".join(each[1:] for each in parts if each and each[0] == 1)
 
 
-def _content(objects: Mapping[str, GitObject], name: str, kind: int) -> bytes:
-    found = objects.get(name)
-    if found is None or found.kind != kind:
+def _content(objects: Objects, name: str, kind: int) -> bytes:
+    found, content = objects.get(name, (0, b""))
+    if found != kind:
         raise Damaged
-    return found.content
+    return content
 
 
-def _find_tree(objects: Mapping[str, GitObject], name: str) -> tuple[str, str]:
+def _find_tree(objects: Objects, name: str) -> tuple[str, str]:
     """Return the commit that an object leads to, and its tree."""
-    for _ in range(_MOST_TAGS):
-        if name not in objects or objects[name].kind != TAG:
-            break
-        name = parse_tag(name, objects[name].content)
+    for _ in range(MOST_TAGS):
+        if objects.get(name, (0, b""))[0] == TAG:
+            name = parse_tag(name, objects[name][1])
     return name, parse_commit(name, _content(objects, name, COMMIT)).tree
 
 
-def _descend(objects: Mapping[str, GitObject], tree: str, path: str) -> str:
+def _descend(objects: Objects, tree: str, path: str) -> str:
     for part in filter(None, path.split("/")):
         mode, below = parse_tree(tree, _content(objects, tree, TREE)).get(part.encode(), (0, ""))
         if mode != DIRECTORY:
@@ -164,7 +157,7 @@ def _descend(objects: Mapping[str, GitObject], tree: str, path: str) -> str:
     return tree
 
 
-def _files(objects: Mapping[str, GitObject], tree: str) -> Iterator[tuple[str, bytes]]:
+def _files(objects: Objects, tree: str) -> Iterator[tuple[str, bytes]]:
     todo, seen = [("", tree, 0)], 0
     while todo:
         before, tree, depth = todo.pop()

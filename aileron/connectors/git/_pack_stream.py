@@ -6,24 +6,18 @@ import zlib
 from collections.abc import Callable, Mapping
 from hashlib import sha1
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ._objects import MOST_OBJECT_BYTES, NAMES, Damaged, name_object
-from ._packs import NAME_DELTA, apply_delta, read_number, read_sizes
+from ._packs import NAME_DELTA, apply_delta, inflate, read_head, read_sizes
 
 MOST_SENT_BYTES = 32 * 1024 * 1024
-_MOST_OBJECTS = 50_000
-_MOST_BYTES = 96 * 1024 * 1024
+_MOST_OBJECTS, _MOST_BYTES = 50_000, 96 * 1024 * 1024
 _CHUNK = 8192
-_HEAD, _DIGEST_BYTES = 12, 20
+_HEAD, _ID_BYTES = 12, 20
 
-
-@frozen
-class GitObject:
-    """An object, whose id is the hash of its content."""
-
-    kind: int
-    content: bytes = field(repr=False)
+Objects = Mapping[str, tuple[int, bytes]]
+"""Type and content of objects, by their ids, which are the hashes of both."""
 
 
 @define
@@ -31,12 +25,12 @@ class _PackObjects:
     """What was read of a pack so far.
 
     :ivar left: how many bytes its objects may still have.
-    :ivar waiting: by the id of the base, the deltas that need it.
+    :ivar waiting: by the id of what they differ from, deltas that wait for it.
     """
 
     check: Callable[[], None]
     left: int = _MOST_BYTES
-    objects: dict[str, GitObject] = field(factory=dict)
+    found: dict[str, tuple[int, bytes]] = field(factory=dict)
     waiting: dict[str, list[bytes]] = field(factory=dict)
 
     def take(self, size: int) -> None:
@@ -55,81 +49,56 @@ class _PackObjects:
     def add_delta(self, base: str, delta: bytes) -> None:
         """Add an object by how it differs from another one, which may come later."""
         self.waiting.setdefault(base, []).append(delta)
-        if base in self.objects:
+        if base in self.found:
             self._resolve(base)
-
-    def _resolve(self, base: str) -> None:
-        """Make what differs from an object, and from what is made: each once, in no recursion."""
-        ready = [base]
-        while ready:
-            name = ready.pop()
-            found = self.objects[name]
-            for delta in self.waiting.pop(name, ()):
-                self.check()
-                self.take(read_sizes(delta)[1])
-                ready.append(self._keep(found.kind, apply_delta(found.content, delta, self.check)))
 
     def _keep(self, kind: int, content: bytes) -> str:
         name = name_object(kind, content)
-        self.objects[name] = GitObject(kind, content)
+        self.found[name] = kind, content
         return name
 
+    def _resolve(self, base: str) -> None:
+        """Make what differs from an object, and what differs from that: each once, in no recursion."""
+        ready = [base]
+        while ready:
+            base = ready.pop()
+            kind, content = self.found[base]
+            for delta in self.waiting.pop(base, ()):
+                self.take(read_sizes(delta)[1])
+                ready.append(self._keep(kind, apply_delta(content, delta, self.check)))
 
-def read_pack(data: bytes, check: Callable[[], None]) -> Mapping[str, GitObject]:
-    """Return the objects of a pack by their ids.
+
+def read_pack(data: bytes, check: Callable[[], None]) -> Objects:
+    """Return the objects of a pack.
 
     :param check: called now and then; raises where the time is over.
     :raises Damaged: it is no pack, is not whole, or would take more memory than a package needs.
     """
-    body, count = memoryview(data)[:-_DIGEST_BYTES], int.from_bytes(data[8:_HEAD])
-    if data[:8] != b"PACK\0\0\0\2" or count > _MOST_OBJECTS or _digest(body) != data[-_DIGEST_BYTES:]:
+    body, count, at = memoryview(data)[:-_ID_BYTES], int.from_bytes(data[8:_HEAD]), _HEAD
+    digest = sha1(body, usedforsecurity=False).digest()
+    if data[:8] != b"PACK\0\0\0\2" or count > _MOST_OBJECTS or digest != data[-_ID_BYTES:]:
         raise Damaged
-    reading, at = _PackObjects(check), _HEAD
-    for _ in range(count):
-        check()
-        at = _read_entry(reading, body, at)
-    if at != len(body) or reading.waiting:
+    objects = _PackObjects(check)
+    try:
+        for _ in range(count):
+            at = _read_entry(objects, body, at)
+    except zlib.error:
+        raise Damaged from None
+    if at != len(body) or objects.waiting:
         raise Damaged
-    return reading.objects
+    return objects.found
 
 
-def _read_entry(reading: _PackObjects, body: memoryview, at: int) -> int:
+def _read_entry(objects: _PackObjects, body: memoryview, at: int) -> int:
     head = bytes(body[at : at + 32])
-    number, end = read_number(head, 0)
-    kind, size = number >> 4 & 7, number >> 7 << 4 | number & 15
-    base = head[end : end + _DIGEST_BYTES].hex() if kind == NAME_DELTA else None
-    at += end + (0 if base is None else _DIGEST_BYTES)
-    reading.take(size)
-    content, at = _inflate(body, at, size)
-    if base is not None:
-        reading.add_delta(base, content)
+    kind, size, end = read_head(head)
+    base = head[end : end + _ID_BYTES] if kind == NAME_DELTA else b""
+    objects.take(size)
+    content, at = inflate(lambda place: bytes(body[place : place + _CHUNK]), at + end + len(base), size, objects.check)
+    if base:
+        objects.add_delta(base.hex(), content)
     elif kind in NAMES:
-        reading.add(kind, content)
+        objects.add(kind, content)
     else:  # also a delta by offset, which was not asked for
         raise Damaged
     return at
-
-
-def _inflate(body: memoryview, at: int, size: int) -> tuple[bytes, int]:
-    """Return what is packed at an offset, which has exactly so many bytes, and where it ends."""
-    inflate, parts, left, raw = zlib.decompressobj(), [], size, b""
-    while not inflate.eof:
-        if not raw:
-            raw = bytes(body[at : at + _CHUNK])
-            at += len(raw)
-            if not raw:
-                raise Damaged
-        try:
-            parts.append(inflate.decompress(raw, left + 1))
-        except zlib.error:
-            raise Damaged from None
-        raw, left = inflate.unconsumed_tail, left - len(parts[-1])
-        if left < 0:
-            raise Damaged
-    if left:
-        raise Damaged
-    return b"".join(parts), at - len(inflate.unused_data)
-
-
-def _digest(body: memoryview) -> bytes:
-    return sha1(body, usedforsecurity=False).digest()

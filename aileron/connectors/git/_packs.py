@@ -171,11 +171,13 @@ class Pack:
             content = apply_delta(content, deltas.pop(), self._check)
         return kind, content
 
+    def _inflate(self, at: int, size: int) -> bytes:
+        return inflate(lambda place: os.pread(self._data, _CHUNK, place), at, size, self._check)[0]
+
     def _head(self, offset: int) -> tuple[int, int, int, int | None]:
         """Return the type of an entry, its size, where its content begins, and where the base of a delta is."""
         head = os.pread(self._data, 64, offset)
-        size, at = read_number(head, 0)
-        kind, size = size >> 4 & 7, size >> 7 << 4 | size & 15
+        kind, size, at = read_head(head)
         if kind == NAME_DELTA:
             base = self.find(head[at : at + 20].ljust(20, b"\0"))
             if base is None:
@@ -193,22 +195,29 @@ class Pack:
             raise Damaged
         return kind, size, offset + at, offset - back
 
-    def _inflate(self, at: int, size: int) -> bytes:
-        inflate, parts, left, raw = zlib.decompressobj(), [], size, b""
-        while not inflate.eof:
-            self._check()
+
+def inflate(read: Callable[[int], bytes], at: int, size: int, check: Callable[[], None]) -> tuple[bytes, int]:
+    """Return what is packed at an offset, which has exactly so many bytes, and where it ends.
+
+    :param read: returns some bytes from an offset.
+    :raises Damaged: it has more bytes, or fewer.
+    :raises zlib.error: it is damaged otherwise.
+    """
+    unpacking, parts, left, raw = zlib.decompressobj(), [], size, b""
+    while not unpacking.eof:
+        check()
+        if not raw:
+            raw = read(at)
+            at += len(raw)
             if not raw:
-                raw = os.pread(self._data, _CHUNK, at)
-                at += len(raw)
-                if not raw:
-                    raise Damaged
-            parts.append(inflate.decompress(raw, left + 1))
-            raw, left = inflate.unconsumed_tail, left - len(parts[-1])
-            if left < 0:
                 raise Damaged
-        if left:
+        parts.append(unpacking.decompress(raw, left + 1))
+        raw, left = unpacking.unconsumed_tail, left - len(parts[-1])
+        if left < 0:
             raise Damaged
-        return b"".join(parts)
+    if left:
+        raise Damaged
+    return b"".join(parts), at - len(unpacking.unused_data)
 
 
 def apply_delta(base: bytes, delta: bytes, check: Callable[[], None]) -> bytes:
@@ -249,12 +258,18 @@ def _read_byte(data: bytes, at: int) -> int:
 
 def read_sizes(delta: bytes) -> tuple[int, int, int]:
     """Return the sizes of the base and of what a delta makes of it, and where its steps begin."""
-    before, at = read_number(delta, 0)
-    after, at = read_number(delta, at)
+    before, at = _number(delta, 0)
+    after, at = _number(delta, at)
     return before, after, at
 
 
-def read_number(data: bytes, at: int) -> tuple[int, int]:
+def read_head(data: bytes) -> tuple[int, int, int]:
+    """Return the type of an entry that C{data} begins with, its size, and where its head ends."""
+    number, at = _number(data, 0)
+    return number >> 4 & 7, number >> 7 << 4 | number & 15, at
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
     """Read a number of seven bits a byte, the lowest first, and where it ends."""
     number = 0
     for end in range(at, min(at + 10, len(data))):

@@ -61,7 +61,7 @@ class Deadline:
         :raises ResourceLimitExceeded: it is.
         """
         if time.monotonic() > self.at:
-            raise ResourceLimitExceeded("The local repository could not be read in time; nothing was changed.")
+            raise ResourceLimitExceeded("The repository could not be read in time; nothing was changed.")
 
 
 def is_ref_name(name: str) -> bool:

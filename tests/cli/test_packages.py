@@ -1,0 +1,444 @@
+"""Packages on the command line: what is shown before anything is written, what is refused, and what is put back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from aileron.cli._context import CliContext
+from aileron.connectors import ServiceAnswer
+from aileron.connectors._answer import Flight, OutgoingRequest
+from aileron.values import digest_of_bytes
+from tests.cli.daemon import CommandCase
+from tests.cli.test_trust import item
+from tests.connectors.test_git_fetch import Entry, Remote, commit, pack, sent, tree
+from tests.packages.kit import ACTION, CONNECTOR, FILES, Publisher, manifest, package, write
+
+BLOB, TREE, COMMIT = 3, 2, 1
+_MORE = """
+[credential]
+kind = "api_key"
+header = "X-Key"
+format = "{key}"
+
+[operations.drop]
+method = "DELETE"
+path = "/"
+effect = "write"
+idempotent = true
+"""
+
+
+@attrs.define
+class Hub:
+    """A transport to repositories, by their paths.
+
+    :ivar asked: the host and whether it may be in a private network, of each request.
+    """
+
+    repositories: dict[str, Remote] = attrs.field(factory=dict)
+    asked: list[tuple[str | None, bool]] = attrs.field(factory=list)
+
+    def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
+        """Have the repository answer."""
+        url = urlsplit(message.url)
+        self.asked.append((url.hostname, message.private_network))
+        path = url.path.removesuffix("/info/refs").removesuffix("/git-upload-pack")
+        return self.repositories[path].send(message, flight)
+
+    def publish(self, path: str, files: Mapping[str, bytes], tag: str = "1.0.0", message: str = "") -> None:
+        """Have a repository with these files at a tag, and nothing else."""
+        from aileron.connectors.git._objects import name_object
+
+        top = tree(*((b"100644", name.encode(), name_object(BLOB, files[name])) for name in sorted(files)))
+        whole = commit(name_object(TREE, top)) + message.encode()
+        entries: list[Entry] = [*((BLOB, data) for data in files.values()), (TREE, top), (COMMIT, whole)]
+        self.repositories[path] = Remote(name_object(COMMIT, whole), sent(pack(*entries)), tag=tag)
+
+
+class PackageCase(CommandCase):
+    """A daemon that knows which files of the home are trusted.
+
+    :ivar trusted: the digests, by kind and name.
+    :ivar before_trust: called each time before the daemon tells of files.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.prompts: list[str] = []
+        self.hub = Hub()
+        self.trusted: dict[tuple[str, str], str] = {}
+        self.before_trust: Callable[[], object] = lambda: None
+        self.site.answer("GET", "/v1/trust", lambda _: self._items())
+        self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": []})
+        self.site.answer("POST", "/v1/trust", self._trust)
+        self.site.answer("DELETE", "/v1/trust", lambda body: {"name": self.trusted.pop((body["kind"], body["name"]))})
+        self.directory = write(Path(self.mktemp()).absolute() / "kit", package())
+
+    def cli_context(self) -> CliContext:
+        """A context that notes each question, and reaches the hub."""
+        return attrs.evolve(
+            super().cli_context(), ask=self._asked, transport=self._reach, reactor=Clock, interactive=lambda: True
+        )
+
+    def _reach(self, _ports: Collection[int]) -> Any:
+        return self.hub
+
+    def _asked(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return self.typed.pop(0)
+
+    def _files(self) -> Mapping[tuple[str, str], Path]:
+        actions = {("action", path.stem): path for path in self.home.actions.iterdir()}
+        connectors = {("connector", f"local://kit/{path.stem}"): path for path in self.home.connectors.iterdir()}
+        lock = {("config", "packages.json"): self.home.packages} if self.home.packages.exists() else {}
+        return {**actions, **connectors, **lock}
+
+    def _items(self) -> Mapping[str, Any]:
+        self.before_trust()
+        files, items = self._files(), []
+        for key in sorted({*files, *self.trusted}):
+            digest = digest_of_bytes(files[key].read_bytes()) if key in files else None
+            word = self.trusted.get(key)
+            state = "gone" if digest is None else "new" if word is None else "trusted" if word == digest else "changed"
+            path = str(files[key]) if key in files else None
+            trusted = None if word is None else {"digest": word, "changed_at": "2026-01-02T03:04:05Z"}
+            items.append(item(key[1], key[0], state, path=path, digest=digest, trusted=trusted))
+        return {"items": items}
+
+    def _trust(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        files = self._files()
+        for each in body["items"]:
+            key = each["kind"], each["name"]
+            assert each["digest"] == digest_of_bytes(files[key].read_bytes())
+            self.trusted[key] = each["digest"]
+        return {"items": body["items"]}
+
+    def run_command(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str, str]:
+        """Run one as the operator."""
+        self.prompts = []
+        found = self.as_operator(*arguments, answers=answers)
+        self.assertEqual(self.typed, [], f"not all was asked: {found}")
+        return found
+
+    def done(self, *arguments: str, answers: Sequence[str] = ()) -> str:
+        """What one prints that works."""
+        code, out, err = self.run_command(*arguments, answers=answers)
+        self.assertEqual(code, 0, err)
+        return out
+
+    def refused(self, *arguments: str, answers: Sequence[str] = ()) -> str:
+        """What one says that does not; nothing of the home has changed."""
+        before = self.kept()
+        code, _, err = self.run_command(*arguments, answers=answers)
+        self.assertEqual((code, self.kept()), (1, before), err)
+        return err
+
+    def kept(self) -> Mapping[Path, bytes]:
+        """The files of the home that packages are about."""
+        return {path: path.read_bytes() for path in self._files().values()}
+
+    def lock(self) -> Any:
+        """What packages.json says."""
+        return json.loads(self.home.packages.read_text())
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Have the package of the directory be this."""
+        for path in self.directory.iterdir():
+            path.unlink()
+        write(self.directory, files)
+
+
+class InstallTests(PackageCase):
+    """``install`` and ``update``."""
+
+    def test_directory(self) -> None:
+        """What it can do is shown before anything is written; then its files are read and trusted, and remembered."""
+        seen: list[tuple[str, bool]] = []
+
+        def note(prompt: str) -> str:
+            seen.append((prompt, self.home.packages.exists()))
+            return PackageCase._asked(self, prompt)
+
+        self.patch(self, "_asked", note)
+        out = self.done("connector", "install", str(self.directory), answers=["y", "y"])
+        self.assertEqual(seen[0], ("Install this? [y/N] ", False))
+        self.assertEqual(seen[1], ("Trust all 2, exactly as shown? [y/N] ", True))
+        for part in (
+            "tracker 1.0.0\n",
+            "description  A tracker",
+            "signed by    nobody",
+            "+ action file-ticket: asks for your approval",
+            "+ action file-ticket: may use file of local://kit/tracker",
+            "+ local://kit/tracker: connects to tracker.example:443",
+            "+ local://kit/tracker: file, write, destructive",
+            "connector local://kit/tracker: new",
+            "tracker 1.0.0 is installed.",
+        ):
+            self.assertIn(part, out)
+        self.assertEqual((self.home.actions / "file-ticket.md").read_bytes(), FILES["file-ticket.md"])
+        self.assertEqual({kind for kind, _ in self.trusted}, {"action", "config", "connector"})
+        files = {f"{'actions' if name.endswith('.md') else 'connectors'}/{name}" for name in FILES}
+        self.assertEqual(self.lock()["packages"][0]["files"].keys(), files)
+        again = self.done("action", "update", "--yes", "--json")
+        self.assertEqual(json.loads(again), {"packages": [{"name": "tracker", "version": "1.0.0"}]})
+
+    def test_no(self) -> None:
+        """After a no to either question the home is as it was."""
+        self.refused("action", "install", str(self.directory), answers=["n"])
+        self.refused("action", "install", str(self.directory), answers=["y", "n"])
+        self.done("action", "install", str(self.directory), "--yes")
+        self.put(package({"tracker.toml": FILES["tracker.toml"], "other.md": ACTION.replace("file-t", "a-t").encode()}))
+        self.refused("action", "install", str(self.directory), answers=["y", "n"])
+
+    def test_difference(self) -> None:
+        """An update shows what is more and what is less; a file that is no longer part is removed with its trust."""
+        other = ACTION.replace("file-ticket", "other")
+        self.put(package({**FILES, "other.md": other.encode()}))
+        self.done("action", "install", str(self.directory), "--yes")
+        wider = CONNECTOR.replace('["tracker.example:443"]', '["tracker.example:443", "b.example:443"]')
+        wider += _MORE
+        ungated = ACTION.replace("required = true", "required = false") + "more\n"
+        self.put(package({"tracker.toml": wider.encode(), "file-ticket.md": ungated.encode()}, "1.1.0"))
+        out = self.done("action", "update", "tracker", answers=["y", "y"])
+        for line in (
+            "+ action file-ticket: runs without your approval",
+            "- action file-ticket: asks for your approval",
+            "- action other: asks for your approval",
+            "+ local://kit/tracker: connects to b.example:443",
+            "+ local://kit/tracker: needs a credential, api_key, in header X-Key",
+            "+ local://kit/tracker: drop, write, destructive",
+        ):
+            self.assertIn(f"  │ {line}\n", out)
+        self.assertNotIn("connects to tracker.example:443", out)
+        self.assertFalse((self.home.actions / "other.md").exists())
+        self.assertNotIn(("action", "other"), self.trusted)
+
+    def test_objections(self) -> None:
+        """What an earlier agreement does not cover is done only by force: an older version, a changed file, a move."""
+        self.done("action", "install", str(self.directory), "--yes")
+        (self.home.actions / "file-ticket.md").write_text("mine")
+        self.put(package(version="0.9.0"))
+        self.assertIn("older than version 1.0.0", self.refused("action", "install", str(self.directory), "--yes"))
+        self.put(package(version="1.0.1"))
+        said = self.refused("action", "install", str(self.directory), "--yes")
+        self.assertIn("actions/file-ticket.md exists with other contents", said)
+        copy = write(self.directory.parent / "copy", package(version="1.0.1"))
+        said = self.refused("action", "install", str(copy), "--yes")
+        self.assertIn(f"installed from {self.directory}", said)
+        self.assertIn("--force", said)
+        self.done("action", "install", str(copy), "--yes", "--force")
+        self.assertEqual((self.home.actions / "file-ticket.md").read_bytes(), FILES["file-ticket.md"])
+
+    def test_files_of_others(self) -> None:
+        """A file that lies there already, or is part of another package, is not replaced."""
+        (self.home.connectors / "tracker.toml").write_text("mine")
+        said = self.refused("action", "install", str(self.directory), answers=[])
+        self.assertIn("connectors/tracker.toml exists with other contents", said)
+        (self.home.connectors / "tracker.toml").unlink()
+        self.done("action", "install", str(self.directory), "--yes")
+        files = {**FILES, "aileron-package.toml": manifest(name="thief")}
+        thief = write(self.directory.parent / "thief", files)
+        said = self.refused("action", "install", str(thief), "--yes", "--force")
+        self.assertIn("is part of the package tracker", said)
+
+    def test_interrupted(self) -> None:
+        """Files that a command wrote before it was killed are taken for what they are, and the rest follows."""
+        self.done("action", "install", str(self.directory), "--yes")
+        newer = {"tracker.toml": FILES["tracker.toml"] + b"# new\n", "file-ticket.md": FILES["file-ticket.md"]}
+        self.put(package(newer, "1.1.0"))
+        (self.home.connectors / "tracker.toml").write_bytes(newer["tracker.toml"])
+        self.done("action", "update", "--yes")
+        self.assertEqual(self.lock()["packages"][0]["version"], "1.1.0")
+
+    def test_replaced_meanwhile(self) -> None:
+        """A file that another program replaces between its writing and the trust in it is not trusted."""
+        path = self.home.actions / "file-ticket.md"
+        self.before_trust = lambda: path.exists() and path.write_bytes(ACTION.replace("true", "false").encode())
+        code, _, err = self.run_command("action", "install", str(self.directory), "--yes")
+        self.assertEqual((code, self.trusted), (1, {}))
+        self.assertIn("action file-ticket was changed by another program meanwhile", err)
+
+    def test_errors(self) -> None:
+        """A file that would not load, and a source that is none, are told, and nothing is written."""
+        self.put(package({**FILES, "file-ticket.md": b"+++\nname = 1\n+++\n"}))
+        self.assertIn("actions/file-ticket.md:1: `version`", self.refused("action", "install", str(self.directory)))
+        self.put(package({"tracker.toml": b"[connector]\n"}))
+        self.assertIn("connectors/tracker.toml:", self.refused("action", "install", str(self.directory)))
+        for source, why in (
+            ("ftp://x/y", "is no source"),
+            ("http://example.com/a.git", "must begin with https://"),
+            ("https://me:x@example.com/a.git", "no user name"),
+            ("/nowhere/a.rar", "no directory"),
+            ("/nowhere/a.zip", "cannot be opened"),
+        ):
+            self.assertIn(why, self.refused("action", "install", source))
+        self.assertIn("is not installed", self.refused("action", "update", "nothing"))
+
+
+class PublisherTests(PackageCase):
+    """Signatures."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.publisher = Publisher()
+
+    def test_consent(self) -> None:
+        """A key is agreed to once; one that comes with the package is no proof, which is said, and never by --yes."""
+        self.put(self.publisher.package())
+        self.assertIn("key is new", self.refused("action", "install", str(self.directory), "--yes"))
+        out = self.done("action", "install", str(self.directory), answers=["y", "y"])
+        self.assertIn(f"signed by    {self.publisher.key}", out)
+        self.assertIn("You have not agreed to this key before", out)
+        self.assertIn("It comes with the package itself", out)
+        self.put(self.publisher.package(version="1.1.0", with_key=False))
+        out = self.done("action", "update", "--yes")
+        self.assertNotIn("You have not agreed", out)
+
+    def test_given(self) -> None:
+        """A key that the operator gives need not come with the package."""
+        self.put(self.publisher.package(with_key=False))
+        said = self.refused("action", "install", str(self.directory))
+        self.assertIn("signed by a key that is not known here, with the id 0807060504030201", said)
+        self.refused("action", "install", str(self.directory), "--publisher-key", Publisher().key)
+        out = self.done("action", "install", str(self.directory), "--yes", "--publisher-key", self.publisher.key)
+        self.assertNotIn("It comes with the package", out)
+        self.assertEqual(self.lock()["publishers"], [self.publisher.key])
+
+    def test_another_key(self) -> None:
+        """What was signed is not replaced by what is not, or by another's, and a wrong signature by nobody's word."""
+        self.put(self.publisher.package())
+        self.done("action", "install", str(self.directory), answers=["y", "y"])
+        self.put(package(version="1.1.0"))
+        self.assertIn("It is not signed", self.refused("action", "update", "--yes"))
+        other = Publisher(b"another!")
+        self.put(other.package(version="1.1.0"))
+        self.assertIn("signed by another key", self.refused("action", "update", "--yes"))
+        forged = self.publisher.package(version="1.1.0")
+        forged["aileron-package.toml"] = manifest(version="1.2.0")
+        self.put(forged)
+        self.assertIn("The signature is wrong", self.refused("action", "update", "--yes", "--force"))
+        swapped = self.publisher.package(version="1.1.0")
+        swapped["file-ticket.md"] = ACTION.replace("true", "false").encode()
+        self.put(swapped)
+        self.assertIn("must be sha256:", self.refused("action", "update", "--yes", "--force"))
+        self.put(other.package(version="1.1.0"))
+        self.done("action", "update", "--force", answers=["y"])
+        self.assertEqual(self.lock()["packages"][0]["publisher"], other.key)
+
+
+class LockTests(PackageCase):
+    """``packages.json``, which an agent can write."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.done("action", "install", str(self.directory), "--yes")
+
+    def test_changed(self) -> None:
+        """One that was changed counts for nothing before the operator has read it; one that is damaged never."""
+        changed = {**self.lock(), "publishers": [Publisher().key]}
+        self.home.packages.write_text(json.dumps(changed))
+        for command in (("update",), ("uninstall", "tracker"), ("install", str(self.directory))):
+            self.assertIn("not trusted as it is now", self.refused("action", *command, "--yes"))
+        self.refused("sync", answers=["n"])
+        self.done("sync", answers=["y"])
+        self.home.packages.write_text("{}")
+        self.assertIn("packages.json has an error", self.refused("sync", "--yes"))
+
+    def test_missing(self) -> None:
+        """One that is missing, although it was trusted, is not taken for a home without packages."""
+        self.home.packages.unlink()
+        self.assertIn("is missing, although you trusted it", self.refused("action", "install", str(self.directory)))
+
+    def test_uninstall(self) -> None:
+        """What was installed and is unchanged is removed, with the trust in it; what is not stays."""
+        (self.home.connectors / "tracker.toml").write_text("mine")
+        self.refused("action", "uninstall", "tracker", answers=["n"])
+        code, out, err = self.run_command("action", "uninstall", "tracker", answers=["y"])
+        self.assertEqual((code, self.prompts[-1]), (0, "Remove actions/file-ticket.md? [y/N] "))
+        self.assertIn("connectors/tracker.toml was changed since it was installed", err)
+        self.assertIn("tracker 1.0.0 is no longer installed.", out)
+        self.assertEqual([path.name for path in self.kept()], ["tracker.toml", "packages.json"])
+        self.assertEqual(self.trusted.keys(), {("config", "packages.json"), ("connector", "local://kit/tracker")})
+        self.assertEqual(self.lock()["packages"], [])
+
+    def test_sync(self) -> None:
+        """A missing file is fetched if the package is what it was; what was changed is told, and left."""
+        (self.home.actions / "file-ticket.md").unlink()
+        self.assertIn("as packages.json says", self.done("sync", "--yes"))
+        (self.home.actions / "file-ticket.md").unlink()
+        (self.home.connectors / "tracker.toml").write_text("mine")
+        self.put(package({**FILES, "more.toml": CONNECTOR.replace("kit/tr", "kit/st").encode()}))
+        said = self.refused("sync", "--yes")
+        self.assertIn("connectors/tracker.toml was changed.", said)
+        self.assertIn("has other contents now", said)
+        self.put({})
+        self.assertIn("tracker 1.0.0 cannot be fetched. The package has no connector", self.refused("sync", "--yes"))
+
+
+class GitTests(PackageCase):
+    """Packages from Git."""
+
+    def test_tags(self) -> None:
+        """The newest release is taken unless one is named; C{github://} is where packages.json says."""
+        self.hub.publish("/me/kit.git", package(), "v1.0.0")
+        self.done("action", "install", "github://me/kit", "--yes")
+        self.assertEqual(self.hub.asked[0], ("github.com", True))
+        kept = self.lock()["packages"][0]
+        self.assertEqual(
+            (kept["source"], kept["commit"]), ("github://me/kit", self.hub.repositories["/me/kit.git"].name)
+        )
+        self.hub.publish("/me/kit.git", package(version="1.1.0"), "1.1.0")
+        self.done("action", "update", "tracker@1.1.0", "--yes")
+        self.assertEqual(self.lock()["packages"][0]["version"], "1.1.0")
+        self.assertIn("has no tag 2.0.0", self.refused("action", "update", "tracker@2.0.0"))
+        self.hub.publish("/me/kit.git", package(version="1.2.0"), "1.1.9")
+        self.assertIn("tag 1.1.9 has version 1.2.0", self.refused("action", "update"))
+        self.hub.publish("/me/kit.git", package(version="1.2.0-rc.1"), "1.2.0-rc.1")
+        self.assertIn("has no tag with a version", self.refused("action", "update"))
+
+    def test_moved(self) -> None:
+        """A tag that was moved is told, and followed only by force."""
+        self.hub.publish("/me/kit.git", package())
+        self.done("action", "install", "https://git.example/me/kit.git@1.0.0", "--yes")
+        self.hub.publish("/me/kit.git", package({**FILES, "tracker.toml": FILES["tracker.toml"] + b"#\n"}))
+        self.assertIn("The tag 1.0.0 was moved: it was at commit", self.refused("action", "update", "--yes"))
+        (self.home.actions / "file-ticket.md").unlink()
+        said = self.refused("sync", "--yes")
+        self.assertIn("tag 1.0.0 of tracker was moved", said)
+        self.done("action", "update", "--yes", "--force")
+
+    def test_suite(self) -> None:
+        """A suite brings what it names, each judged by itself; none names a suite, this machine, or its networks."""
+        self.hub.publish("/me/kit.git", package())
+        other = CONNECTOR.replace("kit/tracker", "kit/other").encode()
+        files = {"other.toml": other, "aileron-package.toml": manifest({"other.toml": other}, name="other")}
+        self.hub.publish("/me/other.git", files)
+        names = '"github://me/kit@1.0.0", "https://inside.example/me/other.git"'
+        suite = {"aileron-package.toml": manifest({}, name="all", more=f"packages = [{names}]")}
+        self.hub.publish("/me/all.git", suite)
+        out = self.done("action", "install", "github://me/all", "--yes")
+        for name in ("all", "tracker", "other"):
+            self.assertIn(f"{name} 1.0.0 is installed.", out)
+        self.assertEqual(self.hub.asked[2], ("github.com", True))
+        self.assertEqual(self.hub.asked[-1], ("inside.example", False))
+        twice = self.refused("action", "install", "github://me/kit", "https://git.example/me/kit.git", "--yes")
+        self.assertIn("tracker comes from two sources", twice)
+        for member, why in (("github://me/all", "a suite too"), ("/etc", "not in Git")):
+            more = f'packages = ["{member}"]'
+            self.hub.publish("/me/bad.git", {"aileron-package.toml": manifest({}, name="bad", more=more)})
+            self.assertIn(why, self.refused("action", "install", "github://me/bad", "--yes"))
+
+    def test_ssh(self) -> None:
+        """Over SSH nothing is sent before the server's key is known."""
+        said = self.refused("action", "install", "ssh://git@git.example/me/kit.git")
+        self.assertIn("ssh-keyscan -t ed25519 HOST", said)
+        self.assertEqual(self.hub.asked, [])
