@@ -3,9 +3,9 @@
 Nothing here writes into the home or asks anybody, and no package is in force before the operator trusts its files.
 """
 
+from ._compare import PackageChange, compare
 from ._lock import Installed, Lock, LockFile, read_lock
 from ._minisign import read_key
-from ._plan import Plan, plan
 from ._source import Fetched, Source, fetch, read_source
 
 __all__ = [
@@ -13,10 +13,10 @@ __all__ = [
     "Installed",
     "Lock",
     "LockFile",
-    "Plan",
+    "PackageChange",
     "Source",
+    "compare",
     "fetch",
-    "plan",
     "read_key",
     "read_lock",
     "read_source",

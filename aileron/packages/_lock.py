@@ -45,7 +45,7 @@ class Installed:
 
 @frozen
 class Lock:
-    """What C{packages.json} says.
+    """The content of C{packages.json}.
 
     :ivar github: what C{github://} stands for.
     :ivar publishers: the keys that the operator has agreed to.

@@ -1,4 +1,4 @@
-"""Where a package comes from: a directory, an archive, or a tag of a Git repository."""
+"""Fetches a package from its source: a directory, an archive, or a tag of a Git repository."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ def read_source(text: str, github: str) -> Source:
     elif found := _GIT.fullmatch(text):
         url = found["url"]
     elif "://" in text:
-        raise InvalidRequest(
-            f"{text} is no source. Git: github://owner/repo/path@1.0.0, https://host/repo.git//path@1.0.0"
-        )
+        raise InvalidRequest(f"{text} is no source, such as github://owner/repo/path@1.0.0. Nothing was installed.")
     else:
         path = str(Path(text).expanduser().absolute())
         return Source(path, "", path, "")

@@ -77,6 +77,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.HttpFetch",
             "aileron.connectors.system_transport",
             "aileron.connectors.HostKey",
+            "aileron.connectors.HttpTransport",
             "aileron.connectors.RemoteRepository",
             "aileron.connectors.SshTransport",
             "aileron.audit.verify",

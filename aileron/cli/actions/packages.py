@@ -21,7 +21,7 @@ from aileron.values import digest_of_bytes
 if TYPE_CHECKING:
     from aileron.client import Operator
     from aileron.connectors import RemoteRepository
-    from aileron.packages import Fetched, Installed, Lock, Plan, Source
+    from aileron.packages import Fetched, Installed, Lock, PackageChange, Source
 
 T = TypeVar("T")
 
@@ -50,9 +50,9 @@ class _Packages:
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
         """Fetch packages, and what suites among them name, show what they change, ask, and write and trust them."""
-        from aileron.packages import plan, read_key
+        from aileron.packages import compare, read_key
 
-        plans: list[Plan] = []
+        changes: list[PackageChange] = []
         lock, files = self.lock, dict[str, bytes | None]()
         key = self.publisher_key and read_key(self.publisher_key)
         todo = [(each, False) for each in sources]
@@ -61,15 +61,15 @@ class _Packages:
             todo += [(member, True) for member in fetched.package.members]
             before = self.lock.find(fetched.package.name)
             there = self._there({*fetched.package.files, *(before.files if before else ())})
-            each = plan(lock, fetched, there, key, self._known_host_key(fetched.source))
-            if any(other.after.name == each.after.name for other in plans):
+            each = compare(lock, fetched, there, key, self._known_host_key(fetched.source))
+            if any(other.after.name == each.after.name for other in changes):
                 raise CommandError(f"The package {each.after.name} comes from two sources. Nothing was installed.")
-            plans.append(each)
+            changes.append(each)
             lock = lock.replace(each.after.name, each.after)
             files |= {**dict.fromkeys(self._unchanged(each.before)), **fetched.package.files}
-        self._agree(plans)
+        self._agree(changes)
         await self._put(files, lock)
-        return [each.after for each in plans]
+        return [each.after for each in changes]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
         """Install newer versions of packages, of all if none is named; C{NAME@VERSION} is that version."""
@@ -139,7 +139,10 @@ class _Packages:
         try:
             host_key = HostKey.read(self._known_host_key(source))
         except ValueError as error:
-            raise InvalidRequest(f"The value of --host-key {error}. Print it: ssh-keyscan -t ed25519 HOST") from None
+            raise CommandError(
+                f"The option --host-key {error}. Nothing was installed.",
+                "Print the server's key, and compare it with the published one: ssh-keyscan -t ed25519 HOST",
+            ) from None
         ssh = SshTransport(transport.opener, host_key)
         key = read_private(self.identity.absolute(), _MOST_BYTES) if self.identity else None
         return RemoteRepository(
@@ -154,7 +157,7 @@ class _Packages:
         found = self.lock.find(name)
         if found is None:
             names = ", ".join(each.name for each in self.lock.packages) or "none"
-            raise CommandError(f"The package {name} is not installed. Installed: {names}.")
+            raise CommandError(f"The package {name} is not installed.", f"Installed packages: {names}")
         return found
 
     def _there(self, places: Iterable[str]) -> Mapping[str, bytes]:
@@ -165,14 +168,14 @@ class _Packages:
         files = {} if package is None else package.files
         return {place for place, data in self._there(files).items() if digest_of_bytes(data) == files[place]}
 
-    def _agree(self, plans: Sequence[Plan]) -> None:
+    def _agree(self, changes: Sequence[PackageChange]) -> None:
         """Show what would change, and ask."""
-        for each in () if self.command.as_json else plans:
+        for each in () if self.command.as_json else changes:
             _show(each)
-        objections = [objection for each in plans for objection in each.objections]
+        objections = [objection for each in changes for objection in each.objections]
         if objections and not self.force:
             raise CommandError(f"Nothing was installed. {objections[0]}", "If this is what you want, add --force.")
-        if self.yes and any(each.new_key and not each.given for each in plans):
+        if self.yes and any(each.new_key and not each.given for each in changes):
             raise CommandError("Nothing was installed: the publisher's key is new. Pass it with --publisher-key.")
         if not self.yes:
             confirm(self.command.cli, "Install this? [y/N] ", "installed")
@@ -215,25 +218,25 @@ def _write(root: Path, files: Mapping[str, bytes | None]) -> Mapping[str, bytes 
     return before
 
 
-def _show(plan: Plan) -> None:
-    after = plan.after
+def _show(change: PackageChange) -> None:
+    after = change.after
     heading("{name} {version}", name=after.name, version=after.version)
     facts = {
-        "description": plan.fetched.package.description,
-        "installed": plan.before.version if plan.before else "no",
+        "description": change.fetched.package.description,
+        "installed": change.before.version if change.before else "no",
         "source": after.source,
         "commit": after.commit,
         "digest": after.digest,
         "signed by": after.publisher or "nobody",
     }
     values({name: fact for name, fact in facts.items() if fact}, "  ")
-    if plan.new_key:
+    if change.new_key:
         say("  You have not agreed to this key before. Compare it with the one that the publisher shows elsewhere.")
-    if plan.new_key and not plan.given:
+    if change.new_key and not change.given:
         say("  It comes with the package itself. It proves only that later versions are from the same publisher.")
-    for objection in plan.objections:
+    for objection in change.objections:
         say("  Warning: {objection}", objection=objection)
-    block("\n".join(plan.capabilities) or "What it can do does not change.", "  ")
+    block("\n".join(change.capabilities) or "What it can do does not change.", "  ")
 
 
 async def _trusted_lock(command: OperatorCommand, operator: Operator, *, sure: bool) -> Lock:

@@ -22,7 +22,7 @@ Objects = Mapping[str, tuple[int, bytes]]
 
 @define
 class _PackObjects:
-    """What was read of a pack so far.
+    """The objects of a pack as far as it was read.
 
     :ivar left: how many bytes its objects may still have.
     :ivar waiting: by the id of what they differ from, deltas that wait for it.

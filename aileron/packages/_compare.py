@@ -1,4 +1,4 @@
-"""What an installation or update would change: files, what they can do, and what stands against it."""
+"""Compares a package that was fetched with what is installed: its files, what they can do, and who signed them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SETTINGS = tuple(
 
 
 @frozen
-class Plan:
+class PackageChange:
     """The change from what is installed to a package that was fetched.
 
     :ivar before: what is installed of it; L{None}: nothing.
@@ -41,7 +41,9 @@ class Plan:
     given: bool
 
 
-def plan(lock: Lock, fetched: Fetched, there: Mapping[str, bytes], key: str = "", host_key: str = "") -> Plan:
+def compare(
+    lock: Lock, fetched: Fetched, there: Mapping[str, bytes], key: str = "", host_key: str = ""
+) -> PackageChange:
     """Compare a package with what is installed.
 
     :param there: the files of the home that could be replaced, by their paths there.
@@ -69,7 +71,7 @@ def plan(lock: Lock, fetched: Fetched, there: Mapping[str, bytes], key: str = ""
     )
     known = {} if before is None else before.files
     old = {place: data for place, data in there.items() if known.get(place) == digest_of_bytes(data)}
-    return Plan(
+    return PackageChange(
         before,
         after,
         fetched,
