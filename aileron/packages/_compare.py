@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from attrs import frozen
 
 from aileron.connectors import read_file as read_connector
 from aileron.errors import InvalidRequest
 from aileron.manifests import ManifestFault, parse
-from aileron.values import READ, LoadError, digest_of_bytes
+from aileron.values import READ, LoadError, digest_of_bytes, visible
 
 from ._lock import Installed, Lock
 from ._minisign import read_key, verify
@@ -105,9 +106,13 @@ def _conflicts(there: Mapping[str, bytes], old: Mapping[str, bytes], new: Mappin
 
 
 def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
-    before, after = ({line for each in files.items() for line in _capabilities(*each)} for files in (old, new))
-    yield from (f"+ {line}" for line in sorted(after - before))
-    yield from (f"- {line}" for line in sorted(before - after))
+    before = set[str]()
+    for place, data in old.items():
+        with suppress(InvalidRequest):  # an earlier release may have read what this one does not
+            before.update(_capabilities(place, data))
+    after = {line for each in new.items() for line in _capabilities(*each)}
+    yield from (f"+ {visible(line)}" for line in sorted(after - before))
+    yield from (f"- {visible(line)}" for line in sorted(before - after))
 
 
 def _capabilities(place: str, data: bytes) -> Iterator[str]:

@@ -196,7 +196,7 @@ class _Packages:
         before = _write(cli.home.root, {**files, _LOCK: data})
         try:
             await trust(cli, self.operator, request)
-        except (CommandError, click.Abort):
+        except BaseException:
             _write(cli.home.root, before)
             raise
         gone = {Path(place).parts for place, each in files.items() if each is None}
@@ -210,6 +210,8 @@ class _Packages:
 def _write(root: Path, files: Mapping[str, bytes | None]) -> Mapping[str, bytes | None]:
     """Write each file whole, or remove it; what was there before."""
     before = {place: read_private(root / place, _MOST_BYTES) for place in files}
+    if linked := [place for place in files if (root / place).parent.is_symlink() and (root / place).parent != root]:
+        raise CommandError(f"The directory of {linked[0]} is a symbolic link. Nothing was changed.")
     for place, data in files.items():
         if data is None:
             (root / place).unlink(missing_ok=True)
