@@ -8,7 +8,7 @@ from ._registry import Make, Registry, check, read_descriptions
 from ._schema import Spec, read_file
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
-from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport, TagFiles
+from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
 from .mcp import HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec
@@ -45,7 +45,6 @@ __all__ = [
     "ServiceUnreachable",
     "Spec",
     "SshTransport",
-    "TagFiles",
     "check",
     "read_descriptions",
     "read_file",

@@ -13,7 +13,6 @@ from aileron.manifests import ManifestFault, parse
 from aileron.values import READ, LoadError, digest_of_bytes, visible
 
 from ._lock import Installed, Lock
-from ._minisign import read_key, verify
 from ._source import Fetched, version_key
 
 _SETTINGS = tuple(
@@ -30,7 +29,6 @@ class PackageChange:
     :ivar capabilities: lines that begin with a plus or a minus.
     :ivar objections: what is done only by force, in sentences.
     :ivar new_key: the key of a publisher whom the operator has not agreed to; empty: there is none.
-    :ivar given: whether that key was given by the operator, and not by the package.
     """
 
     before: Installed | None
@@ -39,23 +37,16 @@ class PackageChange:
     capabilities: tuple[str, ...]
     objections: tuple[str, ...]
     new_key: str
-    given: bool
 
 
-def compare(
-    lock: Lock, fetched: Fetched, there: Mapping[str, bytes], key: str = "", host_key: str = ""
-) -> PackageChange:
+def compare(lock: Lock, fetched: Fetched, there: Mapping[str, bytes], host_key: str) -> PackageChange:
     """Compare a package with what is installed.
 
     :param there: the files of the home that could be replaced, by their paths there.
-    :param key: the publisher's, as the operator gave it.
-    :raises InvalidRequest: it is signed wrongly, a file has errors, or belongs to another package.
+    :raises InvalidRequest: a file has errors, or belongs to another package.
     """
     package = fetched.package
     before = lock.find(package.name)
-    offered = (read_key(fetched.offered_key),) if fetched.offered_key else ()
-    keys = dict.fromkeys((*lock.publishers, *filter(None, (key,)), *offered))
-    signer = verify(fetched.signed, fetched.signature, keys) if fetched.signature else ""
     files = {place: digest_of_bytes(data) for place, data in package.files.items()}
     for other in lock.packages:
         if shared := sorted(files.keys() & other.files.keys()) if other.name != package.name else []:
@@ -66,7 +57,7 @@ def compare(
         source=fetched.source.text,
         commit=fetched.commit,
         digest=package.digest,
-        publisher=signer,
+        publisher=fetched.publisher,
         host_key=host_key,
         files=files,
     )
@@ -78,8 +69,7 @@ def compare(
         fetched,
         tuple(_difference(old, package.files)),
         (*_objections(before, after), *_conflicts(there, old, package.files)),
-        "" if signer in lock.publishers else signer,
-        signer == key,
+        "" if after.publisher in lock.publishers else after.publisher,
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import frozen
 
 from aileron.addresses import read_base_url
 from aileron.connectors import RemoteRepository
@@ -15,6 +15,7 @@ from aileron.files import Unreadable, read_file
 from aileron.values import SEMVER
 
 from ._files import MOST_ARCHIVE_BYTES, FileSet, read_archive, read_directory
+from ._minisign import read_key, verify
 from ._package import MANIFEST, Package, read_package
 
 _PATH, _VERSION = r"[\w.-]+(?:/[\w.-]+)*", r"(?:@(?P<version>[\w.+-]{1,100}))?"
@@ -43,20 +44,16 @@ class Source:
 
 @frozen
 class Fetched:
-    """A package that was fetched, and what was signed of it.
+    """A package that was fetched.
 
     :ivar commit: the id of the commit; empty: it did not come from Git.
-    :ivar signed: the bytes that the signature is for.
-    :ivar signature: empty: it is not signed.
-    :ivar offered_key: the publisher's key, as the package itself says.
+    :ivar publisher: the key that signed it; empty: nobody did.
     """
 
     source: Source
     package: Package
     commit: str
-    signed: bytes = field(repr=False)
-    signature: str
-    offered_key: str
+    publisher: str
 
 
 Connect = Callable[[Source], RemoteRepository]
@@ -85,27 +82,44 @@ def read_source(text: str, github: str) -> Source:
     return Source(text.removesuffix(f"@{version}"), url, found["path"] or "", version)
 
 
-async def fetch(source: Source, connect: Connect) -> Fetched:
-    """Fetch a package into memory.
+async def fetch(source: Source, connect: Connect, keys: Collection[str]) -> Fetched:
+    """Fetch a package into memory, and verify its signature.
 
-    :raises AileronError: there is none, or it is not read.
+    :param keys: of publishers, as the operator knows them; the package can bring another one.
+    :raises AileronError: there is none, it is not read, or its signature is wrong.
     """
     name = Path(source.path or source.url.removesuffix(".git")).name
+    commit, tag, signed, signature = "", "", b"", b""
     if source.url:
-        repository = connect(source)
+        repository, found = connect(source), FileSet()
         tags = await repository.tags()
         tag = _choose(tags, source)
-        found, files = await repository.fetch(tags[tag], source.path), FileSet()
-        for path, data in found.files:
-            files.add(path, data)
-        return _read(source, files.files, name=name, tag=tag.removeprefix("v"), commit=found.commit)
-    if Path(source.path).is_dir():
-        return _read(source, read_directory(Path(source.path)), name=name)
-    if (archive := _ARCHIVE.fullmatch(name)) is None:
+        commit, fetched = await repository.fetch(tags[tag], source.path)
+        for path, data in fetched.items():
+            found.add(path, data)
+        files: Mapping[str, bytes] = found.files
+    elif Path(source.path).is_dir():
+        files = read_directory(Path(source.path))
+    elif archive := _ARCHIVE.fullmatch(name):
+        signed, name = _read_file(source.path), archive[1]
+        signature = _read_file(source.path + _SIGNATURE) if Path(source.path + _SIGNATURE).exists() else b""
+        files = read_archive(archive[0], signed)
+    else:
         raise InvalidRequest(f"{source.path} is no directory and no .zip, .tar or .tar.gz.")
-    data = _read_file(source.path)
-    signature = _read_file(source.path + _SIGNATURE) if Path(source.path + _SIGNATURE).exists() else b""
-    return _read(source, read_archive(name, data), name=archive[1], signed=data, signature=signature)
+    version = release[1] if (release := _RELEASE.fullmatch(tag)) else ""
+    package = read_package(files, name, version)
+    if version and package.version != version:
+        raise InvalidRequest(f"The tag {tag} has version {package.version} of {package.name}. Nothing was installed.")
+    if not signature:
+        signed, signature = package.manifest, files.get(MANIFEST + _SIGNATURE, b"")
+    return Fetched(source, package, commit, _find_signer(files, signed, signature, keys))
+
+
+def _find_signer(files: Mapping[str, bytes], signed: bytes, signature: bytes, keys: Collection[str]) -> str:
+    if not signature:
+        return ""
+    offered = files.get(_PUBLIC_KEY, b"").decode("utf-8", "replace")
+    return verify(signed, signature.decode("utf-8", "replace"), [*keys, *([read_key(offered)] if offered else [])])
 
 
 def version_key(version: str) -> tuple[object, ...]:
@@ -124,25 +138,6 @@ def _choose(tags: Collection[str], source: Source) -> str:
             return tag
     what = f"tag {source.version}" if source.version else "tag with a version, such as 1.0.0"
     raise InvalidRequest(f"{source.text} has no {what}. Nothing was installed.")
-
-
-def _read(
-    source: Source,
-    files: Mapping[str, bytes],
-    *,
-    name: str,
-    tag: str = "",
-    commit: str = "",
-    signed: bytes = b"",
-    signature: bytes = b"",
-) -> Fetched:
-    package = read_package(files, name, tag if _RELEASE.fullmatch(tag) else "")
-    if _RELEASE.fullmatch(tag) and package.version != tag:
-        raise InvalidRequest(f"The tag {tag} has version {package.version} of {package.name}. Nothing was installed.")
-    if not signature:
-        signed, signature = package.manifest, files.get(MANIFEST + _SIGNATURE, b"")
-    texts = (each.decode("utf-8", "replace") for each in (signature, files.get(_PUBLIC_KEY, b"")))
-    return Fetched(source, package, commit, signed, *texts)
 
 
 def _read_file(path: str) -> bytes:

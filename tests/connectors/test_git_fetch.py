@@ -113,8 +113,8 @@ class HostileRemoteTests(SynchronousTestCase):
         top = self.at_top((b"100755", b"b", name_object(BLOB, base)), (b"40000", b"sub", name_object(TREE, below)))
         repository, name = self.repository((NAMED, delta, name_object(BLOB, base)), (BLOB, base), (TREE, below), *top)
         self.assertEqual(self.successResultOf(Deferred.fromCoroutine(repository.tags())), {"1.0.0": name})
-        found = self.successResultOf(Deferred.fromCoroutine(repository.fetch(name, "sub")))
-        self.assertEqual((found.commit, found.files), (name, (("a.md", blob),)))
+        commit_id, files = self.successResultOf(Deferred.fromCoroutine(repository.fetch(name, "sub")))
+        self.assertEqual((commit_id, files), (name, {"a.md": blob}))
         self.assertIn("no directory nowhere", self.refused((BLOB, base), (BLOB, blob), *top, path="nowhere"))
 
     def test_links(self) -> None:
@@ -243,9 +243,9 @@ class GitTests(TestCase):
         tags = await repository.tags()
         self.assertEqual((sorted(tags), tags["light"]), (["light", "v1.0.0"], self.commit))
         for name in tags.values():
-            found = await repository.fetch(name, "kit")
-            self.assertEqual(found.commit, self.commit)
-            self.assertEqual(dict(found.files), {"a.md": b"line\n" * 2000 + b"39\n", "deep/b.toml": b"b\n"})
+            commit_id, files = await repository.fetch(name, "kit")
+            self.assertEqual(commit_id, self.commit)
+            self.assertEqual(files, {"a.md": b"line\n" * 2000 + b"39\n", "deep/b.toml": b"b\n"})
 
     async def test_http(self) -> None:
         """Over smart HTTP, without history."""

@@ -50,18 +50,17 @@ class _Packages:
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
         """Fetch packages, and what suites among them name, show what they change, ask, and write and trust them."""
-        from aileron.packages import compare, read_key
+        from aileron.packages import compare
 
         changes: list[PackageChange] = []
         lock, files = self.lock, dict[str, bytes | None]()
-        key = self.publisher_key and read_key(self.publisher_key)
         todo = [(each, False) for each in sources]
         for text, is_member in todo:  # members of suites are added to it
             fetched = await self._fetch(text, by_suite=is_member)
             todo += [(member, True) for member in fetched.package.members]
             before = self.lock.find(fetched.package.name)
             there = self._there({*fetched.package.files, *(before.files if before else ())})
-            each = compare(lock, fetched, there, key, self._known_host_key(fetched.source))
+            each = compare(lock, fetched, there, self._known_host_key(fetched.source))
             if any(other.after.name == each.after.name for other in changes):
                 raise CommandError(f"The package {each.after.name} comes from two sources. Nothing was installed.")
             changes.append(each)
@@ -118,13 +117,14 @@ class _Packages:
 
         :raises AileronError: it is not there, or is not read.
         """
-        from aileron.packages import fetch, read_source
+        from aileron.packages import fetch, read_key, read_source
 
+        keys = [*self.lock.publishers, *([read_key(self.publisher_key)] if self.publisher_key else [])]
         source = read_source(text, self.lock.github)
         private_network = not by_suite or text.startswith("github://")
         if by_suite and not source.url:
             raise InvalidRequest(f"The suite names {text}, which is not in Git. Nothing was installed.")
-        fetched = await fetch(source, lambda each: self._connect(each, private_network=private_network))
+        fetched = await fetch(source, lambda each: self._connect(each, private_network=private_network), keys)
         if by_suite and fetched.package.members:
             raise InvalidRequest(f"The suite names {text}, which is a suite too. Nothing was installed.")
         return fetched
@@ -171,11 +171,11 @@ class _Packages:
     def _agree(self, changes: Sequence[PackageChange]) -> None:
         """Show what would change, and ask."""
         for each in () if self.command.as_json else changes:
-            _show(each)
+            _show(each, self.publisher_key)
         objections = [objection for each in changes for objection in each.objections]
         if objections and not self.force:
             raise CommandError(f"Nothing was installed. {objections[0]}", "If this is what you want, add --force.")
-        if self.yes and any(each.new_key and not each.given for each in changes):
+        if self.yes and any(each.new_key not in ("", self.publisher_key) for each in changes):
             raise CommandError("Nothing was installed: the publisher's key is new. Pass it with --publisher-key.")
         if not self.yes:
             confirm(self.command.cli, "Install this? [y/N] ", "installed")
@@ -220,7 +220,7 @@ def _write(root: Path, files: Mapping[str, bytes | None]) -> Mapping[str, bytes 
     return before
 
 
-def _show(change: PackageChange) -> None:
+def _show(change: PackageChange, given_key: str) -> None:
     after = change.after
     heading("{name} {version}", name=after.name, version=after.version)
     facts = {
@@ -234,7 +234,7 @@ def _show(change: PackageChange) -> None:
     values({name: fact for name, fact in facts.items() if fact}, "  ")
     if change.new_key:
         say("  You have not agreed to this key before. Compare it with the one that the publisher shows elsewhere.")
-    if change.new_key and not change.given:
+    if change.new_key not in ("", given_key):
         say("  It comes with the package itself. It proves only that later versions are from the same publisher.")
     for objection in change.objections:
         say("  Warning: {objection}", objection=objection)

@@ -1,7 +1,7 @@
 """Git repositories: reads of a local one; updates of a remote one, and the files of its tags, over HTTP or SSH."""
 
 from ._connector import GitConnector
-from ._fetch import RemoteRepository, TagFiles
+from ._fetch import RemoteRepository
 from ._spec import OPERATIONS, GitSpec, HostKey, read_git
 from ._ssh import SshTransport
 
@@ -12,6 +12,5 @@ __all__ = [
     "HostKey",
     "RemoteRepository",
     "SshTransport",
-    "TagFiles",
     "read_git",
 ]

@@ -31,17 +31,6 @@ _OK = 200
 
 
 @frozen
-class TagFiles:
-    """The files of a directory at a tag.
-
-    :ivar commit: the id of the commit that the tag leads to.
-    """
-
-    commit: str
-    files: tuple[tuple[str, bytes], ...] = field(repr=False)
-
-
-@frozen
 class RemoteRepository:
     """A remote repository, read without a connector.
 
@@ -68,10 +57,11 @@ class RemoteRepository:
             raise ExternalApiError(f"{self.url} cannot be read: its server lacks {' and '.join(lacking)}.")
         return {ref.removeprefix(_TAGS): at for ref, at in remote.refs.items() if ref.startswith(_TAGS)}
 
-    async def fetch(self, name: str, path: str) -> TagFiles:
+    async def fetch(self, name: str, path: str) -> tuple[str, dict[str, bytes]]:
         """Fetch the files below C{path} of what a tag is at.
 
         :param name: the id of the object.
+        :return: the id of the commit that this leads to, and the files by their paths.
         :raises AileronError: it was not sent, or is not read: it is too large, malformed, or has links or submodules.
         """
         want = write_packet(f"want {name} side-band-64k no-progress agent=aileron\n".encode())
@@ -80,7 +70,7 @@ class RemoteRepository:
         try:
             objects = read_pack(_unwrap(answer.body), Deadline.after(_READ_SECONDS).check)
             commit, tree = _find_tree(objects, name)
-            return TagFiles(commit, tuple(_files(objects, _descend(objects, tree, path))))
+            return commit, dict(_files(objects, _descend(objects, tree, path)))
         except NotGit as error:
             raise ExternalApiError(f"{self.url} did not send what was asked for: {error}.") from None
         except Damaged:
@@ -105,14 +95,10 @@ class RemoteRepository:
             fault = describe_failure(self.url, error, flight, seconds=2 * _SECONDS, most_bytes=most)
             raise ExternalApiError(fault.message) from None
         if answer.status != _OK:
-            raise ExternalApiError(f"{self.url} answered with status {answer.status}{_moved(answer)}.")
+            place = show_safely(answer.headers.get("location", ""))
+            moved = place and f", and leads to {place}. Redirects are not followed"
+            raise ExternalApiError(f"{self.url} answered with status {answer.status}{moved}.")
         return answer
-
-
-def _moved(answer: ServiceAnswer) -> str:
-    """Tell where a remote says that it went: nobody goes there for that."""
-    place = answer.headers.get("location")
-    return "" if place is None else f", and leads to {show_safely(place)}. Redirects are not followed"
 
 
 def _unwrap(body: bytes) -> bytes:
