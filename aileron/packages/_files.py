@@ -119,10 +119,10 @@ def _read_zip(data: bytes, found: FileSet) -> None:
 def _gunzip(data: bytes) -> bytes:
     inflate = zlib.decompressobj(_GZIP)
     try:
-        content = inflate.decompress(data, MOST_ARCHIVE_BYTES + 1)
+        content = inflate.decompress(data, MOST_ARCHIVE_BYTES)
     except zlib.error:
         raise _refuse("it is no .tar.gz") from None
-    if len(content) > MOST_ARCHIVE_BYTES or not inflate.eof:
+    if not inflate.eof:
         raise _refuse(f"it is damaged, or unpacks to more than {MOST_ARCHIVE_BYTES} bytes")
     return content
 

@@ -45,12 +45,11 @@ def verify(data: bytes, signature: str, keys: Iterable[str]) -> str:
             f"It is signed by a key that is not known here, with the id {key_id[::-1].hex().upper()}. Nothing was "
             "installed. Get that key from its publisher, and pass it with --publisher-key."
         )
-    for key, public in found.items():
+    for key, raw in found.items():
+        public = Ed25519PublicKey.from_public_bytes(raw[_ID_END:])
         try:
-            Ed25519PublicKey.from_public_bytes(public[_ID_END:]).verify(made, signed)
-            Ed25519PublicKey.from_public_bytes(public[_ID_END:]).verify(
-                overall, made + lines[2][len(_TRUSTED) :].encode()
-            )
+            public.verify(made, signed)
+            public.verify(overall, made + lines[2].removeprefix(_TRUSTED).encode())
         except InvalidSignature:
             continue
         return key

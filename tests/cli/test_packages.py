@@ -267,6 +267,16 @@ class InstallTests(PackageCase):
         self.assertEqual((code, self.trusted), (1, {}))
         self.assertIn("action file-ticket was changed by another program meanwhile", err)
 
+    def test_linked_directory(self) -> None:
+        """Nothing is written or removed through a directory of the home that is a link."""
+        elsewhere = Path(self.mktemp()).absolute()
+        elsewhere.mkdir()
+        self.home.actions.rmdir()
+        self.home.actions.symlink_to(elsewhere)
+        said = self.refused("action", "install", str(self.directory), "--yes")
+        self.assertIn("actions/file-ticket.md is a symbolic link", said)
+        self.assertEqual(list(elsewhere.iterdir()), [])
+
     def test_errors(self) -> None:
         """A file that would not load, and a source that is none, are told, and nothing is written."""
         self.put(package({**FILES, "file-ticket.md": b"+++\nname = 1\n+++\n"}))

@@ -191,7 +191,7 @@ class PackTests(SynchronousTestCase):
         short[13:14] = b""
         self.refused(bytes(short[:-20]) + sha1(short[:-20], usedforsecurity=False).digest())
         self.refused(pack((BLOB, bytes(40 * 1024 * 1024))))
-        self.refused(pack(count=50_001))
+        self.refused(pack(*[(BLOB, b"")] * 50_001))
         self.refused(pack(*((BLOB, bytes([each]) * 20_000_000) for each in range(6))))
 
     def test_delta_bomb(self) -> None:
