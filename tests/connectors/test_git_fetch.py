@@ -129,15 +129,20 @@ class HostileRemoteTests(SynchronousTestCase):
         ):
             self.assertIn(why, self.refused((BLOB, b"/etc/passwd"), *self.at_top((mode, name, blob))))
 
-    def test_trees(self) -> None:
-        """Trees that are too deep, or name each other so often that they never end, are given up early."""
+    def nested(self, levels: int, width: int) -> str:
+        """Why trees are not taken, of which each names the one below it so many times."""
         entries: list[Entry] = [(BLOB, b"x")]
         below, kind = name_object(BLOB, b"x"), b"100644"
-        for _ in range(12):
-            level = tree(*((kind, b"%02d" % each, below) for each in range(20)))
+        for _ in range(levels):
+            level = tree(*((kind, b"%02d" % each, below) for each in range(width)))
             entries.append((TREE, level))
             below, kind = name_object(TREE, level), b"40000"
-        self.assertIn("more than 2000 files", self.refused(*entries, (COMMIT, commit(below))))
+        return self.refused(*entries, (COMMIT, commit(below)))
+
+    def test_trees(self) -> None:
+        """Trees that are too deep, or name each other so often that they never end, are given up early."""
+        for levels, width in ((5, 20), (11, 1)):
+            self.assertIn("more than 2000 files, or directories too deep", self.nested(levels, width))
 
     def test_missing(self) -> None:
         """A tree or file that was not sent, or is of another type than it is named as, is refused."""
