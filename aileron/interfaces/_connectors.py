@@ -112,7 +112,7 @@ class ICatalogue(Interface):
 
 
 class IConfigFile(Interface):
-    """A file of settings, C{config.yaml} or C{egress.toml}: as it is on disk, and whether the daemon goes by it."""
+    """A file of settings, such as C{config.yaml}: as it is on disk, and whether it is in force."""
 
     def candidates() -> tuple[Candidate, ...]:
         """Return the file on disk, or nothing if it is missing or invalid."""

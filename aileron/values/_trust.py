@@ -26,7 +26,7 @@ class TrustKind(StrEnum):
 class Trusted:
     """The operator's word about one file.
 
-    :ivar name: of the action, of the connector (its FQN), or C{config.yaml}.
+    :ivar name: of the action, of the connector (its FQN), or of a file such as C{config.yaml}.
     :ivar digest: C{sha256:…} of the bytes that were read.
     :ivar enabled: whether an action may be offered; of other kinds always true.
     :ivar changed_by: the operator session.

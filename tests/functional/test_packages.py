@@ -2,15 +2,18 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 from twisted.web.server import Site
 
 from tests.connectors.repository import GitServer, Pair, git
+from tests.extent import seldom
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
-from tests.packages.kit import ACTION, CONNECTOR, FILES, Publisher, write
+from tests.packages.kit import ACTION, CONNECTOR, FILES, Publisher, package, write
 
 
 class PackageTests(OperatedTestCase):
@@ -94,6 +97,7 @@ class PackageTests(OperatedTestCase):
         self.assertIn("has other contents now", moved.stderr)
         self.assertEqual(list(self.state.actions.iterdir()), [])
 
+    @seldom
     async def test_killed(self) -> None:
         """A command that is killed before the answer leaves nothing in force, and the next one finishes its work."""
         await self.operator("vault", "init")
@@ -109,3 +113,24 @@ class PackageTests(OperatedTestCase):
         await self.operator("config", "trust", "--yes")
         await self.operator("action", "install", self.url, "--yes")
         self.assertIn("file-ticket", (await self.aileron("action", "list")).stdout)
+
+    @seldom
+    async def test_minisign(self) -> None:
+        """What the real minisign signs, by its file or by its hash, is installed; a changed manifest is not."""
+        program = shutil.which("minisign")
+        if program is None:
+            raise SkipTest("minisign is not installed")
+        await self.operator("vault", "init")
+        directory = write(self.home.project / "kit", package())
+        manifest, public, secret = (directory / name for name in ("aileron-package.toml", "key.pub", "key"))
+        subprocess.run((program, "-G", "-W", "-p", public, "-s", secret), check=True, capture_output=True)
+        key = public.read_text().splitlines()[1]
+        for legacy in ((), ("-l",)):
+            subprocess.run(
+                (program, "-S", "-W", *legacy, "-m", manifest, "-s", secret), check=True, capture_output=True
+            )
+            done = await self.operator("action", "install", str(directory), "--yes", "--publisher-key", key)
+            self.assertIn(f"signed by    {key}", done.stdout)
+        manifest.write_bytes(manifest.read_bytes() + b"#\n")
+        refused = await self.operator("action", "install", str(directory), "--yes", code=1)
+        self.assertIn("The signature is wrong", refused.stderr)
