@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from bench import audit, commands, endurance, gateway, in_band, mcp, requests, table
+from bench import audit, commands, endurance, gateway, in_band, mcp, requests, searching, table
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
@@ -13,6 +13,7 @@ PARTS: Mapping[str, Callable[[float], None]] = {
     "store": stores.report,
     "commands": commands.report,
     "mcp": mcp.report,
+    "search": searching.report,
     "audit": audit.report,
     "endurance": endurance.report,
     "gateway": gateway.report,

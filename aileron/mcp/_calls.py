@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.client import Daemon, DaemonError, DaemonFault, DaemonUnreachable
@@ -26,6 +26,7 @@ from ._texts import (
 )
 from ._tools import CallOptions
 from .offering.access import ACCESS_DEFINITIONS, Shortlist, describe_action, render_matches, resolve_call
+from .offering.search import ActionIndex
 from .waiting.running import REASON, ActionRunner, Attempts, Withdrawals
 
 MOST_RUNS = 20
@@ -39,6 +40,7 @@ class Calls:
     :ivar wait_seconds: how long an agent is told that it may wait for news of a call, at most.
     :ivar withdrawals: takes back calls that their clients cancelled.
     :ivar shortlist: which actions are listed.
+    :ivar index: finds the others.
     """
 
     daemon: Daemon
@@ -47,6 +49,7 @@ class Calls:
     wait_seconds: int
     withdrawals: Withdrawals
     shortlist: Shortlist
+    index: ActionIndex = field(factory=ActionIndex)
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         definitions = await self.link.offered()
@@ -66,7 +69,7 @@ class Calls:
             return await diagnose(self.daemon, self.link, self.shortlist)
         definitions = await self.link.offered()
         if tool == SEARCH_TOOL:
-            return render_matches(definitions, arguments.get("query"))
+            return render_matches(self.index, definitions, arguments.get("query"))
         if tool == DESCRIBE_TOOL:
             return describe_action(definitions, arguments.get("name"))
         asked = resolve_call(definitions, tool, arguments)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 MCP_PROXY = "mcp-proxy==0.13.0"
 FASTMCP = "fastmcp==4.1.2"
-NODE = ("@modelcontextprotocol/sdk@1.32.2",)
+NODE = ("@modelcontextprotocol/sdk@1.32.2", "gpt-tokenizer@4.0.0")
 _PEERS = Path(__file__).parent / "peers"
 
 

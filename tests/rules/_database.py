@@ -1,4 +1,4 @@
-"""SQL stands in the store and nowhere else."""
+"""SQL stands in the store, and where actions are searched in memory; nowhere else."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _STATEMENT = re.compile(
         | BEGIN\s+(IMMEDIATE|EXCLUSIVE|DEFERRED) | SAVEPOINT\s+\w | WITH\s+\w+\s+AS\s+\()""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_PLACES = ("aileron.store", "aileron.mcp.offering.search")
 _DRIVERS = ("sqlite3", "twisted.enterprise", "psycopg", "psycopg2")
 
 
 def database_access(source: Source) -> Iterator[str]:
-    """Find SQL statements and database drivers outside the store."""
-    if source.name.startswith("aileron.store"):
+    """Find SQL statements and database drivers elsewhere."""
+    if source.name.startswith(_PLACES):
         return
     for imported in source.imports:
         if f"{imported.path}.".startswith(tuple(f"{driver}." for driver in _DRIVERS)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define
@@ -22,12 +21,13 @@ from aileron.mcp._forms import relax_schema
 from aileron.mcp._texts import ToolResult
 from aileron.values import JSON, plain
 
-_WORD = re.compile(r"[^\W_]+")
-_NAME_WEIGHT, _TITLE_WEIGHT, _TEXT_WEIGHT = 6, 4, 1  # how much a word counts that stands there
-_PREFIX_DIVISOR = 2  # one that only begins so counts that much less
+from .search import MOST_FOUND, ActionIndex, SearchUnavailable
 
-MOST_FOUND = 10
 _MOST_ABOUT = 200
+_NO_SEARCH = (
+    "Actions cannot be searched: Aileron runs on a Python whose SQLite is built without FTS5. "
+    "Ask the user to set AILERON_LISTED_ACTIONS=1000, which lists every action, and to start you again."
+)
 _NAME: Mapping[str, JSON] = {"type": "string", "description": f"As {SEARCH_TOOL} names it."}
 
 
@@ -69,14 +69,17 @@ ACCESS_DEFINITIONS = (
 )
 
 
-def render_matches(definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
+def render_matches(index: ActionIndex, definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
     """Render the answer of a search."""
     if not isinstance(query, str) or not query.strip():
         return ToolResult("query must be a few words.", is_error=True)
-    best = search(definitions, query)
+    try:
+        best = index.search(definitions, query, MOST_FOUND + 1)
+    except SearchUnavailable:
+        return ToolResult(_NO_SEARCH, is_error=True)
     if not best:
         return ToolResult(f"No action of {len(definitions)} has these words. Try others, or fewer.")
-    more = [f"{len(best) - MOST_FOUND} more have some of these words."] if len(best) > MOST_FOUND else []
+    more = ["More actions have some of these words. Add words to narrow the search."] if len(best) > MOST_FOUND else []
     return ToolResult(
         "\n".join([*map(_line, best[:MOST_FOUND]), *more, f"{DESCRIBE_TOOL} tells the arguments of one."])
     )
@@ -145,71 +148,64 @@ def _pretty(schema: Mapping[str, JSON]) -> str:
     return f"```json\n{json.dumps(plain(schema), ensure_ascii=False, indent=1)}\n```"
 
 
-def search(definitions: Sequence[ToolDefinition], query: str) -> list[ToolDefinition]:
-    """List those of C{definitions} that any word of C{query} is found in, best first; equals by name.
-
-    A word counts more in a name than in a title, and there more than in a description; and whole more than as the
-    beginning of another.
-    """
-    wanted = _words(query)
-    scored = [(_score(definition, wanted), definition) for definition in definitions]
-    return [definition for score, definition in sorted(scored, key=lambda pair: (-pair[0], pair[1].name)) if score > 0]
-
-
-def _score(definition: ToolDefinition, wanted: Iterable[str]) -> float:
-    places = (
-        (_NAME_WEIGHT, _words(definition.name)),
-        (_TITLE_WEIGHT, _words(definition.title)),
-        (_TEXT_WEIGHT, _words(definition.description)),
-    )
-    return sum(max(weight * _find(word, words) for weight, words in places) for word in wanted)
-
-
-def _find(word: str, words: frozenset[str]) -> float:
-    if word in words:
-        return 1.0
-    return 1 / _PREFIX_DIVISOR if any(other.startswith(word) for other in words) else 0.0
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
-
-
 MOST_FAVOURITES = 12
+USUAL_TOKENS = 250
+"""What one action may take of the list on average; how many may be listed says how much all may."""
+_BYTES_A_TOKEN = 4
 
 _log = logging.getLogger(__name__)
 
 
+def estimate_tokens(definition: ToolDefinition) -> int:
+    """Estimate how much of a model's context a tool takes."""
+    schemas = (plain(definition.input_schema), plain(definition.output_schema or {}))
+    text = json.dumps((definition.name, definition.title, definition.description, *schemas), ensure_ascii=False)
+    return len(text.encode()) // _BYTES_A_TOKEN
+
+
 @define
 class Shortlist:
-    """The actions that are listed: all, or where they are more than C{limit}, those that are used most.
+    """The actions that are listed: all, or where they are more than C{limit} or too long, those that are used most.
 
     Which these are is asked once, and one action more does not take away the others: a list that changes with use
     would spoil what clients and models keep of it.
 
-    :ivar limit: how many may be listed; where all were, twice as many.
+    :ivar limit: how many of L{USUAL_TOKENS} may be listed; where all were, twice as many.
     """
 
     _daemon: Daemon
     limit: int
-    _favourites: frozenset[str] | None = None
+    _favourites: tuple[str, ...] | None = None
     _all_were: bool = False
 
     async def of(self, definitions: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
         """Return those of C{definitions} that are listed, in their order."""
-        if len(definitions) <= self.limit * (2 if self._all_were else 1):
+        most = self.limit * (2 if self._all_were else 1)
+        if len(definitions) <= most and len(_fitting(definitions, most)) == len(definitions):
             self._all_were = self._all_were or bool(definitions)
             return tuple(definitions)
-        names = await self._names()
-        return tuple(definition for definition in definitions if definition.action in names)
+        known = {definition.action: definition for definition in definitions}
+        used = [known[name] for name in await self._names() if name in known]
+        chosen = {definition.action for definition in _fitting(used, min(self.limit, MOST_FAVOURITES))}
+        return tuple(definition for definition in definitions if definition.action in chosen)
 
-    async def _names(self) -> frozenset[str]:
+    async def _names(self) -> tuple[str, ...]:
         if self._favourites is None:
             try:
                 names = await self._daemon.most_used(min(self.limit, MOST_FAVOURITES)) if self.limit else ()
             except DaemonError as error:
                 # Nothing hangs on it: whatever is not listed can be searched for.
                 _log.info("which actions are used most could not be learned: %s", error)
-                return frozenset()
-            self._favourites = frozenset(names)
+                return ()
+            self._favourites = tuple(names)
         return self._favourites
+
+
+def _fitting(definitions: Iterable[ToolDefinition], most: int) -> Sequence[ToolDefinition]:
+    """Return those, the first ones first, that take no more together than so many usual ones do."""
+    fitting, left = [], most * USUAL_TOKENS
+    for definition in definitions:
+        if (tokens := estimate_tokens(definition)) <= left:
+            fitting.append(definition)
+            left -= tokens
+    return fitting

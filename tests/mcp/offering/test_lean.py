@@ -12,7 +12,7 @@ from aileron.mcp._calls import Calls
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import CallOptions
-from aileron.mcp.offering.access import Shortlist, describe_action
+from aileron.mcp.offering.access import USUAL_TOKENS, Shortlist, describe_action, estimate_tokens
 from aileron.mcp.offering.catalog import to_tool
 from aileron.mcp.waiting.running import Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
@@ -92,6 +92,18 @@ class ListTests(LeanCase):
         listing = Deferred.fromCoroutine(shortlist.of(definitions))
         self.site.answer(200, {"items": ["a-5"]})
         self.assertEqual([definition.action for definition in self.successResultOf(listing)], ["a-5"])
+
+    def test_long(self) -> None:
+        """A few actions that take as much as many usual ones are too many; of those used most, as many as fit stay."""
+        long = {"type": "object", "properties": {f"argument_{each}": {"type": "string"} for each in range(60)}}
+        definitions = read_definitions([action("long", input_schema=long), action("short"), action("other")])
+        self.assertGreater(estimate_tokens(definitions[0]), 2 * USUAL_TOKENS)
+        for names, listed in ((["long", "short"], ["short"]), (["other", "short"], ["other", "short"])):
+            listing = Deferred.fromCoroutine(Shortlist(self.daemon, 2).of(definitions))
+            self.site.answer(200, {"items": names})
+            self.assertEqual([each.action for each in self.successResultOf(listing)], listed)
+        whole = self.successResultOf(Deferred.fromCoroutine(Shortlist(self.daemon, 12).of(definitions)))
+        self.assertEqual(whole, definitions)
 
     def test_not_learned(self) -> None:
         """If the daemon cannot say which are used, none is listed, and it is asked again the next time."""

@@ -1,0 +1,100 @@
+"""Finds actions by words, with SQLite's full-text index FTS5 in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from aileron.mcp._definitions import ToolDefinition
+
+if TYPE_CHECKING:
+    import sqlite3
+
+MOST_FOUND = 10
+_MOST_WORDS, _LONGEST_WORD = 32, 64  # of a query; the rest is left out
+_SHORTEST_BEGINNING = 3  # of a word of ASCII: every second word begins with "a"
+
+_WORD = re.compile(r"[^\W_]+")
+_SYNONYMS = (
+    "list show all",
+    "get read look see view",
+    "create add new open make file",
+    "update change edit modify set move",
+    "delete remove trash cancel",
+    "send post publish write tell",
+    "search find look",
+    "comment note reply",
+    "mail email mails emails",
+)
+"""What one asks for by one of these words, an action may call by another; it counts less than the word itself."""
+
+_CREATE = """CREATE VIRTUAL TABLE actions USING {module}(
+    name, title, about, arguments, tokenize = 'unicode61 remove_diacritics 2')"""
+_INSERT = "INSERT INTO actions (rowid, name, title, about, arguments) VALUES (?, ?, ?, ?, ?)"
+_SELECT = "SELECT rowid FROM actions WHERE actions MATCH ? ORDER BY bm25(actions, 2, 2, 1, 1), rowid LIMIT ?"
+"""A word counts twice as much in a name or a title."""
+
+
+class SearchUnavailable(Exception):
+    """SQLite has no full-text index here."""
+
+
+class ActionIndex:
+    """Finds actions by words.
+
+    :param module: SQLite's, by which it is done.
+    """
+
+    def __init__(self, module: str = "fts5") -> None:
+        self._module = module
+        self._definitions: Sequence[ToolDefinition] = ()
+        self._connection: sqlite3.Connection | None = None
+
+    def search(self, definitions: Sequence[ToolDefinition], query: str, most: int) -> list[ToolDefinition]:
+        """List those of C{definitions} that any word of C{query} is found in, best first; equals by name.
+
+        :raises SearchUnavailable: SQLite is built without it.
+        """
+        if self._connection is None or definitions is not self._definitions:
+            self._connection, self._definitions = self._build(definitions), definitions
+        expression = " OR ".join(_phrases(query))
+        found = self._connection.execute(_SELECT, (expression, most)) if expression else ()
+        return [definitions[number] for (number,) in found]
+
+    def _build(self, definitions: Sequence[ToolDefinition]) -> sqlite3.Connection:
+        import sqlite3  # here: most sessions never search
+
+        connection = sqlite3.connect(":memory:")
+        try:
+            connection.execute(_CREATE.format(module=self._module))
+        except sqlite3.OperationalError as error:
+            raise SearchUnavailable(str(error)) from None
+        connection.executemany(_INSERT, _rows(definitions))
+        return connection
+
+
+def _rows(definitions: Iterable[ToolDefinition]) -> Iterator[tuple[object, ...]]:
+    for number, each in enumerate(definitions):
+        texts = (str(each.action), each.title, each.about, _arguments(each))
+        # SQLite's own folding knows neither ß nor what else becomes longer.
+        yield number, *(text.casefold() for text in texts)
+
+
+def _arguments(definition: ToolDefinition) -> str:
+    """Return the names of an action's arguments, and what is said of them."""
+    properties = definition.input_schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    said = (each.get("description", "") for each in known.values() if isinstance(each, Mapping))
+    return " ".join(map(str, (*known, *said)))
+
+
+def _phrases(query: str) -> Iterator[str]:
+    """Yield the phrases of FTS5 for a query: no character of its syntax gets out of the quotation marks."""
+    words = dict.fromkeys(word[:_LONGEST_WORD] for word in _WORD.findall(query.casefold()))
+    for word in tuple(words)[:_MOST_WORDS]:
+        yield f'"{word}"'
+        if len(word) >= _SHORTEST_BEGINNING or not word.isascii():
+            yield f'"{word}"*'
+        groups = (group.split() for group in _SYNONYMS)
+        yield from (f'"{other}"' for group in groups if word in group for other in group if other != word)
