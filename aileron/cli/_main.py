@@ -23,6 +23,7 @@ _COMMANDS = {
     "demo": ".daemon.launch:demo",
     "setup": ".actions.setup:setup",
     "connect": ".actions.connect:connect",
+    "import": ".actions.moving:import_servers",
     "launch": ".daemon.launch:launch",
     "open": ".vault.open:open_pages",
     "approval": ".approvals.approval:approval",

@@ -5,12 +5,14 @@ from ._launch import Enclose, Launcher
 from ._plan import DaemonFacts, LaunchPlan, Preparation, Programs, find_programs, prepare
 from ._preview import LaunchPreview, preview_launch
 from .agent import Agent
-from .agents import find_agents
+from .agents import find_agents, find_server_sources
 from .in_band import in_band_agent
 from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
 from .sandbox import Sandbox, SandboxLayout, SandboxProject, WayOut, find_sandbox
+from .servers import MASK, ServerEntry, ServerFile, ServerSecret, read_servers
 
 __all__ = [
+    "MASK",
     "Agent",
     "Bell",
     "DaemonFacts",
@@ -27,13 +29,18 @@ __all__ = [
     "Sandbox",
     "SandboxLayout",
     "SandboxProject",
+    "ServerEntry",
+    "ServerFile",
+    "ServerSecret",
     "Upstream",
     "WayOut",
     "find_agents",
     "find_programs",
     "find_sandbox",
+    "find_server_sources",
     "in_band_agent",
     "is_multiplexed",
     "prepare",
     "preview_launch",
+    "read_servers",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from ._plan import DaemonFacts, LaunchPlan, prepare
 from .agent import Agent
 from .formats import parse_jsonc
 from .registration import GatewayAccess, Invocation
+from .servers import SECRET_NAME
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
@@ -22,7 +22,6 @@ IN_BAND_KEY_STAND_IN = "<the session's in-band key>"
 DIRECTORY_STAND_IN = "/tmp/aileron-agent-XXXXXXXX"  # noqa: S108  # nothing lies there
 
 _YOURS, _CHANGED = "<as you have it>", "<yours, changed>"
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 
 
@@ -80,7 +79,7 @@ def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | 
     secrets = {
         value: f"<{name}>"
         for name, value in theirs.items()
-        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+        if SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
     }
 
     def safe(text: str) -> str:

@@ -12,6 +12,7 @@ from aileron.values import visible
 
 from .layers import AgentSettings, LayerReader, Location, read_settings
 from .registration import GatewayAccess, Invocation, McpServer, Providers, Register, Registration
+from .servers import ServerSource
 
 SERVER_NAME = "aileron"
 """What an agent calls our tool server."""
@@ -31,6 +32,7 @@ class Agent:
     :ivar route: what sends its LLM traffic through the gateway.
     :ivar draws: whether it draws on the whole terminal when started with these arguments.
     :ivar sources: where it looks for settings, the one that wins first.
+    :ivar servers: where it keeps the MCP servers that a user has set up.
     :ivar own: where it keeps sessions and logs, but no settings.
     :ivar settings: directories where it reads settings, and may want to write.
     :ivar commands: first arguments that have it do something else than work: it gets neither tools nor gateway then.
@@ -53,6 +55,7 @@ class Agent:
     alone: str = ""
     unique: str = ""
     check: Callable[[AgentSettings], object] = lambda _settings: None
+    servers: tuple[ServerSource, ...] = ()
     in_band: bool = False
     claim: str = ""
 

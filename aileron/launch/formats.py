@@ -40,7 +40,7 @@ def parse_jsonc(text: str) -> JSON:
 
     :raises ValueError: it is not even that.
     """
-    bare = _TRAILING_COMMA.sub(_keep_string, _COMMENT.sub(_keep_string, text))
+    bare = _TRAILING_COMMA.sub(_keep_string, blank_comments(text))
     try:
         value: JSON = json.loads(bare, parse_constant=_not_json, parse_float=_finite)
     except RecursionError:
@@ -48,9 +48,14 @@ def parse_jsonc(text: str) -> JSON:
     return value
 
 
+def blank_comments(text: str) -> str:
+    """Put spaces in the place of comments; everything else stays where it stands."""
+    return _COMMENT.sub(_keep_string, text)
+
+
 def _keep_string(found: re.Match[str]) -> str:
-    # A space, so that a comment still separates what stands beside it; one without an end stays, and is no JSON.
-    return found[0] if found.lastindex else " "
+    # Spaces, so that a comment still separates what stands beside it; one without an end stays, and is no JSON.
+    return found[0] if found.lastindex else " " * len(found[0])
 
 
 def _finite(digits: str) -> float:

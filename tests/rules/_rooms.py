@@ -46,13 +46,14 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "web": _GROUND | {"api", "drafting"},
     "client": _GROUND | {"outgoing"},
     "mcp": _GROUND | _AGENT_SIDE | {"bridge", "waiting"},
-    "launch": _GROUND | _AGENT_SIDE | {"toml"},
+    "launch": _GROUND | _AGENT_SIDE | {"files", "toml"},
     "demo": _GROUND | _AGENT_SIDE | {"blocking"},
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND
     | _AGENT_SIDE
     | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon"},
     | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "packages"},
+    | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon", "redaction"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),

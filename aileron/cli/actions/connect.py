@@ -18,7 +18,7 @@ from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.services import READ, ReadyAction, ReadyService, find_services, read_service
-from aileron.cli.actions.trusting import TrustRequest, ask, tell, trust
+from aileron.cli.actions.trusting import TrustRequest, ask, choose, tell, trust
 from aileron.cli.vault.binding import ask_place, service_of, show_parts
 from aileron.cli.vault.command import make_vault
 from aileron.cli.vault.signing_in import SignInChoice, sign_in, signs_in
@@ -148,15 +148,8 @@ def _choose(cli: CliContext, service: ReadyService) -> Sequence[ReadyAction]:
     if len(service.actions) == 1:
         return service.actions
     _show_actions(service)
-    numbered = {str(number): each for number, each in enumerate(service.actions, 1)}
-
-    def read(text: str) -> Sequence[ReadyAction]:
-        numbers = [*numbered] if text == "all" else text.replace(" ", "").split(",")
-        if not {*numbers} <= {*numbered}:
-            raise ValueError("must be numbers of the list, separated by commas, or all")
-        return [each for number, each in numbered.items() if number in numbers]
-
-    return ask(cli, "Actions to add", read, ",".join(n for n, each in numbered.items() if each.name in service.chosen))
+    usual = (str(number) for number, each in enumerate(service.actions, 1) if each.name in service.chosen)
+    return choose(cli, "Actions to add", service.actions, ",".join(usual))
 
 
 async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str:

@@ -190,6 +190,19 @@ def ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | Non
             note("The answer {problem}.", problem=str(error))
 
 
+def choose(cli: CliContext, what: str, things: Sequence[T], default: str) -> Sequence[T]:
+    """Ask which of some things are meant, by the numbers under which they were listed."""
+
+    def read(text: str) -> Sequence[T]:
+        numbered = {str(number): each for number, each in enumerate(things, 1)}
+        numbers = [*numbered] if text == "all" else text.replace(" ", "").split(",")
+        if not {*numbers} <= {*numbered}:
+            raise ValueError("must be numbers of the list, separated by commas, or all")
+        return [each for number, each in numbered.items() if number in numbers]
+
+    return ask(cli, what, read, default)
+
+
 def confirm(cli: CliContext, question: str, done: str, hint: str = "To skip the question, add --yes.") -> None:
     """Go on only at a clear yes.
 

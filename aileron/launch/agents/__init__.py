@@ -7,6 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from aileron.launch.agent import Agent
+from aileron.launch.servers import EDITORS, ServerSource
 
 
 def find_agents() -> Mapping[str, Agent]:
@@ -14,3 +15,8 @@ def find_agents() -> Mapping[str, Agent]:
     modules = (import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__))
     agents: tuple[Agent, ...] = tuple(module.AGENT for module in modules)
     return {agent.name: agent for agent in agents}
+
+
+def find_server_sources() -> Mapping[str, tuple[ServerSource, ...]]:
+    """Return where each agent keeps the MCP servers that its user has set up; editors are agents as well."""
+    return {**{name: agent.servers for name, agent in find_agents().items() if agent.servers}, **EDITORS}

@@ -29,6 +29,7 @@ from aileron.launch.layers import (
     project_files,
 )
 from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.launch.servers import HERE, ServerSource
 
 _BASE_URL = "ANTHROPIC_BASE_URL"
 _HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
@@ -205,6 +206,13 @@ AGENT = Agent(
         SettingsSource(files(_DIRECTORY, ".credentials.json"), topic=Topic.LOGINS),
         SettingsSource(files(_SHARED, "configs/*.json"), topic=Topic.LOGINS),
         SettingsSource(_find_options, final=True),
+    ),
+    servers=(
+        ServerSource(
+            files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json"),
+            (("mcpServers",), ("projects", HERE, "mcpServers")),
+        ),
+        ServerSource(project_files(".mcp.json", root=".git"), project=True),
     ),
     # What else lies beside them are settings, and programs that it starts.
     own=(

@@ -21,9 +21,11 @@ from attrs import evolve
 
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.editing import TOML
 from aileron.launch.formats import parse_toml
 from aileron.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of, project_files
 from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.launch.servers import ServerSource
 
 TomlValue: TypeAlias = str | bool | int | Sequence[str] | Mapping[str, "TomlValue"]
 
@@ -265,6 +267,10 @@ AGENT = Agent(
         SettingsSource(files(_SYSTEM, _FILE), parse_toml),
         SettingsSource(project_files(f".codex/{_FILE}", starts=_starts), parse_toml, Topic.SERVERS),
         SettingsSource(files(_HOME, "auth.json"), topic=Topic.LOGINS),
+    ),
+    servers=(
+        ServerSource(files(_HOME, _FILE), (("mcp_servers",),), TOML),
+        ServerSource(project_files(f".codex/{_FILE}", starts=_starts), (("mcp_servers",),), TOML, project=True),
     ),
     # What else lies beside them are settings, and what a later session would start.
     own=tuple(_HOME / name for name in _OWN),

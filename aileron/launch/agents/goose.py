@@ -13,9 +13,11 @@ from pathlib import Path
 
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.editing import YAML
 from aileron.launch.formats import parse_yaml
 from aileron.launch.layers import AgentSettings, Location, SettingsSource, environment_variables, files
 from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.launch.servers import ServerSource
 
 _ADDITIONAL = "GOOSE_ADDITIONAL_CONFIG_FILES"
 _CONFIGURATION = Location("$GOOSE_PATH_ROOT/config", "$XDG_CONFIG_HOME/goose", "~/.config/goose", absolute=True)
@@ -121,6 +123,7 @@ AGENT = Agent(
         SettingsSource(_find_additional, parse_yaml),
         SettingsSource(files(Location("/etc/goose"), "config.yaml"), parse_yaml),
     ),
+    servers=(ServerSource(files(_CONFIGURATION, "config.yaml"), (("extensions",),), YAML),),
     unique="extensions",
     own=(_DATA, _STATE),
     settings=(_CONFIGURATION,),

@@ -31,10 +31,12 @@ from aileron.launch.layers import (
     project_files,
 )
 from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.launch.servers import ServerSource
 from aileron.values import JSON, plain
 
 _CONTENT = "OPENCODE_CONFIG_CONTENT"
 _NAMES = ("opencode.json", "opencode.jsonc")
+_PROJECT_NAMES = (*_NAMES, *(f".opencode/{name}" for name in _NAMES))
 _CONFIGURATION = Location("$XDG_CONFIG_HOME/opencode", "~/.config/opencode")
 _DATA = Location("$XDG_DATA_HOME/opencode", "~/.local/share/opencode")
 _STATE = Location("$XDG_STATE_HOME/opencode", "~/.local/state/opencode")
@@ -183,12 +185,17 @@ AGENT = Agent(
     sources=(
         SettingsSource(files(_CONFIGURATION, "config.json", *_NAMES)),
         SettingsSource(files(Location("$OPENCODE_CONFIG"))),
-        SettingsSource(project_files(*_NAMES, *(f".opencode/{name}" for name in _NAMES), starts=_starts)),
+        SettingsSource(project_files(*_PROJECT_NAMES, starts=_starts)),
         SettingsSource(files(Location("~/.opencode"), *_NAMES)),
         SettingsSource(files(Location("$OPENCODE_CONFIG_DIR"), *_NAMES)),
         SettingsSource(files(_MANAGED, *_NAMES)),
         SettingsSource(content(_CONTENT)),
         SettingsSource(_find_logins, topic=Topic.LOGINS),
+    ),
+    servers=(
+        ServerSource(files(_CONFIGURATION, "config.json", *_NAMES), (("mcp",),)),
+        ServerSource(files(Location("~/.opencode"), *_NAMES), (("mcp",),)),
+        ServerSource(project_files(*_PROJECT_NAMES, starts=_starts), (("mcp",),), project=True),
     ),
     own=(_DATA, _STATE, _CACHE),
     # It writes a .gitignore there at each start, and does not start if it cannot.

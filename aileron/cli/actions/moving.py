@@ -1,0 +1,210 @@
+"""C{aileron import}: moves the MCP servers that an agent has behind Aileron, and their secrets into the vault."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from attrs import frozen
+
+from aileron.addresses import may_be_private, read_origin
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
+from aileron.cli._output import block, heading, note, say, say_json, table
+from aileron.cli._session import OperatorCommand, as_operator, operator_command
+from aileron.cli.actions.connect import open_vault
+from aileron.cli.actions.connector import CONNECTORS
+from aileron.cli.actions.copying import add_ready
+from aileron.cli.actions.trusting import TrustRequest, choose, trust, yes
+from aileron.cli.vault.binding import service_of
+from aileron.home import atomic_write, prepare, read_private
+from aileron.redaction import Redactor
+from aileron.values import JSON
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+    from aileron.launch import ServerEntry, ServerFile
+
+_AGENTS = ("claude", "codex", "opencode", "goose", "cursor", "vscode")
+_KEYS = {"environment": "variable", "header": "header", "query": "query"}
+_NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
+
+
+@frozen
+class _Move:
+    """A server, and the connector that takes its place."""
+
+    file: ServerFile
+    entry: ServerEntry
+    connector: str
+    file_name: str
+
+
+@click.command("import")
+@click.argument("agent", type=click.Choice(_AGENTS))
+@click.option("--write", is_flag=True, help="Take the servers out of the agent's settings. A backup is kept.")
+@yes
+@operator_command
+def import_servers(command: OperatorCommand, /, agent: str, write: bool, yes: bool) -> None:
+    """Move the MCP servers in AGENT's settings behind Aileron.
+
+    Lists them, and which secrets the settings hold. Each that you choose becomes a connector that you trust, and its
+    secret goes into the vault. With --json, only lists them.
+    """
+    from aileron.launch import Invocation, find_server_sources, read_servers
+
+    cli = command.cli
+    found = read_servers(find_server_sources()[agent], Invocation((), cli.environ, str(Path.cwd())))
+    if command.as_json:
+        say_json({"files": [_as_json(file) for file in found]})
+        return
+    moves = _list(cli, found)
+    if not moves:
+        say("There is no server to move.")
+    elif not yes and not cli.interactive():
+        note("To move them, run this command in a terminal, or add --yes.")
+    else:
+        chosen = moves if yes else choose(cli, "Servers to move", moves, "all")
+        _move(command, chosen, sure=yes)
+        for file in found:
+            _take_out(cli, file, [each.entry for each in chosen if each.file is file], write=write)
+
+
+def _as_json(file: ServerFile) -> Mapping[str, JSON]:
+    servers: list[JSON] = []
+    for each in file.entries:
+        told: dict[str, JSON] = {"name": each.keys[-1], "transport": each.transport, "shown": each.shown}
+        secrets: list[JSON] = [{"place": one.place, "name": one.name, "plain": one.is_plain} for one in each.secrets]
+        servers.append({**told, "secrets": secrets, "problems": list(each.problems)})
+    return {"path": str(file.path), "problem": file.problem or None, "servers": servers}
+
+
+def _list(cli: CliContext, found: Sequence[ServerFile]) -> Sequence[_Move]:
+    """Print the servers; return those that can be moved, in the order of their numbers."""
+    moves = dict[str, _Move]()
+    for file in found:
+        heading("{path}", path=file.path)
+        if file.problem:
+            note("  Left alone: {problem}", problem=file.problem)
+        rows = list[tuple[object, ...]]()
+        for each in file.entries:
+            if not each.problems:
+                move = _find_place(cli, file, each, moves)
+                moves[move.connector] = move
+            number = "" if each.problems else len(moves)
+            plain = {True: "in plain text", False: "in a variable"}
+            secrets = ", ".join(f"{one.name} ({plain[one.is_plain]})" for one in each.secrets)
+            rows.append((number, each.keys[-1], each.transport, each.shown, secrets or None))
+        if rows:
+            table(("NO", "NAME", "TRANSPORT", "COMMAND OR URL", "SECRETS"), rows)
+        for each in file.entries:
+            for problem in each.problems[:1]:
+                note("  {name} is not moved. {problem}", name=each.keys[-1], problem=problem)
+    return tuple(moves.values())
+
+
+def _find_place(cli: CliContext, file: ServerFile, entry: ServerEntry, taken: Collection[str]) -> _Move:
+    """Name the connector of a server: after it, and as no connector to another server is named."""
+    plain = _NOT_OF_A_NAME.sub("-", entry.keys[-1].lower()).strip("-") or "server"
+    shorts = (f"{plain}{ending}" for ending in chain(("",), (f"-{number}" for number in count(2))))
+    moves = (_Move(file, entry, f"local://me/{short}", f"{short}.toml") for short in shorts)
+    return next(each for each in moves if each.connector not in taken and _is_free(cli, each))
+
+
+def _is_free(cli: CliContext, move: _Move) -> bool:
+    """Return whether there is no connector of that name, or one to the same server."""
+    there = read_private(cli.home.connectors / move.file_name)
+    try:
+        return there is None or tomllib.loads(there.decode()).get("mcp") == _tables(cli, move)["mcp"]
+    except ValueError:
+        return False
+
+
+def _move(command: OperatorCommand, moves: Sequence[_Move], *, sure: bool) -> None:
+    """Write the connectors, have them trusted, and put the secrets into the vault."""
+    import tomlkit
+
+    cli, paths = command.cli, list[Path]()
+    prepare(cli.home)
+    key = open_vault(cli) if command.passphrase_fd is None else None
+    for each in moves:
+        tables = _tables(cli, each)
+        paths.append(add_ready(cli.home, CONNECTORS, each.file_name, tomlkit.dumps(tables)))
+        if "directory" in tables["mcp"]:
+            Path(str(tables["mcp"]["directory"])).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    async def work(operator: Operator) -> None:
+        await trust(cli, operator, TrustRequest("connector", paths=tuple(paths), sure=sure))
+        bound = {each["connector"] for each in (await operator.get("bindings"))["items"]}
+        for each in moves:
+            for secret in each.entry.secrets:
+                if each.connector in bound:
+                    note("A credential is bound to {name} already, and is kept.", name=each.connector)
+                    continue
+                body = {"connector": each.connector, "service": service_of(each.connector), "secret": secret.value}
+                made = await operator.post("bindings", "setup", body=body)
+                say("{name} is bound to {connector}.", name=made["name"], connector=each.connector)
+
+    as_operator(cli, command.passphrase_fd, work, key=key)
+    for each in moves:
+        note("To use {name}, choose its tools: aileron connector import {name}", name=each.connector)
+
+
+def _tables(cli: CliContext, move: _Move) -> Mapping[str, Mapping[str, JSON]]:
+    """Return what the file of a connector says."""
+    entry = move.entry
+    head: dict[str, JSON] = {"name": move.connector, "version": "1.0.0", "kind": "mcp"}
+    server: dict[str, JSON] = {"url": entry.shown}
+    if entry.command:
+        server = {"command": list(entry.command), "directory": _directory(cli, move)}
+        server |= {"environment": dict(entry.environment), "inherit": ["PATH", "HOME"], "network": True}
+    elif may_be_private(read_origin(entry.shown).host):
+        head["private_network"] = True
+    tables: dict[str, Mapping[str, JSON]] = {"connector": head, "mcp": server}
+    for secret in entry.secrets:
+        form: dict[str, JSON] = {"format": secret.form} if secret.place == "header" else {}
+        tables["credential"] = {"kind": "api_key", _KEYS[secret.place]: secret.name, **form}
+    return tables
+
+
+def _directory(cli: CliContext, move: _Move) -> str:
+    """Return where a program works: where its agent had it, or in a directory of its own, which is all it can write."""
+    if move.entry.directory or move.file.source.project:
+        return os.path.realpath(move.entry.directory)
+    data = cli.environ.get("XDG_DATA_HOME") or f"{cli.environ.get('HOME', '')}/.local/share"
+    return os.path.join(os.path.realpath(data), "aileron-servers", service_of(move.connector))
+
+
+def _take_out(cli: CliContext, file: ServerFile, entries: Sequence[ServerEntry], *, write: bool) -> None:
+    """Print what is to be taken out of an agent's settings, or take it out."""
+    path, before = file.path, file.data.decode("utf-8")
+    after = before
+    for each in entries:
+        try:
+            after = file.source.syntax.remove(after, each.keys)
+        except ValueError as error:
+            note("Take {name} out of {path} yourself: {error}.", name=".".join(each.keys), path=path, error=error)
+    if after == before:
+        return
+    if not write:
+        heading("Take this out of {path}, or run the command again with --write", path=path)
+        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "now", "then", lineterm="", n=0)
+        secrets = {
+            part for each in file.entries for one in each.secrets for part in (one.value, *one.value.splitlines())
+        }
+        block(Redactor.of(*(secrets - {""})).text("\n".join(lines)))
+    elif read_private(path, len(file.data) + 1) != file.data:
+        raise CommandError(f"{path} was changed meanwhile, and is left as it is.", "Run the same command again.")
+    else:
+        backup = path.with_name(f"{path.name}.before-aileron-{int(cli.wall())}")
+        atomic_write(backup, file.data, replace=False)
+        atomic_write(path, after.encode(), stat.S_IMODE(path.stat().st_mode))
+        say("{path} was changed. The file as it was, with its secrets: {backup}", path=path, backup=backup)

@@ -1,0 +1,200 @@
+"""Moving an agent's MCP servers: what is shown, what is written where, and that no secret shows anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tomllib
+from pathlib import Path
+
+from tests.cli.daemon import PASSPHRASE
+from tests.cli.test_binding import binding
+from tests.cli.test_trust import TrustCase, item
+
+REMOTE = {"url": "https://mcp.linear.app/mcp", "headers": {"Authorization": "Bearer canary-linear"}}
+LOCAL = {"command": "/usr/bin/env", "args": ["-y"], "env": {"GITHUB_TOKEN": "canary\\github", "REGION": "eu"}}
+OLD = {"command": "/usr/bin/env", "args": ["--api-key", "canary-old"]}
+
+
+class MoveTests(TrustCase):
+    """C{aileron import cursor}."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.home.secrets.write_text("{}")
+        self.user = Path(self.mktemp()).absolute()
+        self.environ |= {"HOME": str(self.user), "PATH": "/usr/bin:/bin"}
+        self.path = self.user / ".cursor" / "mcp.json"
+        self.path.parent.mkdir(parents=True)
+        self.path.write_text(
+            json.dumps({"mcpServers": {"Linear (work)": REMOTE, "github": LOCAL, "old": OLD}}, indent=2)
+        )
+        self.path.chmod(0o640)
+        self.before = self.path.read_bytes()
+        self.site.answer("GET", "/v1/bindings", {"items": []})
+        self.site.answer("POST", "/v1/bindings/setup", lambda body: binding(connector=body["connector"]))
+
+    def imported(
+        self, *arguments: str, names: tuple[str, ...] = ("linear-work", "github"), answers: tuple[str, ...] = ()
+    ) -> tuple[int, str, str]:
+        """Run it with these answers; the daemon finds these connectors new."""
+        paths = {name: str(self.home.connectors / f"{name}.toml") for name in names}
+        self.lying(*(item(f"local://me/{name}", "connector", path=path) for name, path in paths.items()))
+        self.typed = [*answers]
+        code, out, err = self.command("import", "cursor", *arguments)
+        self.assertEqual(self.typed, [], err)
+        self.assertNotIn("canary", out + err)
+        return code, out, err
+
+    def connector(self, name: str) -> object:
+        """What a connector's file says."""
+        return tomllib.loads((self.home.connectors / f"{name}.toml").read_text())
+
+    def bound(self) -> list[tuple[str, str]]:
+        """The secrets that went into the vault."""
+        return [(body["connector"], body["secret"]) for body in self.site.bodies("POST", "/v1/bindings/setup")]
+
+    def test_shown(self) -> None:
+        """A list shows each server, and which secrets stand in plain text; without a yes nothing is changed."""
+        code, out, err = self.imported()
+        self.assertEqual((code, list(self.home.connectors.iterdir()), self.path.read_bytes()), (0, [], self.before))
+        for part in (
+            "https://mcp.linear.app/mcp",
+            "Authorization (in plain text)",
+            "GITHUB_TOKEN (in plain text)",
+            "****",
+        ):
+            self.assertIn(part, out)
+        self.assertIn("old is not moved. It takes a secret as an argument", err)
+        self.assertIn("add --yes", err)
+
+    def test_page(self) -> None:
+        """The list in the documentation is what is printed."""
+        page = (Path(__file__).parents[2] / "doc" / "moving-mcp-servers.md").read_text("utf-8")
+        listed = page.partition("```text\n")[2].partition("```")[0]
+        servers = {"linear": REMOTE, "github": LOCAL | {"args": ["server"]}}
+        self.path.write_text(json.dumps({"mcpServers": servers}))
+        _, out, _ = self.imported()
+        self.assertEqual(out.replace(str(self.path), "/home/me/.cursor/mcp.json"), listed)
+
+    def test_json(self) -> None:
+        """Programs get the same, and nothing is done for them."""
+        code, out, _ = self.imported("--json", "--yes", "--write")
+        [file] = json.loads(out)["files"]
+        self.assertEqual(
+            (code, file["path"], self.path.read_bytes(), self.site.asked), (0, str(self.path), self.before, [])
+        )
+        named = [(each["name"], each["transport"], len(each["problems"])) for each in file["servers"]]
+        self.assertEqual(named, [("Linear (work)", "http", 0), ("github", "stdio", 0), ("old", "stdio", 1)])
+        self.assertEqual(file["servers"][0]["secrets"], [{"place": "header", "name": "Authorization", "plain": True}])
+
+    def test_moved(self) -> None:
+        """Each becomes a connector that is trusted, and its secret a credential; what to take out is printed."""
+        code, out, err = self.imported(answers=("all", PASSPHRASE, "y"))
+        self.assertEqual(code, 0, err)
+        linear = {
+            "connector": {"name": "local://me/linear-work", "version": "1.0.0", "kind": "mcp"},
+            "mcp": {"url": "https://mcp.linear.app/mcp"},
+            "credential": {"kind": "api_key", "header": "Authorization", "format": "Bearer {key}"},
+        }
+        self.assertEqual(self.connector("linear-work"), linear)
+        own = self.user / ".local" / "share" / "aileron-servers" / "github"
+        github = {
+            "connector": {"name": "local://me/github", "version": "1.0.0", "kind": "mcp"},
+            "mcp": {
+                "command": ["/usr/bin/env", "-y"],
+                "directory": str(own),
+                "environment": {"REGION": "eu"},
+                "inherit": ["PATH", "HOME"],
+                "network": True,
+            },
+            "credential": {"kind": "api_key", "variable": "GITHUB_TOKEN"},
+        }
+        self.assertEqual((self.connector("github"), stat.S_IMODE(own.stat().st_mode)), (github, 0o700))
+        self.assertEqual(
+            self.bound(), [("local://me/linear-work", "canary-linear"), ("local://me/github", "canary\\github")]
+        )
+        self.assertEqual(self.path.read_bytes(), self.before)
+        for part in ('-    "github": {', "****", "--write"):
+            self.assertIn(part, out)
+        self.assertNotIn('"old"', out.partition("Take this out")[2])
+        self.assertIn("aileron connector import local://me/linear-work", err)
+
+    def test_written(self) -> None:
+        """With --write the entries are taken out, the file keeps its mode, and a private copy of it stays."""
+        code, out, err = self.imported("--write", names=("github",), answers=("2", PASSPHRASE, "y"))
+        self.assertEqual(code, 0, err)
+        self.assertEqual(json.loads(self.path.read_bytes()), {"mcpServers": {"Linear (work)": REMOTE, "old": OLD}})
+        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o640)
+        [backup] = self.path.parent.glob("mcp.json.before-aileron-*")
+        self.assertEqual((backup.read_bytes(), stat.S_IMODE(backup.stat().st_mode)), (self.before, 0o600))
+        self.assertIn(str(backup), out)
+        self.assertEqual([name for name, _ in self.bound()], ["local://me/github"])
+
+    def test_yes(self) -> None:
+        """A program can say yes beforehand; the passphrase comes by a descriptor."""
+        code, _, err = self.imported("--yes", "--passphrase-fd", "3", answers=(PASSPHRASE,))
+        self.assertEqual((code, len(self.bound())), (0, 2), err)
+
+    def test_not_trusted(self) -> None:
+        """Without trust no secret goes anywhere, and the settings stay as they are."""
+        code, _, err = self.imported("--write", answers=("all", PASSPHRASE, "n"))
+        self.assertEqual((code, self.bound(), self.path.read_bytes()), (1, [], self.before))
+        self.assertIn("Nothing was trusted", err)
+
+    def test_again(self) -> None:
+        """A connector that is there is kept, and so is a credential that is bound to it."""
+        self.imported(answers=("all", PASSPHRASE, "y"))
+        items = [binding(connector=name) for name in ("local://me/linear-work", "local://me/github")]
+        self.site.answer("GET", "/v1/bindings", {"items": items})
+        code, out, err = self.imported("--write", answers=("all", PASSPHRASE, "y"))
+        self.assertEqual((code, len(self.bound()), "kept as it is" in out), (0, 2, True), err)
+        self.assertEqual(list(json.loads(self.path.read_bytes())["mcpServers"]), ["old"])
+
+    def test_other_server(self) -> None:
+        """A connector of the same name to another server is not used: its secret would go there."""
+        other = '[connector]\nname = "local://me/github"\nversion = "1.0.0"\nkind = "mcp"\n[mcp]\nurl = "https://other.example"\n'
+        for there in (other, "no TOML"):
+            (self.home.connectors / "github.toml").write_text(there)
+            code, _, err = self.imported(names=("github-2",), answers=("2", PASSPHRASE, "y"))
+            self.assertEqual((code, (self.home.connectors / "github.toml").read_text()), (0, there), err)
+        self.assertEqual({name for name, _ in self.bound()}, {"local://me/github-2"})
+
+    def test_masked(self) -> None:
+        """No form in which a secret may be written shows in what is printed."""
+        key = 'canary-first-line\ncanary-second "line"'
+        servers = {"a": {"url": "https://a.example/mcp?api_key=canary%2Fquery"}, "b": LOCAL | {"env": {"KEY": key}}}
+        self.path.write_text(json.dumps({"mcpServers": servers}, indent=2))
+        code, out, err = self.imported(names=("a", "b"), answers=("all", PASSPHRASE, "y"))
+        self.assertEqual((code, "[redacted]" in out), (0, True), err)
+        self.assertEqual([secret for _, secret in self.bound()], ["canary/query", key])
+
+    def test_changed_meanwhile(self) -> None:
+        """Settings that changed meanwhile are left as they are."""
+
+        def change(body: dict[str, str]) -> object:
+            self.path.write_text('{"mcpServers": {}}')
+            return binding(connector=body["connector"])
+
+        self.site.answer("POST", "/v1/bindings/setup", change)
+        code, _, err = self.imported("--write", answers=("all", PASSPHRASE, "y"))
+        self.assertEqual((code, self.path.read_text()), (1, '{"mcpServers": {}}'))
+        self.assertIn("was changed meanwhile", err)
+
+    def test_by_hand(self) -> None:
+        """An entry that has no lines of its own is named, to be taken out by hand."""
+        self.path.write_text(json.dumps({"mcpServers": {"github": LOCAL, "old": OLD}}))
+        before = self.path.read_bytes()
+        code, _, err = self.imported("--write", names=("github",), answers=("all", PASSPHRASE, "y"))
+        self.assertEqual((code, self.path.read_bytes(), os.listdir(self.path.parent)), (0, before, ["mcp.json"]), err)
+        self.assertIn("Take mcpServers.github out of", err)
+
+    def test_none(self) -> None:
+        """Without servers nothing is asked, and a file with an error is named."""
+        self.path.write_text("{")
+        code, out, err = self.imported("--yes")
+        self.assertEqual((code, self.site.asked), (0, []))
+        self.assertIn("There is no server to move.", out)
+        self.assertIn("Left alone: it is not valid JSON", err)
