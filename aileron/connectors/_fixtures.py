@@ -132,7 +132,10 @@ class _Replay:
         expected = table.optional_table("request")
         try:
             more = table.tables("more_answers", 20, required=False)
-            answers = [_read_answer(each, scope) for each in (table.table("answer", required=True), *more)]
+            again = table.optional_table("again")
+            if again is not None:
+                read_answer(again, scope)
+            answers = [read_answer(each, scope) for each in (table.table("answer", required=True), *more)]
             request = prepare(self.spec, operation, self.base_url, scope)
             if expected is not None:
                 base_url = self.spec.description.url_of(operation.place, self.base_url)
@@ -229,7 +232,7 @@ def _rendered(table: FileTable, scope: ReferenceScope) -> bytes:
     return canonical(None if isinstance(value, Omitted) else value)
 
 
-def _read_answer(table: FileTable, scope: ReferenceScope) -> ServiceAnswer:
+def read_answer(table: FileTable, scope: ReferenceScope) -> ServiceAnswer:
     """Read an answer; the service may repeat the effect key in it."""
     status, headers = table.integer("status", 100, 599), table.object("headers") or {}
     body = table.text("text", required=False).encode("utf-8")
