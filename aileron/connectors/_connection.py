@@ -91,12 +91,14 @@ class ConnectionOpener:
 
     :ivar own_ports: the ports that the daemon itself listens on now.
     :ivar tls: from a host name to what verifies it.
+    :ivar reach: what connects to an origin whose address was checked, in a proof; L{None}: TCP, and TLS above it.
     """
 
     reactor: IConnectingReactor
     resolve: Resolve
     tls: Callable[[str], IOpenSSLClientConnectionCreator]
     own_ports: Callable[[], Collection[int]]
+    reach: Callable[[Origin], IStreamClientEndpoint] | None = None
 
     async def open(self, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory) -> IProtocol:
         """Connect to C{origin}: to the very addresses that were checked, one after the other.
@@ -140,6 +142,8 @@ class ConnectionOpener:
         return opened
 
     def _endpoint(self, address: str, origin: Origin, connection: ServiceConnection) -> IStreamClientEndpoint:
+        if self.reach is not None:
+            return self.reach(origin)
         kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
         endpoint = kind(self.reactor, address, origin.port, timeout=_CONNECT_SECONDS)
         if origin.scheme in ("http", "ssh"):

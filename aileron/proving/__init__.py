@@ -2,17 +2,19 @@
 
 from ._bench import Bench, with_bench
 from ._network import ProofNetwork
-from ._prover import FAILS, HOLDS, NOT_APPLICABLE, Card, CheckCard, Make, prove
-from ._trials import CHECKS
+from ._prover import FAILS, HOLDS, NOT_APPLICABLE, Card, Make, prove
+from ._trials import LOOK, ONCE, SECRET, TRUTH
 
 __all__ = [
-    "CHECKS",
     "FAILS",
     "HOLDS",
+    "LOOK",
     "NOT_APPLICABLE",
+    "ONCE",
+    "SECRET",
+    "TRUTH",
     "Bench",
     "Card",
-    "CheckCard",
     "Make",
     "ProofNetwork",
     "prove",

@@ -1,46 +1,41 @@
-"""A runner of its own for proofs: real store, real vault and the one executor, in a temporary home, on a clock of its own."""
+"""The bench of a proof: store, vault and runner of its own, in a temporary home, on a clock that it moves itself."""
 
 from __future__ import annotations
 
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, field, frozen
-from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock, deferLater
-from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
+from twisted.logger import LogEvent, globalLogPublisher
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from zope.interface import implementer
 
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.home import Home, prepare
-from aileron.interfaces import ICatalogue, IConnector, IConnectors
-from aileron.manifests import parse
+from aileron.interfaces import IConnector, IConnectors
+from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, Tuning, make_store
 from aileron.values import (
     JSON,
-    Action,
     Actor,
     AuditQuery,
     Call,
-    Candidate,
-    Catalogue,
     ConnectorDescription,
-    LoadError,
     LoopLimits,
     NewBinding,
-    Run,
     RunState,
     Trusted,
     TrustKind,
+    digest_of_bytes,
     to_json,
     utc,
 )
@@ -50,12 +45,11 @@ from aileron.vault.keys import create, generate_words
 from ._double import ServiceDouble
 from ._network import ProofNetwork
 
-PROVER = Actor("human", "prove")
-
-_STEP = "only"
-_MOST_JUMPS = 200
-_STILL_TURNS = 3
-_MOST_REAL_SECONDS = 5.0
+_T = TypeVar("_T")
+_PROVER = Actor("human", "prove")
+_ACTION, _STEP = "proof", "only"
+_MOST_JUMPS, _STILL_TURNS, _MOST_REAL_SECONDS = 200, 3, 5.0
+_ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
@@ -65,16 +59,14 @@ class InlinePool(ThreadPool):
     :ivar given: how often it was given something.
     """
 
-    def __init__(self, least: int = 0, most: int = 0) -> None:
-        super().__init__(0, 0)
-        self.given = 0
+    given = 0
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """Start nothing."""
         self.started = True
 
     def stop(self) -> None:
-        """There is nothing to stop."""
+        """Stop nothing."""
 
     def callInThreadWithCallback(
         self, onResult: Callable[[bool, Any], object] | None, func: Callable[..., Any], *args: Any, **kw: Any
@@ -82,125 +74,117 @@ class InlinePool(ThreadPool):
         """Do it, and hand over what came of it."""
         self.given += 1
         try:
-            succeeded, result = True, func(*args, **kw)
+            done, result = True, func(*args, **kw)
         except BaseException:  # noqa: BLE001 - as a thread pool does: whatever it is goes to the callback
-            succeeded, result = False, Failure()
+            done, result = False, Failure()
         if onResult is not None:
-            onResult(succeeded, result)
+            onResult(done, result)
 
 
-@implementer(IConnectors, ICatalogue)
+@implementer(IConnectors)
 @define(eq=False)
-class Offered:
-    """The one connector and the one action that a proof offers at a time."""
+class OneConnector:
+    """A registry that holds the connector under proof."""
 
-    connectors: Mapping[str, IConnector] = field(factory=dict)
-    catalogue: Catalogue = field(factory=lambda: Catalogue(1, {}))
-
-    def put(self, connector: IConnector, action: Action) -> None:
-        """Offer these from now on."""
-        self.connectors = {connector.describe().fqn: connector}
-        self.catalogue = Catalogue(self.catalogue.generation + 1, {action.name: action})
+    connector: IConnector | None = None
+    changes: int = 0
 
     def get(self, fqn: str) -> IConnector | None:
-        return self.connectors.get(fqn)
+        return self.connector if self.connector is not None and self.connector.describe().fqn == fqn else None
 
     def descriptions(self) -> tuple[ConnectorDescription, ...]:
-        return tuple(each.describe() for each in self.connectors.values())
+        return () if self.connector is None else (self.connector.describe(),)
 
-    def candidates(self) -> tuple[Candidate, ...]:
+    def candidates(self) -> tuple[()]:
         return ()
 
-    def problems(self) -> tuple[LoadError, ...]:
+    def problems(self) -> tuple[()]:
         return ()
 
     def generation(self) -> int:
-        return self.catalogue.generation
+        return self.changes
 
-    def current(self) -> Catalogue:
-        return self.catalogue
-
-    def refresh(self) -> Any:
-        return self.catalogue
+    def refresh(self) -> None:
+        """Nothing changes behind the proof's back."""
 
 
 @frozen
 class Seen:
-    """What can be seen of one run afterwards.
+    """What can be seen of a run afterwards.
 
     :ivar states: in which it came to rest, one after the other.
-    :ivar told: all that was told of it: its row, and its events.
-    :ivar logged: what was logged meanwhile.
+    :ivar told: its row, its events and the log.
+    :ivar message: why it did not complete.
     """
 
     states: Sequence[RunState]
-    told: str
-    logged: str
+    told: str = field(default="", repr=False)
     message: str = ""
 
 
 @define(eq=False)
 class Bench:
-    """Runs one operation at a time, and goes on to the next moment whenever nothing moves any more."""
+    """Runs one operation after the other, and moves the clock on whenever nothing else moves any more.
+
+    :ivar connectors: holds the connector under proof.
+    """
 
     reactor: Any
     home: Home
     clock: Clock
-    pool: InlinePool
-    store: Store
-    vault: Vault
-    offered: Offered
-    runner: Runner
-    logged: list[str] = field(factory=list)
+    connectors: OneConnector
+    _pool: InlinePool
+    _store: Store
+    _vault: Vault
+    _runner: Runner
+    _logged: list[str] = field(factory=list)
 
     async def bind(self, new: NewBinding) -> None:
-        """Keep a credential, in the place of all others."""
-        for each in self.vault.list():
-            await self.vault.revoke(each.name)
-        await self.vault.set_up(new)
+        """Keep a credential, in the place of any other."""
+        for each in self._vault.list():
+            await self._vault.revoke(each.name)
+        await self._vault.set_up(new)
 
     def offer(self, connector: IConnector, operation: str, inputs: Mapping[str, JSON]) -> None:
         """Offer one operation, as an action that its operator trusts and lets run unasked."""
-        about = connector.describe()
-        action = parse(_action_text(about, operation, inputs), "proof.md")
-        self.offered.put(connector, action)
-        now = utc(self.clock.seconds())
-        words = ((TrustKind.CONNECTOR, about.fqn, about.content_hash), (TrustKind.ACTION, action.name, action.digest))
-        self.vault.put([Trusted(*word, now, PROVER.id) for word in words])
-        self.runner.look()
+        about, path = connector.describe(), self.home.actions / f"{_ACTION}.md"
+        text = _write_action(about, operation, inputs)
+        path.unlink(missing_ok=True)  # another file, even within a tick of the file system's clock
+        path.write_bytes(text)
+        self.connectors.connector, self.connectors.changes = connector, self.connectors.changes + 1
+        now, action = utc(self.clock.seconds()), (TrustKind.ACTION, _ACTION, digest_of_bytes(text))
+        words = (action, (TrustKind.CONNECTOR, about.fqn, about.content_hash))
+        self._vault.put([Trusted(*word, now, _PROVER.id) for word in words])
+        self._runner.look()
 
     async def run(self, inputs: Mapping[str, JSON], double: ServiceDouble, network: ProofNetwork) -> Seen:
-        """Run it, until nothing more comes of it by itself."""
-        self.logged.clear()
+        """Run it until nothing more comes of it by itself."""
+        self._logged.clear()
         values = {f"a{number}": value for number, value in enumerate(inputs.values())}
-        run = await self.runner.submission.submit(Call("proof", values, PROVER))
-        double.key = f"{run.effect_key}.{_STEP}"
-        states: list[RunState] = []
+        run = await self._runner.submission.submit(Call(_ACTION, values, _PROVER))
+        double.key, states = f"{run.effect_key}.{_STEP}", list[RunState]()
         for _ in range(_MOST_JUMPS):
             await self._settle(double, network)
-            run = await self.runner.submission.run(run.id)
-            if run.state in (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN) and run.state not in states[-1:]:
+            run = await self._runner.submission.run(run.id)
+            if run.state in _ENDS and run.state not in states[-1:]:
                 states.append(run.state)
             double.looking = run.state is RunState.UNKNOWN
-            if (run.state.settled and not double.looking) or not self._jump():
+            if (run.state in _ENDS and not double.looking) or not self._jump():
                 break
         for each in list(double.open):
             each.drop()
         await self._settle(double, network)
-        return await self._seen(run, states)
-
-    async def _seen(self, run: Run, states: Sequence[RunState]) -> Seen:
-        records = (await self.store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
-        told = repr([to_json(run), *(to_json(each.event) for each in records)])
-        return Seen(states, told, "\n".join(self.logged), "" if run.fault is None else run.fault.message)
+        records = (await self._store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
+        told = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
+        return Seen(states, told, "" if run.fault is None else run.fault.message)
 
     async def _settle(self, double: ServiceDouble, network: ProofNetwork) -> None:
-        """Wait until nothing moves: neither a connection nor the store."""
+        """Wait until nothing moves: no connection that the service does not hold, and not the store."""
         still, since = 0, time.monotonic()
         while still < _STILL_TURNS and time.monotonic() - since < _MOST_REAL_SECONDS:
-            before = self.pool.given
+            given = self._pool.given
             await deferLater(self.reactor, 0)
-            moves = network.connections > double.held or self.pool.given != before
+            moves = network.dialing or not all(each.held for each in double.open) or self._pool.given != given
             still = 0 if moves else still + 1
 
     def _jump(self) -> bool:
@@ -210,37 +194,41 @@ class Bench:
             self.clock.advance(max(0.0, min(due) - self.clock.seconds()) + 0.001)
         return bool(due)
 
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear what is logged."""
 
-@contextmanager
-def _logging(to: list[str]) -> Iterator[None]:
-    @implementer(ILogObserver)
-    def observe(event: LogEvent) -> None:
-        to.append(repr(event))
+        def observe(event: LogEvent) -> None:
+            self._logged.append(repr(event))
 
-    globalLogPublisher.addObserver(observe)
-    try:
-        yield
-    finally:
-        globalLogPublisher.removeObserver(observe)
+        globalLogPublisher.addObserver(observe)
+        try:
+            yield
+        finally:
+            globalLogPublisher.removeObserver(observe)
+
+    async def close(self) -> None:
+        """Stop the runner and close the store."""
+        await self._runner.stop(0.0)
+        await self._store.close()
 
 
-async def with_bench(reactor: Any, work: Callable[[Bench], Any]) -> Any:
-    """Do C{work} on a bench in a home of its own, of which nothing is left afterwards."""
+async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T:
+    """Do C{work} on a bench of which nothing is left afterwards."""
     with TemporaryDirectory(prefix="aileron-prove-") as root:
         bench = await _build(reactor, Home(Path(root)))
         try:
-            with _logging(bench.logged):
+            with bench.listening():
                 return await work(bench)
         finally:
-            await bench.runner.stop(0.0)
-            await bench.store.close()
+            await bench.close()
 
 
 async def _build(reactor: Any, home: Home) -> Bench:
     prepare(home)
-    clock, pool, offered = Clock(), InlinePool(), Offered()
+    clock, pool, connectors = Clock(), InlinePool(0, 0), OneConnector()
     clock.advance(time.time())
-    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16), None)
+    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
     store = make_store(home.database, reactor, clock, seals, Tuning(durable=False), lambda *_: pool)
     await store.open()
     vault = Vault(home.secrets, clock, lambda: False, create(home.secrets, generate_words()))
@@ -250,8 +238,8 @@ async def _build(reactor: Any, home: Home) -> Bench:
             audit=store.audit,
             contents=store.contents,
             watermarks=store.watermarks,
-            catalogue=offered,
-            connectors=offered,
+            catalogue=DirectoryCatalogue(str(home.actions), 1),
+            connectors=connectors,
             vault=vault,
             bindings=vault,
             trust=vault,
@@ -266,21 +254,18 @@ async def _build(reactor: Any, home: Home) -> Bench:
         )
     )
     await runner.start()
-    return Bench(reactor, home, clock, pool, store, vault, offered, runner)
+    return Bench(reactor, home, clock, connectors, pool, store, vault, runner)
 
 
-def _action_text(about: ConnectorDescription, operation: str, inputs: Mapping[str, JSON]) -> bytes:
+def _write_action(about: ConnectorDescription, operation: str, inputs: Mapping[str, JSON]) -> bytes:
     """Write the action file of one operation, with an argument for each input."""
-    lines = ['name = "proof"', 'version = "1.0.0"', "timeout_seconds = 3600"]
     fqn, version, name = (json.dumps(each) for each in (about.fqn, about.version, operation))
+    lines = [f'name = "{_ACTION}"', 'version = "1.0.0"', "timeout_seconds = 3600"]
     lines += ["[[requires.connectors]]", f"name = {fqn}", f"version = {version}", f"capabilities = [{name}]"]
     for number, value in enumerate(inputs.values()):
-        lines += ["[[inputs]]", f'name = "a{number}"', 'description = "An input."', f"{_declared(value)}"]
+        kind = _TYPES.get(type(value), "string")
+        declared = f'schema = {{ type = "{kind}" }}' if kind in ("array", "object") else f'type = "{kind}"'
+        lines += ["[[inputs]]", f'name = "a{number}"', 'description = "An input."', declared]
     given = ", ".join(f'{json.dumps(each)} = "${{args.a{number}}}"' for number, each in enumerate(inputs))
     lines += ["[[execute]]", f'id = "{_STEP}"', f"connector = {fqn}", f"op = {name}", f"inputs = {{ {given} }}"]
     return "\n".join(("+++", *lines, "+++", "Runs one operation for a proof.", "")).encode()
-
-
-def _declared(value: JSON) -> str:
-    kind = _TYPES.get(type(value), "string")
-    return f'schema = {{ type = "{kind}" }}' if kind in ("array", "object") else f'type = "{kind}"'

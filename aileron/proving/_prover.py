@@ -5,67 +5,82 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
-from aileron.addresses import Origin, read_origin
+from aileron.addresses import read_origin
 from aileron.connectors import HttpConnector, HttpSpec, Sample, Spec, Specimen
 from aileron.credentials import CODE, DEFAULT_KIND, OAuth2Document, write
 from aileron.errors import AileronError
 from aileron.interfaces import IConnector
 from aileron.redaction import written_forms
-from aileron.values import READ, ConnectorDescription, LoadError, NewBinding, canonical, utc
+from aileron.values import READ, LoadError, NewBinding, canonical, utc
 
 from ._bench import Bench, Seen
 from ._double import ServiceDouble
 from ._network import ProofNetwork
-from ._trials import CHECKS, LOOK, SECRET, Result, Trial, controls, judge, trials
+from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Trial, judge, list_controls, list_trials
 
 HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
 
 Make = Callable[[HttpSpec, ProofNetwork, Bench], IConnector]
 """Makes the connector that is put to the proof."""
 
-_OTHER_KINDS: Mapping[str, str] = {
-    "GitSpec": "it speaks to a git repository, for which a proof has no double yet",
-    "MailSpec": "it speaks to a mail server, for which a proof has no double yet",
-    "CommandSpec": "it runs a program of this machine, and a proof runs none",
+_MINTED: Mapping[str, Callable[[str], bytes]] = {
+    "api_key": str.encode,
+    "basic": lambda secret: f"prove:{secret}".encode(),
+    "oauth2": lambda secret: write(
+        OAuth2Document(access_token=secret, grant=CODE, client_id="prove", token_url="https://token.example/")
+    ),
+    "aws_sigv4": lambda secret: canonical(
+        {"access_key_id": "PROVE000000000000000", "secret_access_key": secret, "region": "prove", "service": "prove"}
+    ),
 }
-_NO_WRITES = "no operation has an effect"
+"""By the kinds of credential, what makes one that only this proof knows."""
 
 
 @frozen
-class CheckCard:
-    """What came of one check.
+class Fault:
+    """One thing that did not hold.
 
-    :ivar verdict: L{HOLDS}, L{FAILS} or L{NOT_APPLICABLE}.
+    :ivar trial: ends the sentence "The service ...".
+    """
+
+    operation: str
+    trial: str
+    message: str
+
+
+@frozen
+class Check:
+    """The result of one check.
+
     :ivar runs: how many runs it rests on.
     :ivar control: whether a service that breaks it on purpose was noticed.
     :ivar why: why it is not applicable.
-    :ivar faults: by operation and trial, what did not hold.
     """
 
     verdict: str
     runs: int = 0
     control: bool = False
     why: str = ""
-    faults: tuple[tuple[str, str, str], ...] = ()
+    faults: tuple[Fault, ...] = ()
 
 
 @frozen
 class Card:
-    """What holds of one connector.
+    """The results for one connector.
 
     :ivar operations: that were put through trials.
-    :ivar derived: those whose answers follow from the file alone.
-    :ivar left_out: by operation, or by operation and check, what was not applicable, and why.
+    :ivar derived: those of them whose answers follow from the file alone.
+    :ivar left_out: by operation, what was not applicable, and why.
     :ivar problems: why nothing was proved.
     """
 
-    name: str
+    connector: str
     version: str = ""
     operations: tuple[str, ...] = ()
     derived: tuple[str, ...] = ()
-    checks: Mapping[str, CheckCard] = field(factory=dict)
+    checks: Mapping[str, Check] = field(factory=dict)
     left_out: Mapping[str, str] = field(factory=dict)
     problems: tuple[LoadError, ...] = ()
 
@@ -75,96 +90,65 @@ class Card:
         return not self.problems and all(each.verdict != FAILS for each in self.checks.values())
 
 
-async def prove(
-    bench: Bench, specimen: Specimen, operations: Collection[str] = (), make: Make | None = None
-) -> Card:
+async def prove(bench: Bench, specimen: Specimen, operations: Collection[str] = (), make: Make | None = None) -> Card:
     """Prove one connector.
 
     :param operations: those to prove; empty: all.
-    :param make: makes the connector; by default as the daemon does.
+    :param make: makes the connector; L{None}: as the daemon does.
     """
     spec = specimen.spec
     if spec is None or specimen.problems:
         return Card(specimen.name, problems=specimen.problems)
-    about = spec.description
-    why = _why_not(spec)
-    if why is not None:
-        cards = {check: CheckCard(NOT_APPLICABLE, why=why) for check in CHECKS}
-        return Card(about.fqn, about.version, checks=cards)
-    assert isinstance(spec, HttpSpec)
-    chosen = {name: each for name, each in specimen.samples.items() if not operations or name in operations}
+    about, why = spec.description, _find_hindrance(spec)
+    if why is not None or not isinstance(spec, HttpSpec):
+        checks = {check: Check(NOT_APPLICABLE, why=why or "") for check in (ONCE, TRUTH, SECRET, LOOK)}
+        return Card(about.fqn, about.version, checks=checks)
+    samples = {name: each for name, each in specimen.samples.items() if not operations or name in operations}
     without = {name: why for name, why in specimen.without.items() if not operations or name in operations}
-    proof = _Proof(bench, spec, specimen.base_url, make or _make)
-    results, noticed = await proof.run(chosen)
+    results, noticed = await _Proof(bench, spec, specimen.base_url, make or _make).run(samples)
     return Card(
-        about.fqn,
-        about.version,
-        tuple(chosen),
-        tuple(name for name, each in chosen.items() if not each.recorded),
-        {check: _sum_up(check, results, noticed, chosen) for check in CHECKS},
-        {**without, **dict(_left_out(chosen))},
+        connector=about.fqn,
+        version=about.version,
+        operations=tuple(samples),
+        derived=tuple(name for name, each in samples.items() if not each.recorded),
+        checks={check: _sum_up(check, results, check in noticed) for check in (ONCE, TRUTH, SECRET, LOOK)},
+        left_out={**without, **dict(_list_unfound(samples))},
     )
 
 
-def _why_not(spec: Spec) -> str | None:
-    if type(spec) is not HttpSpec:
-        return _OTHER_KINDS.get(type(spec).__name__, "a proof has no double for connectors of this kind yet")
+def _find_hindrance(spec: Spec) -> str | None:
+    if not isinstance(spec, HttpSpec) or spec.over_ssh:
+        return "only connectors of the kind http can be proved"
     need = spec.description.credential
     if need is not None and need.kind not in _MINTED:
-        return f"a proof cannot make a credential of the kind {need.kind}"
+        return f"no credential of the kind {need.kind} can be made for a proof"
     return None
 
 
-def _sum_up(check: str, results: Sequence[Result], noticed: Collection[str], chosen: Mapping[str, Sample]) -> CheckCard:
-    of_check = [each for each in results if check in each.applies]
-    if not of_check:
-        return CheckCard(NOT_APPLICABLE, why=_why_none(check, chosen))
-    faults = tuple((each.operation, each.trial.title, each.faults[check]) for each in of_check if check in each.faults)
-    control = check in noticed
-    verdict = HOLDS if control and not faults else FAILS
-    return CheckCard(verdict, len(of_check), control, faults=faults)
+def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
+    found = [each for each in results if check in each.checks]
+    if not found:
+        why = "no operation has an effect" if check == ONCE else "no operation looks for its effect"
+        return Check(NOT_APPLICABLE, why=why)
+    faults = tuple(Fault(each.operation, each.trial, each.faults[check]) for each in found if check in each.faults)
+    return Check(HOLDS if control and not faults else FAILS, len(found), control, faults=faults)
 
 
-def _why_none(check: str, chosen: Mapping[str, Sample]) -> str:
-    if not chosen:
-        return "no operation could be run"
-    if all(each.operation.operation.effect == READ for each in chosen.values()):
-        return _NO_WRITES
-    return "no operation declares how its effect is looked for" if check == LOOK else _NO_WRITES
-
-
-def _left_out(chosen: Mapping[str, Sample]) -> Iterator[tuple[str, str]]:
-    for name, each in chosen.items():
-        if each.operation.operation.effect == READ:
-            continue
-        if each.operation.lookup is None and not each.operation.operation.idempotent:
-            yield f"{name}, {LOOK}", "no `reconcile` is declared; an unknown outcome stays unknown"
-        elif each.operation.lookup is not None and each.found is None:
-            yield f"{name}, {LOOK}", "no recorded answer shows what a look finds"
+def _list_unfound(samples: Mapping[str, Sample]) -> Iterator[tuple[str, str]]:
+    """Yield the operations whose effect is not looked for, unless it may be tried again."""
+    for name, each in samples.items():
+        operation = each.operation.operation
+        if operation.effect != READ and operation.reconcilable and each.found is None:
+            yield name, "no recorded answer shows how its effect is found"
+        elif operation.effect != READ and not operation.reconcilable and not operation.idempotent:
+            yield name, "it declares no `reconcile`, so an unknown outcome stays unknown"
 
 
 def _make(spec: HttpSpec, network: ProofNetwork, bench: Bench) -> IConnector:
     return HttpConnector(spec, network.transport, bench.clock, lambda: utc(bench.clock.seconds()))
 
 
-def _mint_oauth(secret: str, about: ConnectorDescription) -> bytes:
-    settings = {} if about.credential is None else about.credential.settings
-    url = settings.get("token_url", "https://token.example/")
-    return write(OAuth2Document(access_token=secret, grant=CODE, client_id="prove", token_url=url))
-
-
-_MINTED: Mapping[str, Callable[[str, ConnectorDescription], bytes]] = {
-    "api_key": lambda secret, _: secret.encode(),
-    "basic": lambda secret, _: f"prove:{secret}".encode(),
-    "oauth2": _mint_oauth,
-    "aws_sigv4": lambda secret, _: canonical(
-        {"access_key_id": "PROVE000000000000000", "secret_access_key": secret, "region": "prove", "service": "prove"}
-    ),
-}
-"""By the kinds of credential, what makes one that only this proof knows."""
-
-
-@define
+@frozen
 class _Proof:
     """The proof of one connector."""
 
@@ -176,61 +160,56 @@ class _Proof:
 
     async def run(self, samples: Mapping[str, Sample]) -> tuple[list[Result], set[str]]:
         """Run everything; all results, and the checks whose control was noticed."""
+        about, double = self.spec.description, ServiceDouble(self.bench.clock)
+        urls = (self.base_url, *(about.url_of(each, self.base_url) for each in about.places))
+        network = ProofNetwork(self.bench.reactor, double, [read_origin(each) for each in urls])
+        connector, results, noticed = self.make(self.spec, network, self.bench), list[Result](), set[str]()
         await self._bind()
-        results, noticed = list[Result](), set[str]()
-        for name, sample in samples.items():
-            results += await self._try_each(name, sample, list(trials(sample, self.secret)))
-            decoy = f"decoy-{secrets.token_hex(12)}"
-            wanted = [(check, each) for check, each in controls(sample, decoy) if check not in noticed]
-            found = await self._try_each(name, sample, [each for _, each in wanted])
-            noticed |= {check for (check, _), each in zip(wanted, found, strict=True) if check in each.faults}
-        if (leaked := self._on_disk()) is not None:
-            results.append(Result("", Trial("does all of this"), {SECRET: leaked}, frozenset({SECRET})))
-        return results, noticed
-
-    async def _try_each(self, name: str, sample: Sample, listed: Sequence[Trial]) -> list[Result]:
-        about, found = self.spec.description, []
-        origin = read_origin(about.url_of(sample.operation.place, self.base_url))
-        origins: list[Origin] = [origin, *(read_origin(about.url_of(each, self.base_url)) for each in about.places)]
-        network = ProofNetwork(self.bench.reactor, origins)
-        double = ServiceDouble(self.bench.clock, sample)
-        network.listen(double)
-        connector = self.make(self.spec, network, self.bench)
-        self.bench.offer(connector, name, sample.inputs)
         try:
-            for trial in listed:
-                double.begin(trial.moves, trial.shows)
-                network.begin(refusing=trial.refusing)
-                try:
-                    seen = await self.bench.run(sample.inputs, double, network)
-                except AileronError as error:
-                    seen = Seen((), "", "", error.message)
-                found.append(judge(name, trial, double, network, seen, self.secret))
+            for name, sample in samples.items():
+                self.bench.offer(connector, name, sample.inputs)
+                for trial in list_trials(sample, self.secret):
+                    results.append(await self._try(name, trial, sample, double, network))
+                for check, trial in list_controls(sample, f"decoy-{secrets.token_hex(12)}"):
+                    if check not in noticed and check in (await self._try(name, trial, sample, double, network)).faults:
+                        noticed.add(check)
         finally:
             await network.close()
-        return found
+        results += self._find_on_disk()
+        return results, noticed
+
+    async def _try(
+        self, name: str, trial: Trial, sample: Sample, double: ServiceDouble, network: ProofNetwork
+    ) -> Result:
+        double.begin(sample, trial.moves, trial.shows)
+        network.refusing = trial.refusing
+        network.strange.clear()
+        try:
+            seen = await self.bench.run(sample.inputs, double, network)
+        except AileronError as error:
+            seen = Seen((), message=error.message)
+        return judge(name, trial, double, network, seen, self.secret)
 
     async def _bind(self) -> None:
         about = self.spec.description
         kind = about.credential.kind if about.credential else DEFAULT_KIND
         unplaced = about.template.unplaced if about.template is not None else ()
-        variables = {each.name: each.default or each.example for each in unplaced}
-        await self.bench.bind(
-            NewBinding(
-                kind=kind,
-                service="proof",
-                identity="prove",
-                connector=about.fqn,
-                secret=_MINTED[kind](self.secret, about),
-                base_url=None if about.base_url == self.base_url else self.base_url,
-                scope=about.scope(self.base_url, variables),
-            )
+        binding = NewBinding(
+            kind=kind,
+            service="proof",
+            identity="prove",
+            connector=about.fqn,
+            secret=_MINTED[kind](self.secret),
+            base_url=None if about.base_url == self.base_url else self.base_url,
+            scope=about.scope(self.base_url, {each.name: each.default or each.example for each in unplaced}),
         )
+        await self.bench.bind(binding)
 
-    def _on_disk(self) -> str | None:
-        """Tell whether the secret lies in a file of the home that it was used in."""
+    def _find_on_disk(self) -> Iterator[Result]:
+        """Yield a fault for each file of the bench's home in which the secret lies unencrypted."""
         forms = [each.text.encode("utf-8") for each in written_forms(self.secret)]
-        for path in self.bench.home.root.rglob("*"):
-            if path.is_file() and any(form in path.read_bytes() for form in forms):
-                return f"the secret is in the file {path.name}"
-        return None
+        for path in filter(lambda each: each.is_file(), self.bench.home.root.rglob("*")):
+            data = path.read_bytes()
+            if any(form in data for form in forms):
+                fault = {SECRET: f"the secret is in the file {path.name}"}
+                yield Result("all", "does all of this", frozenset(fault), fault)
