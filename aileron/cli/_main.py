@@ -42,6 +42,7 @@ _COMMANDS = {
     "notification": ".vault.notification:notification",
     "connector": ".actions.connector:connector",
     "sync": ".actions.packages:sync",
+    "prove": ".actions.prove:prove_connectors",
     "config": ".actions.trusting:config",
     "sessions": ".records.sessions:sessions",
     "mcp": "._clients:mcp",

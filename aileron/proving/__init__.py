@@ -2,7 +2,7 @@
 
 from ._bench import Bench, with_bench
 from ._network import ProofNetwork
-from ._prover import FAILS, HOLDS, NOT_APPLICABLE, Card, Make, prove
+from ._prover import FAILS, HOLDS, NOT_APPLICABLE, Card, Check, Make, prove
 from ._trials import LOOK, ONCE, SECRET, TRUTH
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "TRUTH",
     "Bench",
     "Card",
+    "Check",
     "Make",
     "ProofNetwork",
     "prove",

@@ -54,6 +54,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon"},
     | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "packages"},
     | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon", "redaction"},
+    | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "proving"},
+    # A runner of its own, composed as the daemon composes it, over a service of the same process.
+    "proving": _GROUND | _DAEMON_SIDE | {"credentials", "redaction"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),
@@ -74,6 +77,9 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.check",
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",
+            "aileron.connectors.find_specimens",
+            "aileron.connectors.read_specimen",
+            "aileron.connectors.Specimen",
             "aileron.connectors.HttpExchange",
             "aileron.connectors.HttpFetch",
             "aileron.connectors.system_transport",
@@ -85,6 +91,8 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.store.copy",
         }
     ),
+    # The vault of a proof is made in a home of its own.
+    "proving": frozenset({"aileron.vault.keys"}),
     # A declared program runs in the sandbox that agents run in.
     "daemon": frozenset({"aileron.launch.SandboxLayout", "aileron.launch.find_sandbox"}),
 }
@@ -95,6 +103,8 @@ _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "daemon": frozenset({"api", "gateway", "inband", "web", "mcp", "launch"}),
     # "aileron version" need not load an agent, and only one command loads the daemon, or what imports an API.
     "cli": frozenset({"daemon", "demo", "importing", "launch"}),
+    # "aileron version" need not load an agent, and only one command loads the daemon.
+    "cli": frozenset({"daemon", "demo", "launch", "proving"}),
 }
 
 

@@ -1,0 +1,125 @@
+"""C{aileron prove}: what connectors keep of Aileron's promises, tried against a service that behaves badly."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import FAILED, CommandError
+from aileron.cli._output import heading, progress, say, say_json
+from aileron.cli.actions.copying import tell_fault
+from aileron.values import to_json, visible
+
+if TYPE_CHECKING:
+    from aileron.connectors import Specimen
+    from aileron.proving import Card, Check
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_WIDTH = 80
+_TITLES = {
+    "once": "Effect at most once",
+    "truth": "Outcome told truthfully",
+    "secret": "Secret never out",
+    "reconcile": "Effect found by its key",
+}
+
+
+@click.command("prove")
+@click.argument("connectors", nargs=-1, metavar="[CONNECTOR]...", shell_complete=_completion.all_connectors)
+@click.option("--file", type=_FILE, help="Prove this connector file instead of an installed connector.")
+@click.option("--fixtures", type=_FILE, help="The recorded answers of --file, if they are not beside it.")
+@click.option("--operation", "operations", multiple=True, metavar="NAME", help="Prove only this operation.")
+@_options.as_json
+@pass_cli
+@click.pass_context
+def prove_connectors(
+    context: click.Context, cli: CliContext, /, connectors: tuple[str, ...], as_json: bool, **choice: Any
+) -> None:
+    """Prove that connectors keep Aileron's promises, against a local double of their service. Needs no daemon.
+
+    Nothing leaves this machine, and none of your credentials is used. Without CONNECTOR: all that are installed.
+    """
+    names = [f"builtin://{each}" if each.isidentifier() else each for each in connectors]
+    with nullcontext() if as_json else progress("Proving connectors"):
+        cards = _prove_all(cli, _find(cli, names, choice["file"], choice["fixtures"]), choice["operations"])
+    holds = all(each.holds for each in cards)
+    if as_json:
+        say_json({"holds": holds, "connectors": [{"holds": each.holds, **to_json(each)} for each in cards]})
+    else:
+        for card in cards:
+            _show(card)
+    if not holds:
+        context.exit(FAILED)
+
+
+def _find(cli: CliContext, names: Collection[str], file: Path | None, fixtures: Path | None) -> list[Specimen]:
+    from aileron.connectors import find_specimens, read_specimen
+
+    if file is not None:
+        found = [read_specimen(file, fixtures)]
+        if names and [each.name for each in found if each] != list(names):
+            raise CommandError(f"{file} is not the file of {', '.join(names)}.")
+    else:
+        found = list(find_specimens(cli.home.connectors, names))
+    for name in names:
+        if name not in {each.name for each in found if each}:
+            raise CommandError(f"There is no valid connector {name}.", "List connectors: aileron connector list")
+    return [each for each in found if each is not None]
+
+
+def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collection[str]) -> list[Card]:
+    from aileron.proving import Bench, prove, with_bench
+
+    async def work(bench: Bench) -> list[Card]:
+        return [await prove(bench, each, operations) for each in found]
+
+    async def drive(_: object) -> list[Card]:
+        from twisted.internet import reactor
+
+        return await with_bench(cast("Any", reactor), work)
+
+    cards = cli.drive(drive)
+    if operations and not any(each.operations for each in cards):
+        raise CommandError(f"No such operation: {', '.join(operations)}.", "Show them: aileron connector show NAME")
+    return cards
+
+
+def _show(card: Card) -> None:
+    """Print one card, in lines of at most 80 columns."""
+    heading("{name} {version}", name=card.connector, version=card.version)
+    for problem in card.problems:
+        say("  {fault}", fault=tell_fault(problem))
+    for name, check in card.checks.items():
+        say("  {what}{detail}", what=f"{_TITLES[name]:<25}{check.verdict:<16}", detail=_describe(check))
+        for text in _group(check):
+            _wrap(text, "    ")
+    if card.derived:
+        _wrap(f"Without recorded answers, so the file itself was believed: {', '.join(card.derived)}.")
+    for why in dict.fromkeys(card.left_out.values()):
+        _wrap(f"{', '.join(name for name, each in card.left_out.items() if each == why)}: {why}.")
+    say()
+
+
+def _describe(check: Check) -> str:
+    if not check.runs:
+        return check.why
+    return f"{check.runs} runs; control {'noticed' if check.control else 'NOT noticed'}"
+
+
+def _group(check: Check) -> Iterator[str]:
+    """Yield a sentence for each thing that went wrong with an operation, with all trials in which it did."""
+    for place in dict.fromkeys((each.operation, each.message) for each in check.faults):
+        trials = [each.trial for each in check.faults if (each.operation, each.message) == place]
+        yield f"{place[0]}: {place[1]}, when the service {'; '.join(trials)}."
+
+
+def _wrap(text: str, indent: str = "  ") -> None:
+    for line in textwrap.wrap(visible(text), _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  "):
+        click.echo(line)
