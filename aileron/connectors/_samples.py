@@ -26,6 +26,7 @@ Answers = Callable[[str], Sequence[ServiceAnswer]]
 """From an effect key to what a service answers, one answer for each page."""
 
 _KEY = "sample"
+_NOT_THERE = ServiceAnswer(404, {}, b"{}")
 
 
 @frozen
@@ -47,7 +48,7 @@ class Sample:
     refusals: Sequence[ServiceAnswer] = field(default=(), repr=False)
     again: ServiceAnswer | None = field(default=None, repr=False)
     found: Answers | None = field(default=None, repr=False)
-    nothing: Sequence[ServiceAnswer] = field(default=(), repr=False)
+    nothing: Sequence[ServiceAnswer] = field(default=(_NOT_THERE,), repr=False)
     keyed: bool = False
     recorded: bool = True
 
@@ -136,12 +137,10 @@ class _Maker:
         inputs, look, lookup = first.get("inputs", {}), first.get("reconcile"), operation.lookup
         again = None if "again" not in first else self._read({"answer": first["again"]}, inputs)(_KEY)[0]
         sample = Sample(operation, inputs, self._read(first, inputs), refusals, again)
-        if lookup is not None and look is not None:
+        if lookup is not None and look is not None and look.get("finding", "happened") == "happened":
             read = self.spec.operations[lookup.operation]
-            nothing = ServiceAnswer(404, {}, b"{}")
-            if lookup.items:
-                nothing = derive_answer(read, (_in_answer(read, lookup.items), []))
-            sample = evolve(sample, found=self._read(look, inputs), nothing=[nothing], keyed=lookup.match is not None)
+            empty = derive_answer(read, (_in_answer(read, lookup.items), [])) if lookup.items else _NOT_THERE
+            sample = evolve(sample, found=self._read(look, inputs), nothing=[empty], keyed=lookup.match is not None)
         return _with_repeat(sample)
 
     def _read(self, recorded: Mapping[str, Any], inputs: Mapping[str, JSON]) -> Answers:
@@ -156,7 +155,7 @@ def _with_repeat(sample: Sample) -> Sample:
     if sample.again is not None or sample.operation.method not in ("PUT", "DELETE"):
         return sample
     gone = sample.operation.method == "DELETE"
-    return evolve(sample, again=ServiceAnswer(404, {}, b"{}") if gone else sample.done(_KEY)[0])
+    return evolve(sample, again=_NOT_THERE if gone else sample.done(_KEY)[0])
 
 
 def keys_of(effect_key: str) -> tuple[str, str]:

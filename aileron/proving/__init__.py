@@ -2,7 +2,7 @@
 
 from ._bench import Bench, with_bench
 from ._network import ProofNetwork
-from ._prover import FAILS, HOLDS, NOT_APPLICABLE, Card, Check, Make, prove
+from ._prover import FAILS, HOLDS, NOT_APPLICABLE, Check, Make, ProofCard, prove
 from ._trials import LOOK, ONCE, SECRET, TRUTH
 
 __all__ = [
@@ -14,9 +14,9 @@ __all__ = [
     "SECRET",
     "TRUTH",
     "Bench",
-    "Card",
     "Check",
     "Make",
+    "ProofCard",
     "ProofNetwork",
     "prove",
     "with_bench",

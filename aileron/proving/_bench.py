@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 from twisted.internet.task import Clock, deferLater
-from twisted.logger import LogEvent, globalLogPublisher
+from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from zope.interface import implementer
@@ -110,7 +110,7 @@ class OneConnector:
 
 @frozen
 class Seen:
-    """What can be seen of a run afterwards.
+    """All that can be seen of a run afterwards.
 
     :ivar states: in which it came to rest, one after the other.
     :ivar told: its row, its events and the log.
@@ -159,7 +159,6 @@ class Bench:
 
     async def run(self, inputs: Mapping[str, JSON], double: ServiceDouble, network: ProofNetwork) -> Seen:
         """Run it until nothing more comes of it by itself."""
-        self._logged.clear()
         values = {f"a{number}": value for number, value in enumerate(inputs.values())}
         run = await self._runner.submission.submit(Call(_ACTION, values, _PROVER))
         double.key, states = f"{run.effect_key}.{_STEP}", list[RunState]()
@@ -176,6 +175,7 @@ class Bench:
         await self._settle(double, network)
         records = (await self._store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
         told = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
+        self._logged.clear()
         return Seen(states, told, "" if run.fault is None else run.fault.message)
 
     async def _settle(self, double: ServiceDouble, network: ProofNetwork) -> None:
@@ -198,6 +198,7 @@ class Bench:
     def listening(self) -> Iterator[None]:
         """Hear what is logged."""
 
+        @implementer(ILogObserver)
         def observe(event: LogEvent) -> None:
             self._logged.append(repr(event))
 

@@ -19,7 +19,7 @@ _LENGTH = re.compile(rb"^content-length: *([0-9]{1,12})\r$", re.IGNORECASE | re.
 
 @frozen
 class Move:
-    """What the service does with one request.
+    """An instruction to the service: what to do with one request.
 
     :ivar writes: to the connection, which it closes then.
     :ivar does: how often it carries the request out.
@@ -65,7 +65,7 @@ class ServiceDouble(Factory):
     looking: bool = False
     done: int = 0
     asked: int = 0
-    open: list[ServiceConnection] = field(factory=list)
+    open: list[DoubleConnection] = field(factory=list)
     noisy = False
     _pages: int = 0
     _looks: int = 0
@@ -79,7 +79,7 @@ class ServiceDouble(Factory):
 
     def buildProtocol(self, addr: object) -> Protocol:
         """Serve one connection."""
-        return ServiceConnection(self)
+        return DoubleConnection(self)
 
     def hurries(self) -> Move | None:
         """Return what it does before the next request has arrived, if anything."""
@@ -127,7 +127,7 @@ class ServiceDouble(Factory):
         return wire(answers[(self._looks - 1) % len(answers)], "GET")
 
 
-class ServiceConnection(Protocol):
+class DoubleConnection(Protocol):
     """One connection as the service sees it."""
 
     def __init__(self, service: ServiceDouble) -> None:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
+from twisted.logger import Logger
 
 from aileron.addresses import read_origin
 from aileron.connectors import HttpConnector, HttpSpec, Sample, Spec, Specimen
@@ -19,6 +20,8 @@ from ._bench import Bench, Seen
 from ._double import ServiceDouble
 from ._network import ProofNetwork
 from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Trial, judge, list_controls, list_trials
+
+_log = Logger()
 
 HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
 
@@ -39,7 +42,7 @@ _MINTED: Mapping[str, Callable[[str], bytes]] = {
 
 
 @frozen
-class Fault:
+class Violation:
     """One thing that did not hold.
 
     :ivar trial: ends the sentence "The service ...".
@@ -63,11 +66,11 @@ class Check:
     runs: int = 0
     control: bool = False
     why: str = ""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Violation, ...] = ()
 
 
 @frozen
-class Card:
+class ProofCard:
     """The results for one connector.
 
     :ivar operations: that were put through trials.
@@ -90,7 +93,9 @@ class Card:
         return not self.problems and all(each.verdict != FAILS for each in self.checks.values())
 
 
-async def prove(bench: Bench, specimen: Specimen, operations: Collection[str] = (), make: Make | None = None) -> Card:
+async def prove(
+    bench: Bench, specimen: Specimen, operations: Collection[str] = (), make: Make | None = None
+) -> ProofCard:
     """Prove one connector.
 
     :param operations: those to prove; empty: all.
@@ -98,15 +103,15 @@ async def prove(bench: Bench, specimen: Specimen, operations: Collection[str] = 
     """
     spec = specimen.spec
     if spec is None or specimen.problems:
-        return Card(specimen.name, problems=specimen.problems)
+        return ProofCard(specimen.name, problems=specimen.problems)
     about, why = spec.description, _find_hindrance(spec)
     if why is not None or not isinstance(spec, HttpSpec):
         checks = {check: Check(NOT_APPLICABLE, why=why or "") for check in (ONCE, TRUTH, SECRET, LOOK)}
-        return Card(about.fqn, about.version, checks=checks)
+        return ProofCard(about.fqn, about.version, checks=checks)
     samples = {name: each for name, each in specimen.samples.items() if not operations or name in operations}
     without = {name: why for name, why in specimen.without.items() if not operations or name in operations}
     results, noticed = await _Proof(bench, spec, specimen.base_url, make or _make).run(samples)
-    return Card(
+    return ProofCard(
         connector=about.fqn,
         version=about.version,
         operations=tuple(samples),
@@ -130,7 +135,7 @@ def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
     if not found:
         why = "no operation has an effect" if check == ONCE else "no operation looks for its effect"
         return Check(NOT_APPLICABLE, why=why)
-    faults = tuple(Fault(each.operation, each.trial, each.faults[check]) for each in found if check in each.faults)
+    faults = tuple(Violation(each.operation, each.trial, each.faults[check]) for each in found if check in each.faults)
     return Check(HOLDS if control and not faults else FAILS, len(found), control, faults=faults)
 
 
@@ -184,6 +189,8 @@ class _Proof:
         double.begin(sample, trial.moves, trial.shows)
         network.refusing = trial.refusing
         network.strange.clear()
+        if trial.logged:
+            _log.info("the log of a proof repeats {decoy}", decoy=trial.decoy)
         try:
             seen = await self.bench.run(sample.inputs, double, network)
         except AileronError as error:

@@ -24,6 +24,7 @@ ONCE, TRUTH, SECRET, LOOK = "once", "truth", "secret", "reconcile"
 
 _STRANGER = "elsewhere.example"
 _LATE_SECONDS = 5.0
+_ATTEMPTS = 4  # of one request, at most
 _XML_TEXT = re.compile(rb"(?<=>)[^<>]+(?=<)")
 _HTML = b"<h1>Not what you asked for</h1>"
 
@@ -37,6 +38,7 @@ class Trial:
     :ivar refusing: whether nobody listens there.
     :ivar shows: as of L{ServiceDouble}.
     :ivar decoy: what is looked for in the place of the secret, where a control repeats something else.
+    :ivar logged: whether that is written into the log.
     """
 
     title: str
@@ -44,6 +46,7 @@ class Trial:
     refusing: bool = False
     shows: bool | None = None
     decoy: str = ""
+    logged: bool = False
 
 
 @frozen
@@ -143,13 +146,15 @@ def list_controls(sample: Sample, decoy: str) -> Iterator[tuple[str, Trial]]:
     whole, refusal = wire(sample.done("sample")[0], sample.operation.method), wire(ServiceAnswer(400, {}, b"{}"))
     for each in _list_echoes(sample, decoy):
         yield SECRET, evolve(each, decoy=decoy)
+    yield SECRET, Trial("answers well", decoy=decoy, logged=True)
     if _reads(sample):
         yield TRUTH, Trial("answers, and counts that as nothing", (Move(whole, 0),))
         return
     yield TRUTH, Trial("does it, and refuses it", (Move(refusal, 1),))
     yield ONCE, Trial("does it twice", (Move(whole, 2),))
     if sample.found is not None:
-        yield LOOK, Trial("shows what it did not do", (Move(b"", 0, "abort", early=True),), shows=True)
+        hangs_up = Move(b"", 0, "abort", early=True)
+        yield LOOK, Trial("shows what it did not do", (hangs_up,) * _ATTEMPTS, shows=True)
 
 
 def judge(name: str, trial: Trial, double: ServiceDouble, network: ProofNetwork, seen: Seen, secret: str) -> Result:

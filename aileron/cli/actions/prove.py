@@ -19,7 +19,7 @@ from aileron.values import to_json, visible
 
 if TYPE_CHECKING:
     from aileron.connectors import Specimen
-    from aileron.proving import Card, Check
+    from aileron.proving import Check, ProofCard
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _WIDTH = 80
@@ -74,13 +74,13 @@ def _find(cli: CliContext, names: Collection[str], file: Path | None, fixtures: 
     return [each for each in found if each is not None]
 
 
-def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collection[str]) -> list[Card]:
+def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collection[str]) -> list[ProofCard]:
     from aileron.proving import Bench, prove, with_bench
 
-    async def work(bench: Bench) -> list[Card]:
+    async def work(bench: Bench) -> list[ProofCard]:
         return [await prove(bench, each, operations) for each in found]
 
-    async def drive(_: object) -> list[Card]:
+    async def drive(_: object) -> list[ProofCard]:
         from twisted.internet import reactor
 
         return await with_bench(cast("Any", reactor), work)
@@ -91,7 +91,7 @@ def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collect
     return cards
 
 
-def _show(card: Card) -> None:
+def _show(card: ProofCard) -> None:
     """Print one card, in lines of at most 80 columns."""
     heading("{name} {version}", name=card.connector, version=card.version)
     for problem in card.problems:

@@ -1,0 +1,140 @@
+"""Proofs of connectors: right ones hold, and what is wrong with others is noticed by the check that is for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import TestCase
+
+from aileron.connectors import Specimen, find_specimens, read_specimen
+from aileron.proving import (
+    FAILS,
+    HOLDS,
+    LOOK,
+    NOT_APPLICABLE,
+    ONCE,
+    SECRET,
+    TRUTH,
+    Bench,
+    Make,
+    ProofCard,
+    prove,
+    with_bench,
+)
+from tests.extent import seldom
+
+from .wrong import FILE, FIXTURES, LOOK_FIXTURE, WRONG_CODE, WRONG_FILES, maker
+
+CHECKS = (ONCE, TRUTH, SECRET, LOOK)
+
+
+def _running_reactor() -> Any:
+    """Trial's."""
+    from twisted.internet import reactor
+
+    return reactor
+
+
+class ProofCase(TestCase):
+    """Proves over loopback, as the command does."""
+
+    async def proved(
+        self, *specimens: Specimen, operations: Collection[str] = (), make: Make | None = None
+    ) -> list[ProofCard]:
+        """The cards of some connectors."""
+
+        async def work(bench: Bench) -> list[ProofCard]:
+            return [await prove(bench, each, operations, make) for each in specimens]
+
+        return await with_bench(_running_reactor(), work)
+
+    def written(self, text: str, fixtures: str | None = FIXTURES) -> Specimen:
+        """A connector file with its recorded answers, read."""
+        file = Path(self.mktemp()).absolute().with_suffix(".toml")
+        file.write_text(text)
+        if fixtures is not None:
+            file.with_suffix(".fixtures.toml").write_text(fixtures)
+        specimen = read_specimen(file)
+        assert specimen is not None
+        return specimen
+
+    def verdicts(self, card: ProofCard) -> list[str]:
+        """What came of each check."""
+        self.assertEqual(list(card.checks), list(CHECKS))
+        return [each.verdict for each in card.checks.values()]
+
+
+class RightTests(ProofCase):
+    """Connectors of which everything holds."""
+
+    async def test_file(self) -> None:
+        """All four checks of a right file hold, each with a control that was noticed."""
+        (card,) = await self.proved(self.written(FILE))
+        self.assertEqual(self.verdicts(card), [HOLDS] * 4, card)
+        self.assertTrue(card.holds and all(each.control for each in card.checks.values()))
+        self.assertEqual((card.operations, card.derived, card.left_out), (("create", "close", "list"), (), {}))
+
+    async def test_without_recorded_answers(self) -> None:
+        """Without recorded answers the file is believed, and the card says what could not be tried, and why."""
+        (card,) = await self.proved(self.written(FILE, None))
+        self.assertEqual(self.verdicts(card), [HOLDS, HOLDS, HOLDS, NOT_APPLICABLE], card)
+        self.assertEqual(card.derived, ("create", "close", "list"))
+        self.assertEqual(list(card.left_out), ["create"])
+
+    async def test_one_operation(self) -> None:
+        """Only the operations that are asked for are run; a read has no effect that could happen twice."""
+        (card,) = await self.proved(self.written(FILE), operations=("list",))
+        self.assertEqual(self.verdicts(card), [NOT_APPLICABLE, HOLDS, HOLDS, NOT_APPLICABLE], card)
+        self.assertEqual(card.operations, ("list",))
+
+    async def test_builtin(self) -> None:
+        """Of what ships with Aileron, three that differ hold: effects found by a search, by a mark, and not at all."""
+        specimens = find_specimens(Path("/nonexistent"), ("builtin://gmail", "builtin://notion", "builtin://sns"))
+        for card in await self.proved(*specimens):
+            self.assertTrue(card.holds, card)
+
+    @seldom
+    async def test_every_builtin(self) -> None:
+        """Every connector that ships with Aileron holds."""
+        cards = await self.proved(*find_specimens(Path("/nonexistent")))
+        self.assertGreater(len(cards), 15)
+        for card in cards:
+            self.assertTrue(card.holds, card)
+
+
+class WrongTests(ProofCase):
+    """Connectors that are wrong on purpose."""
+
+    def assert_noticed(self, card: ProofCard, check: str, what: object) -> None:
+        """Assert that a check finds faults."""
+        self.assertEqual(card.problems, (), what)
+        self.assertFalse(card.holds, what)
+        self.assertTrue(card.checks[check].faults, (what, card))
+        self.assertEqual(card.checks[check].verdict, FAILS, what)
+
+    async def test_files(self) -> None:
+        """A mistake in a file is noticed by the check that is for it."""
+        for what, (check, changes) in WRONG_FILES.items():
+            text, fixtures = FILE, FIXTURES
+            for right, wrong in changes:
+                self.assertIn(right, text, what)
+                text = text.replace(right, wrong)
+            if "reconcile" not in text:
+                fixtures = fixtures.replace(LOOK_FIXTURE, "")
+            (card,) = await self.proved(self.written(text, fixtures), operations=("create",))
+            self.assert_noticed(card, check, what)
+
+    async def test_code(self) -> None:
+        """A mistake in the code of a connector is noticed by the check that is for it."""
+        for kind, check in WRONG_CODE.items():
+            (card,) = await self.proved(self.written(FILE), operations=("create",), make=maker(kind))
+            self.assert_noticed(card, check, kind)
+
+    async def test_recorded_otherwise(self) -> None:
+        """Where recorded answers say otherwise than the file, nothing is proved, and nothing holds."""
+        wrong = FILE.replace('error = { when = "ok == false", message = "error" }\n', "", 1)
+        (card,) = await self.proved(self.written(wrong))
+        self.assertFalse(card.holds or card.checks)
+        self.assertIn("is expected to be", card.problems[0].message)
