@@ -25,6 +25,7 @@ ONCE, TRUTH, SECRET, LOOK = "once", "truth", "secret", "reconcile"
 _STRANGER = "elsewhere.example"
 _LATE_SECONDS = 5.0
 _ATTEMPTS = 4  # of one request, at most
+_HANGS_UP = Move(b"", 0, "abort", early=True)
 _XML_TEXT = re.compile(rb"(?<=>)[^<>]+(?=<)")
 _HTML = b"<h1>Not what you asked for</h1>"
 
@@ -87,13 +88,13 @@ def list_trials(sample: Sample, secret: str) -> Iterator[Trial]:
         return
     within = sample.operation.operation.timeout_seconds
     yield Trial("refuses it with 400", (Move(plain(400, b"{}"), 0),))
-    yield Trial("does it, and answers with 504", (Move(plain(504)),))
+    yield Trial("does it, and always answers with 504", (Move(plain(504)),) * _ATTEMPTS)
     yield Trial("keeps the method and redirects", (Move(plain(307, b"", Location=f"http://{_STRANGER}/"), 0),))
     if answer != "none":
         large = {"content-length": str(sample.operation.max_response_bytes + 1)}
         yield Trial("does it, and answers more than is read", (Move(plain(200, b"x", **large)),))
     yield Trial("is not there", refusing=True)
-    yield Trial("hangs up before it has read the request", (Move(b"", 0, "abort", early=True),))
+    yield Trial("always hangs up before it has read the request", (_HANGS_UP,) * _ATTEMPTS)
     yield Trial("hangs up before it answers", (Move(b"", 1, "abort"),))
     yield Trial("keeps the connection open after its answer", (Move(whole, 1, "hold"),))
     yield Trial("answers twice", (Move(whole + plain(500, b'{"ok": false}')),))
@@ -153,8 +154,7 @@ def list_controls(sample: Sample, decoy: str) -> Iterator[tuple[str, Trial]]:
     yield TRUTH, Trial("does it, and refuses it", (Move(refusal, 1),))
     yield ONCE, Trial("does it twice", (Move(whole, 2),))
     if sample.found is not None:
-        hangs_up = Move(b"", 0, "abort", early=True)
-        yield LOOK, Trial("shows what it did not do", (hangs_up,) * _ATTEMPTS, shows=True)
+        yield LOOK, Trial("shows what it did not do", (_HANGS_UP,) * _ATTEMPTS, shows=True)
 
 
 def judge(name: str, trial: Trial, double: ServiceDouble, network: ProofNetwork, seen: Seen, secret: str) -> Result:

@@ -54,7 +54,7 @@ def prove_connectors(
         say_json({"holds": holds, "connectors": [{"holds": each.holds, **to_json(each)} for each in cards]})
     else:
         for card in cards:
-            _show(card)
+            show_card(card)
     if not holds:
         context.exit(FAILED)
 
@@ -91,7 +91,7 @@ def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collect
     return cards
 
 
-def _show(card: ProofCard) -> None:
+def show_card(card: ProofCard) -> None:
     """Print one card, in lines of at most 80 columns."""
     heading("{name} {version}", name=card.connector, version=card.version)
     for problem in card.problems:
