@@ -1,4 +1,4 @@
-"""The bench of a proof: store, vault and runner of its own, in a temporary home, on a clock that it moves itself."""
+"""The bench of a proof: a runner in a temporary home, a service, and a clock that goes on when nothing else moves."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
-from twisted.python.failure import Failure
-from twisted.python.threadpool import ThreadPool
 from zope.interface import implementer
 
-from aileron.audit import GENESIS, payload_digest, seal
 from aileron.home import Home, prepare
-from aileron.interfaces import IConnector, IConnectors
+from aileron.interfaces import IConnector
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
-from aileron.store import Seals, Store, Tuning, make_store
+from aileron.store import Store
+from aileron.testing import MemoryConnectors, unopened_store
 from aileron.values import (
     JSON,
     Actor,
@@ -53,61 +51,6 @@ _ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
-class InlinePool(ThreadPool):
-    """A pool without threads: what it is given is done before the call returns.
-
-    :ivar given: how often it was given something.
-    """
-
-    given = 0
-
-    def start(self) -> None:
-        """Start nothing."""
-        self.started = True
-
-    def stop(self) -> None:
-        """Stop nothing."""
-
-    def callInThreadWithCallback(
-        self, onResult: Callable[[bool, Any], object] | None, func: Callable[..., Any], *args: Any, **kw: Any
-    ) -> None:
-        """Do it, and hand over what came of it."""
-        self.given += 1
-        try:
-            done, result = True, func(*args, **kw)
-        except BaseException:  # noqa: BLE001 - as a thread pool does: whatever it is goes to the callback
-            done, result = False, Failure()
-        if onResult is not None:
-            onResult(done, result)
-
-
-@implementer(IConnectors)
-@define(eq=False)
-class OneConnector:
-    """A registry that holds the connector under proof."""
-
-    connector: IConnector | None = None
-    changes: int = 0
-
-    def get(self, fqn: str) -> IConnector | None:
-        return self.connector if self.connector is not None and self.connector.describe().fqn == fqn else None
-
-    def descriptions(self) -> tuple[ConnectorDescription, ...]:
-        return () if self.connector is None else (self.connector.describe(),)
-
-    def candidates(self) -> tuple[()]:
-        return ()
-
-    def problems(self) -> tuple[()]:
-        return ()
-
-    def generation(self) -> int:
-        return self.changes
-
-    def refresh(self) -> None:
-        """Nothing changes behind the proof's back."""
-
-
 @frozen
 class Seen:
     """All that can be seen of a run afterwards.
@@ -124,16 +67,13 @@ class Seen:
 
 @define(eq=False)
 class Bench:
-    """Runs one operation after the other, and moves the clock on whenever nothing else moves any more.
+    """Runs one operation after the other, and moves the clock on whenever nothing else moves any more."""
 
-    :ivar connectors: holds the connector under proof.
-    """
-
-    reactor: Any
     home: Home
     clock: Clock
-    connectors: OneConnector
-    _pool: InlinePool
+    double: ServiceDouble
+    network: ProofNetwork
+    _connectors: MemoryConnectors
     _store: Store
     _vault: Vault
     _runner: Runner
@@ -151,48 +91,42 @@ class Bench:
         text = _write_action(about, operation, inputs)
         path.unlink(missing_ok=True)  # another file, even within a tick of the file system's clock
         path.write_bytes(text)
-        self.connectors.connector, self.connectors.changes = connector, self.connectors.changes + 1
+        self._connectors.add(connector)
         now, action = utc(self.clock.seconds()), (TrustKind.ACTION, _ACTION, digest_of_bytes(text))
         words = (action, (TrustKind.CONNECTOR, about.fqn, about.content_hash))
         self._vault.put([Trusted(*word, now, _PROVER.id) for word in words])
         self._runner.look()
 
-    async def run(self, inputs: Mapping[str, JSON], double: ServiceDouble, network: ProofNetwork) -> Seen:
+    async def run(self, inputs: Mapping[str, JSON]) -> Seen:
         """Run it until nothing more comes of it by itself."""
         values = {f"a{number}": value for number, value in enumerate(inputs.values())}
         run = await self._runner.submission.submit(Call(_ACTION, values, _PROVER))
-        double.key, states = f"{run.effect_key}.{_STEP}", list[RunState]()
+        self.double.key, states = f"{run.effect_key}.{_STEP}", list[RunState]()
         for _ in range(_MOST_JUMPS):
-            await self._settle(double, network)
+            await self._settle()
             run = await self._runner.submission.run(run.id)
             if run.state in _ENDS and run.state not in states[-1:]:
                 states.append(run.state)
-            double.looking = run.state is RunState.UNKNOWN
-            if (run.state in _ENDS and not double.looking) or not self._jump():
+            self.double.looking = run.state is RunState.UNKNOWN
+            due = [each.getTime() for each in self.clock.getDelayedCalls()]
+            if not due or (run.state in _ENDS and not self.double.looking):
                 break
-        for each in list(double.open):
+            self.clock.advance(max(0.0, min(due) - self.clock.seconds()) + 0.001)
+        for each in list(self.double.open):
             each.drop()
-        await self._settle(double, network)
+        await self._settle()
         records = (await self._store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
         told = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
         self._logged.clear()
         return Seen(states, told, "" if run.fault is None else run.fault.message)
 
-    async def _settle(self, double: ServiceDouble, network: ProofNetwork) -> None:
-        """Wait until nothing moves: no connection that the service does not hold, and not the store."""
+    async def _settle(self) -> None:
+        """Wait until no connection moves, other than those that the service holds."""
         still, since = 0, time.monotonic()
         while still < _STILL_TURNS and time.monotonic() - since < _MOST_REAL_SECONDS:
-            given = self._pool.given
-            await deferLater(self.reactor, 0)
-            moves = network.dialing or not all(each.held for each in double.open) or self._pool.given != given
+            await deferLater(self.network.reactor, 0)
+            moves = self.network.dialing or not all(each.held for each in self.double.open)
             still = 0 if moves else still + 1
-
-    def _jump(self) -> bool:
-        """Go on to the next moment that something waits for; C{False}: nothing does."""
-        due = [each.getTime() for each in self.clock.getDelayedCalls()]
-        if due:
-            self.clock.advance(max(0.0, min(due) - self.clock.seconds()) + 0.001)
-        return bool(due)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -209,9 +143,10 @@ class Bench:
             globalLogPublisher.removeObserver(observe)
 
     async def close(self) -> None:
-        """Stop the runner and close the store."""
+        """Stop everything."""
         await self._runner.stop(0.0)
         await self._store.close()
+        await self.network.close()
 
 
 async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T:
@@ -227,10 +162,9 @@ async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T
 
 async def _build(reactor: Any, home: Home) -> Bench:
     prepare(home)
-    clock, pool, connectors = Clock(), InlinePool(0, 0), OneConnector()
+    clock, connectors = Clock(), MemoryConnectors()
     clock.advance(time.time())
-    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
-    store = make_store(home.database, reactor, clock, seals, Tuning(durable=False), lambda *_: pool)
+    store = unopened_store(home.database, clock)
     await store.open()
     vault = Vault(home.secrets, clock, lambda: False, create(home.secrets, generate_words()))
     runner = build(
@@ -255,7 +189,8 @@ async def _build(reactor: Any, home: Home) -> Bench:
         )
     )
     await runner.start()
-    return Bench(reactor, home, clock, connectors, pool, store, vault, runner)
+    double = ServiceDouble(clock)
+    return Bench(home, clock, double, ProofNetwork(reactor, double), connectors, store, vault, runner)
 
 
 def _write_action(about: ConnectorDescription, operation: str, inputs: Mapping[str, JSON]) -> bytes:

@@ -46,6 +46,11 @@ class ProofNetwork:
         """Listen, on this machine alone."""
         self._port = self.reactor.listenTCP(0, self.service, interface=_LOOPBACK)
 
+    def begin(self, *, refusing: bool) -> None:
+        """Forget what was before, for another run."""
+        self.refusing = refusing
+        self.strange.clear()
+
     async def close(self) -> None:
         """Listen no more."""
         await self._port.stopListening()

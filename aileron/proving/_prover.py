@@ -9,7 +9,7 @@ from attrs import field, frozen
 from twisted.logger import Logger
 
 from aileron.addresses import read_origin
-from aileron.connectors import HttpConnector, HttpSpec, Sample, Spec, Specimen
+from aileron.connectors import HttpConnector, HttpSpec, Sample, Specimen
 from aileron.credentials import CODE, DEFAULT_KIND, OAuth2Document, write
 from aileron.errors import AileronError
 from aileron.interfaces import IConnector
@@ -17,15 +17,14 @@ from aileron.redaction import written_forms
 from aileron.values import READ, LoadError, NewBinding, canonical, utc
 
 from ._bench import Bench, Seen
-from ._double import ServiceDouble
-from ._network import ProofNetwork
 from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Trial, judge, list_controls, list_trials
 
 _log = Logger()
 
+CHECKS = (ONCE, TRUTH, SECRET, LOOK)
 HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
 
-Make = Callable[[HttpSpec, ProofNetwork, Bench], IConnector]
+Make = Callable[[HttpSpec, Bench], IConnector]
 """Makes the connector that is put to the proof."""
 
 _MINTED: Mapping[str, Callable[[str], bytes]] = {
@@ -42,31 +41,19 @@ _MINTED: Mapping[str, Callable[[str], bytes]] = {
 
 
 @frozen
-class Violation:
-    """One thing that did not hold.
-
-    :ivar trial: ends the sentence "The service ...".
-    """
-
-    operation: str
-    trial: str
-    message: str
-
-
-@frozen
 class Check:
-    """The result of one check.
+    """The result of one check, over all runs.
 
-    :ivar runs: how many runs it rests on.
     :ivar control: whether a service that breaks it on purpose was noticed.
     :ivar why: why it is not applicable.
+    :ivar faults: what did not hold.
     """
 
     verdict: str
     runs: int = 0
     control: bool = False
     why: str = ""
-    faults: tuple[Violation, ...] = ()
+    faults: tuple[Result, ...] = ()
 
 
 @frozen
@@ -74,17 +61,15 @@ class ProofCard:
     """The results for one connector.
 
     :ivar operations: that were put through trials.
-    :ivar derived: those of them whose answers follow from the file alone.
-    :ivar left_out: by operation, what was not applicable, and why.
+    :ivar remarks: by operation, what was not applicable, or what else a reader should know.
     :ivar problems: why nothing was proved.
     """
 
     connector: str
     version: str = ""
     operations: tuple[str, ...] = ()
-    derived: tuple[str, ...] = ()
     checks: Mapping[str, Check] = field(factory=dict)
-    left_out: Mapping[str, str] = field(factory=dict)
+    remarks: Mapping[str, str] = field(factory=dict)
     problems: tuple[LoadError, ...] = ()
 
     @property
@@ -104,53 +89,43 @@ async def prove(
     spec = specimen.spec
     if spec is None or specimen.problems:
         return ProofCard(specimen.name, problems=specimen.problems)
-    about, why = spec.description, _find_hindrance(spec)
-    if why is not None or not isinstance(spec, HttpSpec):
-        checks = {check: Check(NOT_APPLICABLE, why=why or "") for check in (ONCE, TRUTH, SECRET, LOOK)}
+    about, need = spec.description, spec.description.credential
+    why = "" if isinstance(spec, HttpSpec) and not spec.over_ssh else "only connectors of the kind http can be proved"
+    if need is not None and need.kind not in _MINTED:
+        why = why or f"no credential of the kind {need.kind} can be made for a proof"
+    if why or not isinstance(spec, HttpSpec):
+        checks = {check: Check(NOT_APPLICABLE, why=why) for check in CHECKS}
         return ProofCard(about.fqn, about.version, checks=checks)
     samples = {name: each for name, each in specimen.samples.items() if not operations or name in operations}
-    without = {name: why for name, why in specimen.without.items() if not operations or name in operations}
+    remarks = {name: why for name, why in specimen.without.items() if not operations or name in operations}
+    remarks |= {name: remark for name, each in samples.items() if (remark := _remark(each))}
     results, noticed = await _Proof(bench, spec, specimen.base_url, make or _make).run(samples)
-    return ProofCard(
-        connector=about.fqn,
-        version=about.version,
-        operations=tuple(samples),
-        derived=tuple(name for name, each in samples.items() if not each.recorded),
-        checks={check: _sum_up(check, results, check in noticed) for check in (ONCE, TRUTH, SECRET, LOOK)},
-        left_out={**without, **dict(_list_unfound(samples))},
-    )
-
-
-def _find_hindrance(spec: Spec) -> str | None:
-    if not isinstance(spec, HttpSpec) or spec.over_ssh:
-        return "only connectors of the kind http can be proved"
-    need = spec.description.credential
-    if need is not None and need.kind not in _MINTED:
-        return f"no credential of the kind {need.kind} can be made for a proof"
-    return None
+    checks = {check: _sum_up(check, results, check in noticed) for check in CHECKS}
+    return ProofCard(about.fqn, about.version, tuple(samples), checks, remarks)
 
 
 def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
-    found = [each for each in results if check in each.checks]
+    found = [each for each in results if each.check == check]
     if not found:
         why = "no operation has an effect" if check == ONCE else "no operation looks for its effect"
         return Check(NOT_APPLICABLE, why=why)
-    faults = tuple(Violation(each.operation, each.trial, each.faults[check]) for each in found if check in each.faults)
+    faults = tuple(each for each in found if each.message)
     return Check(HOLDS if control and not faults else FAILS, len(found), control, faults=faults)
 
 
-def _list_unfound(samples: Mapping[str, Sample]) -> Iterator[tuple[str, str]]:
-    """Yield the operations whose effect is not looked for, unless it may be tried again."""
-    for name, each in samples.items():
-        operation = each.operation.operation
-        if operation.effect != READ and operation.reconcilable and each.found is None:
-            yield name, "no recorded answer shows how its effect is found"
-        elif operation.effect != READ and not operation.reconcilable and not operation.idempotent:
-            yield name, "it declares no `reconcile`, so an unknown outcome stays unknown"
+def _remark(sample: Sample) -> str:
+    operation = sample.operation.operation
+    remarks = [] if sample.recorded else ["it has no recorded answers, so what the file says was believed"]
+    if operation.effect != READ and sample.found is None:
+        if operation.reconcilable:
+            remarks.append("no recorded answer shows how its effect is found")
+        elif not operation.idempotent:
+            remarks.append("it declares no `reconcile`, so an unknown outcome stays unknown")
+    return "; ".join(remarks)
 
 
-def _make(spec: HttpSpec, network: ProofNetwork, bench: Bench) -> IConnector:
-    return HttpConnector(spec, network.transport, bench.clock, lambda: utc(bench.clock.seconds()))
+def _make(spec: HttpSpec, bench: Bench) -> IConnector:
+    return HttpConnector(spec, bench.network.transport, bench.clock, lambda: utc(bench.clock.seconds()))
 
 
 @frozen
@@ -165,37 +140,33 @@ class _Proof:
 
     async def run(self, samples: Mapping[str, Sample]) -> tuple[list[Result], set[str]]:
         """Run everything; all results, and the checks whose control was noticed."""
-        about, double = self.spec.description, ServiceDouble(self.bench.clock)
-        urls = (self.base_url, *(about.url_of(each, self.base_url) for each in about.places))
-        network = ProofNetwork(self.bench.reactor, double, [read_origin(each) for each in urls])
-        connector, results, noticed = self.make(self.spec, network, self.bench), list[Result](), set[str]()
+        urls = (
+            self.base_url,
+            *(self.spec.description.url_of(each, self.base_url) for each in self.spec.description.places),
+        )
+        self.bench.network.origins = [read_origin(each) for each in urls]
+        connector, results, noticed = self.make(self.spec, self.bench), list[Result](), set[str]()
         await self._bind()
-        try:
-            for name, sample in samples.items():
-                self.bench.offer(connector, name, sample.inputs)
-                for trial in list_trials(sample, self.secret):
-                    results.append(await self._try(name, trial, sample, double, network))
-                for check, trial in list_controls(sample, f"decoy-{secrets.token_hex(12)}"):
-                    if check not in noticed and check in (await self._try(name, trial, sample, double, network)).faults:
-                        noticed.add(check)
-        finally:
-            await network.close()
-        results += self._find_on_disk()
-        return results, noticed
+        for name, sample in samples.items():
+            self.bench.offer(connector, name, sample.inputs)
+            for trial in list_trials(sample, self.secret):
+                results += await self._try(name, trial, sample)
+            for check, trial in list_controls(sample, f"decoy-{secrets.token_hex(12)}"):
+                if check not in noticed:
+                    found = await self._try(name, trial, sample)
+                    noticed |= {each.check for each in found if each.check == check and each.message}
+        return [*results, *self._find_on_disk()], noticed
 
-    async def _try(
-        self, name: str, trial: Trial, sample: Sample, double: ServiceDouble, network: ProofNetwork
-    ) -> Result:
-        double.begin(sample, trial.moves, trial.shows)
-        network.refusing = trial.refusing
-        network.strange.clear()
+    async def _try(self, name: str, trial: Trial, sample: Sample) -> Iterator[Result]:
+        self.bench.double.begin(sample, trial.moves, trial.shows)
+        self.bench.network.begin(refusing=trial.refusing)
         if trial.logged:
             _log.info("the log of a proof repeats {decoy}", decoy=trial.decoy)
         try:
-            seen = await self.bench.run(sample.inputs, double, network)
+            seen = await self.bench.run(sample.inputs)
         except AileronError as error:
             seen = Seen((), message=error.message)
-        return judge(name, trial, double, network, seen, self.secret)
+        return judge(name, trial, self.bench, seen, self.secret)
 
     async def _bind(self) -> None:
         about = self.spec.description
@@ -218,5 +189,4 @@ class _Proof:
         for path in filter(lambda each: each.is_file(), self.bench.home.root.rglob("*")):
             data = path.read_bytes()
             if any(form in data for form in forms):
-                fault = {SECRET: f"the secret is in the file {path.name}"}
-                yield Result("all", "does all of this", frozenset(fault), fault)
+                yield Result("all", "does all of this", SECRET, f"the secret is in the file {path.name}")

@@ -15,9 +15,8 @@ from aileron.connectors import Sample, ServiceAnswer
 from aileron.redaction import written_forms
 from aileron.values import JSON, READ, RunState, canonical, loads_strict
 
-from ._bench import Seen
+from ._bench import Bench, Seen
 from ._double import Move, ServiceDouble, wire
-from ._network import ProofNetwork
 
 ONCE, TRUTH, SECRET, LOOK = "once", "truth", "secret", "reconcile"
 """What is proved of a connector."""
@@ -52,16 +51,16 @@ class Trial:
 
 @frozen
 class Result:
-    """One trial, after its run.
+    """The result of one check in one trial.
 
-    :ivar checks: those that it says something of.
-    :ivar faults: by check, what did not hold.
+    :ivar trial: its title.
+    :ivar message: what did not hold; empty: it held.
     """
 
     operation: str
     trial: str
-    checks: frozenset[str]
-    faults: Mapping[str, str]
+    check: str
+    message: str
 
 
 def list_trials(sample: Sample, secret: str) -> Iterator[Trial]:
@@ -157,19 +156,18 @@ def list_controls(sample: Sample, decoy: str) -> Iterator[tuple[str, Trial]]:
         yield LOOK, Trial("shows what it did not do", (_HANGS_UP,) * _ATTEMPTS, shows=True)
 
 
-def judge(name: str, trial: Trial, double: ServiceDouble, network: ProofNetwork, seen: Seen, secret: str) -> Result:
-    """Hold what was told of a run against what the service did."""
-    is_read, last = _reads(double.sample), seen.states[-1] if seen.states else None
-    found = {TRUTH: _find_untruth(trial, double, seen), SECRET: _find_leak(network, seen, trial.decoy or secret)}
-    if not is_read:
-        found[ONCE] = f"it happened {double.done} times, after {double.asked} requests" if double.done > 1 else None
+def judge(name: str, trial: Trial, bench: Bench, seen: Seen, secret: str) -> Iterator[Result]:
+    """Hold what was told of a run against what the service did; yield a result for each check that this tells of."""
+    double, sought = bench.double, trial.decoy or secret
+    found = {TRUTH: _find_untruth(trial, double, seen), SECRET: _find_leak(bench.network.strange, seen, sought)}
+    if not _reads(double.sample):
+        found[ONCE] = f"it happened {double.done} times, after {double.asked} requests" if double.done > 1 else ""
     if RunState.UNKNOWN in seen.states and double.sample.found is not None:
-        found[LOOK] = _find_missed(double, last)
-    faults = {check: fault for check, fault in found.items() if fault is not None}
-    return Result(name, trial.title, frozenset(found), faults)
+        found[LOOK] = _find_missed(double, seen.states[-1])
+    return (Result(name, trial.title, check, message) for check, message in found.items())
 
 
-def _find_untruth(trial: Trial, double: ServiceDouble, seen: Seen) -> str | None:
+def _find_untruth(trial: Trial, double: ServiceDouble, seen: Seen) -> str:
     if not seen.states:
         return f"the run did not end: {seen.message}"
     if not (trial.moves or trial.refusing) and list(seen.states) != [RunState.COMPLETED]:
@@ -178,15 +176,15 @@ def _find_untruth(trial: Trial, double: ServiceDouble, seen: Seen) -> str | None
         return "the run is completed, and the service did nothing"
     if not _reads(double.sample) and RunState.FAILED in seen.states and double.done:
         return "the run is failed, and the service did it"
-    return None
+    return ""
 
 
-def _find_leak(network: ProofNetwork, seen: Seen, secret: str) -> str | None:
-    if network.strange:
-        return f"a connection went to {network.strange[0]}, which the connector does not declare"
+def _find_leak(strange: Sequence[str], seen: Seen, secret: str) -> str:
+    if strange:
+        return f"a connection went to {strange[0]}, which the connector does not declare"
     if any(form in seen.told for form in _list_forms(secret)):
         return "the secret is in what is told of the run: its result, error, events or the log"
-    return None
+    return ""
 
 
 @cache
@@ -194,7 +192,7 @@ def _list_forms(secret: str) -> frozenset[str]:
     return frozenset({each.text for each in written_forms(secret)} | {secret[::-1]})
 
 
-def _find_missed(double: ServiceDouble, last: RunState | None) -> str | None:
+def _find_missed(double: ServiceDouble, last: RunState) -> str:
     lookup = double.sample.operation.lookup
     if double.done and last is not RunState.COMPLETED:
         return "it happened, and was not found by its key"
@@ -202,4 +200,4 @@ def _find_missed(double: ServiceDouble, last: RunState | None) -> str | None:
         return "it did not happen, and something else was taken for it"
     if not double.done and lookup is not None and lookup.certain and last is not RunState.FAILED:
         return "it did not happen, and that was not found out, though the file declares an absence as certain"
-    return None
+    return ""

@@ -254,3 +254,18 @@ class ReplayTests(TrustCase):
         self.assertIn("Without a recorded answer: other", err)
         code, _, err = self.command("connector", "test", "local://me/none")
         self.assertEqual((code, "There is no valid connector local://me/none" in err), (1, True))
+
+
+class ProveTests(TrustCase):
+    """C{aileron prove}, before anything is proved."""
+
+    def test_unknown(self) -> None:
+        """A connector that is not installed, and a file of another connector, are refused; nothing is run."""
+        code, out, err = self.command("prove", "none")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("There is no valid connector builtin://none", err)
+        file = self.home.root / "mine.toml"
+        self.assertEqual(self.command("connector", "copy", "builtin://sentry", str(file))[0], 0)
+        code, out, err = self.command("prove", "local://me/other", "--file", str(file))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("is not the file of local://me/other", err)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 from aileron.cli._output import capture_lines
 from aileron.cli.actions.prove import show_card
 
-from .test_prove import ProofCase
+from .test_prove import ProofTestCase
 
 DOC = Path(__file__).parents[2] / "doc"
 LISTING = re.compile(r"^```(?:toml|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-class PageTests(ProofCase):
+class PageTests(ProofTestCase):
     """C{doc/proving-a-connector.md}."""
 
     async def test_cards(self) -> None:
@@ -26,7 +27,7 @@ class PageTests(ProofCase):
         self.assertNotEqual(file, wrong)
         for text, shown in zip((file, wrong), cards, strict=True):
             (card,) = await self.proved(self.written(text, fixtures))
-            self.assertEqual("\n".join(capture_lines(lambda card=card: show_card(card))), shown)
+            self.assertEqual("\n".join(capture_lines(partial(show_card, card))), shown)
 
     async def test_again(self) -> None:
         """The recorded answer on the page, by which the service takes two requests for one, keeps it at one effect."""

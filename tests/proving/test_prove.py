@@ -9,25 +9,11 @@ from typing import Any
 from twisted.trial.unittest import TestCase
 
 from aileron.connectors import Specimen, find_specimens, read_specimen
-from aileron.proving import (
-    FAILS,
-    HOLDS,
-    LOOK,
-    NOT_APPLICABLE,
-    ONCE,
-    SECRET,
-    TRUTH,
-    Bench,
-    Make,
-    ProofCard,
-    prove,
-    with_bench,
-)
+from aileron.proving import Bench, ProofCard, prove, with_bench
+from aileron.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, Make
 from tests.extent import seldom
 
 from .wrong import FILE, FIXTURES, LOOK_FIXTURE, WRONG_CODE, WRONG_FILES, maker
-
-CHECKS = (ONCE, TRUTH, SECRET, LOOK)
 
 
 def _running_reactor() -> Any:
@@ -37,7 +23,7 @@ def _running_reactor() -> Any:
     return reactor
 
 
-class ProofCase(TestCase):
+class ProofTestCase(TestCase):
     """Proves over loopback, as the command does."""
 
     async def proved(
@@ -66,7 +52,7 @@ class ProofCase(TestCase):
         return [each.verdict for each in card.checks.values()]
 
 
-class RightTests(ProofCase):
+class RightTests(ProofTestCase):
     """Connectors of which everything holds."""
 
     async def test_file(self) -> None:
@@ -74,14 +60,14 @@ class RightTests(ProofCase):
         (card,) = await self.proved(self.written(FILE))
         self.assertEqual(self.verdicts(card), [HOLDS] * 4, card)
         self.assertTrue(card.holds and all(each.control for each in card.checks.values()))
-        self.assertEqual((card.operations, card.derived, card.left_out), (("create", "close", "list"), (), {}))
+        self.assertEqual((card.operations, card.remarks), (("create", "close", "list"), {}))
 
     async def test_without_recorded_answers(self) -> None:
         """Without recorded answers the file is believed, and the card says what could not be tried, and why."""
         (card,) = await self.proved(self.written(FILE, None))
         self.assertEqual(self.verdicts(card), [HOLDS, HOLDS, HOLDS, NOT_APPLICABLE], card)
-        self.assertEqual(card.derived, ("create", "close", "list"))
-        self.assertEqual(list(card.left_out), ["create"])
+        self.assertEqual(list(card.remarks), ["create", "close", "list"])
+        self.assertIn("shows how its effect is found", card.remarks["create"])
 
     async def test_one_operation(self) -> None:
         """Only the operations that are asked for are run; a read has no effect that could happen twice."""
@@ -104,7 +90,7 @@ class RightTests(ProofCase):
             self.assertTrue(card.holds, card)
 
 
-class WrongTests(ProofCase):
+class WrongTests(ProofTestCase):
     """Connectors that are wrong on purpose."""
 
     def assert_noticed(self, card: ProofCard, check: str, what: object) -> None:

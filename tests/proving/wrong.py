@@ -10,7 +10,8 @@ from twisted.logger import Logger
 from aileron.connectors import HttpConnector, HttpSpec, OutgoingRequest
 from aileron.connectors._answer import Flight
 from aileron.interfaces import IConnector, ICredential
-from aileron.proving import Bench, Make, ProofNetwork
+from aileron.proving import Bench
+from aileron.proving._prover import Make
 from aileron.values import Finding, Outcome, Request, Sought, utc
 
 _log = Logger()
@@ -201,8 +202,8 @@ WRONG_CODE: Mapping[type[HttpConnector], str] = {
 def maker(kind: type[HttpConnector]) -> Make:
     """What makes connectors of a kind in the place of the right ones."""
 
-    def make(spec: HttpSpec, network: ProofNetwork, bench: Bench) -> IConnector:
-        connector: IConnector = kind(spec, network.transport, bench.clock, lambda: utc(bench.clock.seconds()))
+    def make(spec: HttpSpec, bench: Bench) -> IConnector:
+        connector: IConnector = kind(spec, bench.network.transport, bench.clock, lambda: utc(bench.clock.seconds()))
         return connector
 
     return make

@@ -56,7 +56,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon", "redaction"},
     | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "proving"},
     # A runner of its own, composed as the daemon composes it, over a service of the same process.
-    "proving": _GROUND | _DAEMON_SIDE | {"credentials", "redaction"},
+    "proving": _GROUND
+    | {"credentials", "home", "manifests", "connectors", "redaction"}
+    | {"vault", "store", "runner", "testing"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),

@@ -100,10 +100,8 @@ def show_card(card: ProofCard) -> None:
         say("  {what}{detail}", what=f"{_TITLES[name]:<25}{check.verdict:<16}", detail=_describe(check))
         for text in _group(check):
             _wrap(text, "    ")
-    if card.derived:
-        _wrap(f"Without recorded answers, so the file itself was believed: {', '.join(card.derived)}.")
-    for why in dict.fromkeys(card.left_out.values()):
-        _wrap(f"{', '.join(name for name, each in card.left_out.items() if each == why)}: {why}.")
+    for remark in dict.fromkeys(card.remarks.values()):
+        _wrap(f"{', '.join(name for name, each in card.remarks.items() if each == remark)}: {remark}.")
     say()
 
 
