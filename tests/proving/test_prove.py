@@ -8,9 +8,12 @@ from typing import Any
 
 from twisted.trial.unittest import TestCase
 
-from aileron.connectors import Specimen, find_specimens, read_specimen
+from aileron.connectors import HttpConnector, HttpSpec, Specimen, find_specimens, read_specimen
+from aileron.interfaces import IConnector, ICredential
 from aileron.proving import Bench, ProofCard, prove, with_bench
-from aileron.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, Make
+from aileron.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, Make, _sum_up
+from aileron.proving._trials import Result
+from aileron.values import Outcome, Request
 from tests.extent import seldom
 
 from .wrong import FILE, FIXTURES, LOOK_FIXTURE, WRONG_CODE, WRONG_FILES, maker
@@ -118,9 +121,45 @@ class WrongTests(ProofTestCase):
             (card,) = await self.proved(self.written(FILE), operations=("create",), make=maker(kind))
             self.assert_noticed(card, check, kind)
 
+    async def test_kept(self) -> None:
+        """A credential that lies in a file of the home, unencrypted, is noticed."""
+
+        def make(spec: HttpSpec, bench: Bench) -> IConnector:
+            class Keeps(HttpConnector):
+                async def invoke(
+                    self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+                ) -> Outcome:
+                    (bench.home.root / "kept").write_bytes(b"" if credential is None else await credential.reveal())
+                    return await super().invoke(request, credential, seconds, late_seconds)
+
+            connector: IConnector = maker(Keeps)(spec, bench)
+            return connector
+
+        (card,) = await self.proved(self.written(FILE), operations=("create",), make=make)
+        (fault,) = card.checks["secret"].faults
+        self.assertEqual((fault.operation, "the file kept" in fault.message), ("all", True))
+
+    def test_control(self) -> None:
+        """A check that does not notice its control fails, though nothing else was found."""
+        held = [Result("create", "answers well", "once", "")]
+        self.assertEqual([_sum_up("once", held, noticed).verdict for noticed in (True, False)], [HOLDS, FAILS])
+
     async def test_recorded_otherwise(self) -> None:
         """Where recorded answers say otherwise than the file, nothing is proved, and nothing holds."""
         wrong = FILE.replace('error = { when = "ok == false", message = "error" }\n', "", 1)
         (card,) = await self.proved(self.written(wrong))
         self.assertFalse(card.holds or card.checks)
         self.assertIn("is expected to be", card.problems[0].message)
+
+    async def test_recorded_elsewhere(self) -> None:
+        """Recorded answers that are named and missing are a fault; those of another name are used."""
+        file = Path(self.mktemp()).absolute().with_suffix(".toml")
+        file.write_text(FILE)
+        other = file.with_name("other.toml")
+        missing = read_specimen(file, other)
+        other.write_text(FIXTURES)
+        there = read_specimen(file, other)
+        assert missing is not None
+        assert there is not None
+        self.assertEqual(([each.kind for each in missing.problems], there.problems), (["unreadable"], ()))
+        self.assertTrue(there.samples["create"].recorded)
