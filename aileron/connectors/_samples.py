@@ -84,11 +84,10 @@ def read_specimen(file: Path, fixtures: Path | None = None) -> Specimen | None:
 
 
 def _specimen(file: ConnectorFile, wanted: Collection[str] = ()) -> Specimen | None:
-    if file.data is None:
-        return Specimen(file.name, None, problems=(file.problem,) if file.problem else ())
-    reading = read_file(file.data, file.name, file.scheme)
-    if reading.spec is None:
-        return Specimen(file.name, None, problems=reading.problems)
+    reading = None if file.data is None else read_file(file.data, file.name, file.scheme)
+    if reading is None or reading.spec is None:
+        found = reading.problems if reading is not None else (file.problem,) if file.problem else ()
+        return None if wanted else Specimen(file.name, None, problems=found)
     about = reading.spec.description
     if wanted and about.fqn not in wanted:
         return None

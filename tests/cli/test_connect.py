@@ -268,4 +268,4 @@ class ProveTests(TrustCase):
         self.assertEqual(self.command("connector", "copy", "builtin://sentry", str(file))[0], 0)
         code, out, err = self.command("prove", "local://me/other", "--file", str(file))
         self.assertEqual((code, out), (1, ""))
-        self.assertIn("is not the file of local://me/other", err)
+        self.assertIn("There is no valid connector local://me/other", err)

@@ -151,6 +151,16 @@ class WrongTests(ProofTestCase):
         self.assertFalse(card.holds or card.checks)
         self.assertIn("is expected to be", card.problems[0].message)
 
+    async def test_broken(self) -> None:
+        """A file that is no connector is a fault where all are proved, and is not looked at where others are."""
+        home = Path(self.mktemp())
+        home.mkdir()
+        (home / "broken.toml").write_text("[connector")
+        found = [each for each in find_specimens(home.absolute()) if each.problems]
+        (card,) = await self.proved(*found)
+        self.assertFalse(card.holds)
+        self.assertEqual(list(find_specimens(home.absolute(), ("local://me/other",))), [])
+
     async def test_recorded_elsewhere(self) -> None:
         """Recorded answers that are named and missing are a fault; those of another name are used."""
         file = Path(self.mktemp()).absolute().with_suffix(".toml")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,7 +46,7 @@ def prove_connectors(
     Nothing leaves this machine, and none of your credentials is used. Without CONNECTOR: all that are installed.
     """
     names = [f"builtin://{each}" if each.isidentifier() else each for each in connectors]
-    with nullcontext() if as_json else progress("Proving connectors"):
+    with progress("Proving connectors"):
         cards = _prove_all(cli, _find(cli, names, choice["file"], choice["fixtures"]), choice["operations"])
     holds = all(each.holds for each in cards)
     if as_json:
@@ -62,16 +61,12 @@ def prove_connectors(
 def _find(cli: CliContext, names: Collection[str], file: Path | None, fixtures: Path | None) -> list[Specimen]:
     from aileron.connectors import find_specimens, read_specimen
 
-    if file is not None:
-        found = [read_specimen(file, fixtures)]
-        if names and [each.name for each in found if each] != list(names):
-            raise CommandError(f"{file} is not the file of {', '.join(names)}.")
-    else:
-        found = list(find_specimens(cli.home.connectors, names))
+    found = find_specimens(cli.home.connectors, names) if file is None else [read_specimen(file, fixtures)]
+    specimens = [each for each in found if each is not None]
     for name in names:
-        if name not in {each.name for each in found if each}:
+        if name not in {each.name for each in specimens}:
             raise CommandError(f"There is no valid connector {name}.", "List connectors: aileron connector list")
-    return [each for each in found if each is not None]
+    return specimens
 
 
 def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collection[str]) -> list[ProofCard]:
