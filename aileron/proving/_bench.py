@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
+from twisted.internet.protocol import Factory
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
@@ -40,13 +41,13 @@ from aileron.values import (
 from aileron.vault import Passkeys, Vault
 from aileron.vault.keys import create, generate_words
 
-from ._double import ServiceDouble
+from ._double import DoubleConnection, ServiceDouble
 from ._network import ProofNetwork
 
 _T = TypeVar("_T")
 _PROVER = Actor("human", "prove")
 _ACTION, _STEP = "proof", "only"
-_MOST_JUMPS, _STILL_TURNS, _MOST_REAL_SECONDS = 200, 3, 5.0
+_MOST_JUMPS, _STILL_TURNS, _MOST_REAL_SECONDS = 200, 4, 30.0
 _ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
@@ -190,7 +191,8 @@ async def _build(reactor: Any, home: Home) -> Bench:
     )
     await runner.start()
     double = ServiceDouble(clock)
-    return Bench(home, clock, double, ProofNetwork(reactor, double), connectors, store, vault, runner)
+    network = ProofNetwork(reactor, Factory.forProtocol(lambda: DoubleConnection(double)))
+    return Bench(home, clock, double, network, connectors, store, vault, runner)
 
 
 def _write_action(about: ConnectorDescription, operation: str, inputs: Mapping[str, JSON]) -> bytes:

@@ -90,7 +90,7 @@ async def prove(
     if spec is None or specimen.problems:
         return ProofCard(specimen.name, problems=specimen.problems)
     about, need = spec.description, spec.description.credential
-    why = "" if isinstance(spec, HttpSpec) and not spec.over_ssh else "only connectors of the kind http can be proved"
+    why = "" if type(spec) is HttpSpec else "only connectors of the kind http can be proved"
     if need is not None and need.kind not in _MINTED:
         why = why or f"no credential of the kind {need.kind} can be made for a proof"
     if why or not isinstance(spec, HttpSpec):
@@ -101,6 +101,8 @@ async def prove(
     remarks |= {name: remark for name, each in samples.items() if (remark := _remark(each))}
     results, noticed = await _Proof(bench, spec, specimen.base_url, make or _make).run(samples)
     checks = {check: _sum_up(check, results, check in noticed) for check in CHECKS}
+    if need is None:
+        checks[SECRET] = Check(NOT_APPLICABLE, why="the connector needs no credential")
     return ProofCard(about.fqn, about.version, tuple(samples), checks, remarks)
 
 

@@ -72,6 +72,28 @@ class RightTests(ProofTestCase):
         self.assertEqual(list(card.remarks), ["create", "close", "list"])
         self.assertIn("shows how its effect is found", card.remarks["create"])
 
+    async def test_without_credential(self) -> None:
+        """A connector to this machine that needs no credential has none to lose; the rest is proved."""
+        text = FILE.replace("https://tracker.example", "http://localhost:8123").replace('["tracker.example:443"]', "[]")
+        text = text.replace("hosts = []\n", "private_network = true\n")
+        credential = text[text.index("[credential]") : text.index("[operations.create]")]
+        (card,) = await self.proved(self.written(text.replace(credential, "")), operations=("create",))
+        self.assertEqual(self.verdicts(card), [HOLDS, HOLDS, NOT_APPLICABLE, HOLDS], card)
+
+    async def test_other_kinds(self) -> None:
+        """Where the kind of a connector, or of its credential, is none that can be proved, the card says so."""
+        git = (
+            '[connector]\nname = "local://me/site"\nversion = "1.0.0"\nkind = "git"\nhosts = ["github.com:443"]\n'
+            'base_url = { default = "https://github.com/me/site.git" }\n[credential]\nkind = "basic"\n'
+            '[git]\nrepository = "/home/me/site"\nbranches = ["main"]\n'
+        )
+        app = FILE.replace('kind = "api_key"\nheader = "Authorization"\nformat = "Bearer {key}"', 'kind = "github_app"')
+        for specimen, word in ((self.written(git, None), "kind http"), (self.written(app), "kind github_app")):
+            self.assertEqual(specimen.problems, ())
+            (card,) = await self.proved(specimen)
+            self.assertEqual((self.verdicts(card), card.operations), ([NOT_APPLICABLE] * 4, ()))
+            self.assertTrue(all(word in each.why for each in card.checks.values()), card)
+
     async def test_one_operation(self) -> None:
         """Only the operations that are asked for are run; a read has no effect that could happen twice."""
         (card,) = await self.proved(self.written(FILE), operations=("list",))
