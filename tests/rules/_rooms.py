@@ -51,10 +51,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND
     | _AGENT_SIDE
-    | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon"},
-    | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "packages"},
-    | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon", "redaction"},
-    | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "proving"},
+    | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "redaction"}
+    | {"importing", "packages", "proving"},
     # A runner of its own, composed as the daemon composes it, over a service of the same process.
     "proving": _GROUND
     | {"credentials", "home", "manifests", "connectors", "redaction"}
@@ -65,8 +63,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "testing": _GROUND | _DAEMON_SIDE | {"credentials", "client", "waiting"},
     "daemon": _GROUND
     | _DAEMON_SIDE
-    | {"bridge", "credentials", "hardening", "notices", "api", "egress", "gateway", "inband", "web", "mcp"},
-    | {"credentials", "hardening", "notices", "api", "egress", "gateway", "inband", "web", "mcp", "packages"},
+    | {"bridge", "credentials", "hardening", "notices", "packages"}
+    | {"api", "egress", "gateway", "inband", "web", "mcp"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
@@ -103,10 +101,8 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
     "daemon": frozenset({"api", "gateway", "inband", "web", "mcp", "launch"}),
-    # "aileron version" need not load an agent, and only one command loads the daemon, or what imports an API.
-    "cli": frozenset({"daemon", "demo", "importing", "launch"}),
-    # "aileron version" need not load an agent, and only one command loads the daemon.
-    "cli": frozenset({"daemon", "demo", "launch", "proving"}),
+    # "aileron version" need not load an agent, and only the commands that need them load the others.
+    "cli": frozenset({"daemon", "demo", "importing", "launch", "proving"}),
 }
 
 

@@ -16,7 +16,14 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, say_json, table
 from aileron.cli.actions.copying import Sort, tell_fault
 from aileron.cli.actions.files import ACTIONS
-from aileron.cli.actions.tools import ServerFile, begin_server, find_server, keep_reviewed, read_tools, tell_changes
+from aileron.cli.actions.tools import (
+    ServerConnector,
+    begin_server,
+    find_server,
+    keep_reviewed,
+    read_tools,
+    tell_changes,
+)
 from aileron.values import LoadError
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ class ImportRequest:
     as_json: bool
     is_server: bool = False
     reads: tuple[str, ...] = ()
-    existing: ServerFile | None = None
+    existing: ServerConnector | None = None
 
 
 def import_command(connectors: Sort) -> click.Command:

@@ -39,7 +39,7 @@ _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
 @frozen
-class _Move:
+class _ServerMove:
     """A server, and the connector that takes its place."""
 
     file: ServerFile
@@ -87,9 +87,9 @@ def _as_json(file: ServerFile) -> Mapping[str, JSON]:
     return {"path": str(file.path), "problem": file.problem or None, "servers": servers}
 
 
-def _list(cli: CliContext, found: Sequence[ServerFile]) -> Sequence[_Move]:
+def _list(cli: CliContext, found: Sequence[ServerFile]) -> Sequence[_ServerMove]:
     """Print the servers; return those that can be moved, in the order of their numbers."""
-    moves = dict[str, _Move]()
+    moves = dict[str, _ServerMove]()
     for file in found:
         heading("{path}", path=file.path)
         if file.problem:
@@ -111,15 +111,15 @@ def _list(cli: CliContext, found: Sequence[ServerFile]) -> Sequence[_Move]:
     return tuple(moves.values())
 
 
-def _find_place(cli: CliContext, file: ServerFile, entry: ServerEntry, taken: Collection[str]) -> _Move:
+def _find_place(cli: CliContext, file: ServerFile, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
     """Name the connector of a server: after it, and as no connector to another server is named."""
     plain = _NOT_OF_A_NAME.sub("-", entry.keys[-1].lower()).strip("-") or "server"
     shorts = (f"{plain}{ending}" for ending in chain(("",), (f"-{number}" for number in count(2))))
-    moves = (_Move(file, entry, f"local://me/{short}", f"{short}.toml") for short in shorts)
+    moves = (_ServerMove(file, entry, f"local://me/{short}", f"{short}.toml") for short in shorts)
     return next(each for each in moves if each.connector not in taken and _is_free(cli, each))
 
 
-def _is_free(cli: CliContext, move: _Move) -> bool:
+def _is_free(cli: CliContext, move: _ServerMove) -> bool:
     """Return whether there is no connector of that name, or one to the same server."""
     there = read_private(cli.home.connectors / move.file_name)
     try:
@@ -128,7 +128,7 @@ def _is_free(cli: CliContext, move: _Move) -> bool:
         return False
 
 
-def _move(command: OperatorCommand, moves: Sequence[_Move], *, sure: bool) -> None:
+def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool) -> None:
     """Write the connectors, have them trusted, and put the secrets into the vault."""
     import tomlkit
 
@@ -158,7 +158,7 @@ def _move(command: OperatorCommand, moves: Sequence[_Move], *, sure: bool) -> No
         note("To use {name}, choose its tools: aileron connector import {name}", name=each.connector)
 
 
-def _tables(cli: CliContext, move: _Move) -> Mapping[str, Mapping[str, JSON]]:
+def _tables(cli: CliContext, move: _ServerMove) -> Mapping[str, Mapping[str, JSON]]:
     """Return what the file of a connector says."""
     entry = move.entry
     head: dict[str, JSON] = {"name": move.connector, "version": "1.0.0", "kind": "mcp"}
@@ -175,7 +175,7 @@ def _tables(cli: CliContext, move: _Move) -> Mapping[str, Mapping[str, JSON]]:
     return tables
 
 
-def _directory(cli: CliContext, move: _Move) -> str:
+def _directory(cli: CliContext, move: _ServerMove) -> str:
     """Return where a program works: where its agent had it, or in a directory of its own, which is all it can write."""
     if move.entry.directory or move.file.source.project:
         return os.path.realpath(move.entry.directory)

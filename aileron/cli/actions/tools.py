@@ -68,7 +68,7 @@ required = false
 
 
 @frozen
-class ServerFile:
+class ServerConnector:
     """The file of a connector to an MCP server, in the home.
 
     :ivar values: what it says.
@@ -146,7 +146,7 @@ def _listing(name: str, version: str) -> str:
     return _LISTING.format(action=_listing_of(name.rpartition("/")[2]), name=name, version=version)
 
 
-def find_server(cli: CliContext, name: str) -> ServerFile:
+def find_server(cli: CliContext, name: str) -> ServerConnector:
     """Find the file of a connector to an MCP server.
 
     :raises CommandError: there is none of that name.
@@ -155,7 +155,7 @@ def find_server(cli: CliContext, name: str) -> ServerFile:
         data = read_private(path, _MOST_BYTES)
         try:
             text = (data or b"").decode("utf-8")
-            found = ServerFile(path, text, tomllib.loads(text))
+            found = ServerConnector(path, text, tomllib.loads(text))
             if found.name == name and found.values["connector"].get("kind") == "mcp":
                 return found
         except (ValueError, KeyError, TypeError):
@@ -166,7 +166,7 @@ def find_server(cli: CliContext, name: str) -> ServerFile:
     )
 
 
-def read_tools(cli: CliContext, server: ServerFile, reads: Sequence[str], output: Path) -> ServerTools:
+def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], output: Path) -> ServerTools:
     """Have the daemon list the tools of a server, by the action for it.
 
     :raises CommandError: there is no such action yet, or the server did not list them.
@@ -201,7 +201,7 @@ def read_tools(cli: CliContext, server: ServerFile, reads: Sequence[str], output
     return ServerTools(server.name, tuple(tools), pinned, frozenset(reads))
 
 
-def tell_changes(server: ServerFile, tools: ServerTools) -> None:
+def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
     """Show how tools differ from what was reviewed; nothing changes by that."""
     from aileron.importing import CHANGED
 
@@ -217,7 +217,7 @@ def tell_changes(server: ServerFile, tools: ServerTools) -> None:
         note("These tools are not called until you review them. To accept one as it is now: --op NAME")
 
 
-def keep_reviewed(server: ServerFile, tools: ServerTools) -> None:
+def keep_reviewed(server: ServerConnector, tools: ServerTools) -> None:
     """Keep the descriptions of tools as they are now, for the next comparison, and those that are pinned."""
     pins = {str(table.get("pin")) for table in tools.pinned.values()}
     kept = {pin: each for pin, each in _reviewed(server).items() if pin in pins}
@@ -227,7 +227,7 @@ def keep_reviewed(server: ServerFile, tools: ServerTools) -> None:
         atomic_write(server.reviewed, data, replace=server.reviewed.exists())
 
 
-def _reviewed(server: ServerFile) -> Mapping[str, Mapping[str, JSON]]:
+def _reviewed(server: ServerConnector) -> Mapping[str, Mapping[str, JSON]]:
     try:
         found = json.loads(read_private(server.reviewed, _MOST_BYTES) or b"{}")
     except ValueError:
