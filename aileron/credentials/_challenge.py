@@ -65,11 +65,12 @@ def _parts(header: str) -> Iterator[tuple[str, str | None]]:
     at = 0
     while (begins := _NEXT.search(header, at)) is not None:
         at = begins.start()
-        found = _PARAMETER.match(header, at) or _SCHEME.match(header, at)
+        parameter = _PARAMETER.match(header, at)
+        found = parameter or _SCHEME.match(header, at)
         if found is None:
             raise ValueError("no challenge")
         at = found.end()
-        if found.re is _SCHEME:
+        if parameter is None:
             yield found["name"].lower(), None
         else:
             yield found["name"].lower(), found["plain"] or _ESCAPED.sub(r"\1", found["quoted"] or "")

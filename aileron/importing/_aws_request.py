@@ -24,6 +24,7 @@ OWN_HEADERS = frozenset({"accept-encoding", "expect", "x-amz-content-sha256", "x
 """What signing and sending a request sets."""
 
 _IN_PATH = re.compile(r"\{([A-Za-z0-9_-]{1,100})(\+?)\}")
+_BRACE = re.compile(r"[{}]")
 _TYPES = {"structure": "object", "map": "object", "list": "array", "boolean": "boolean"}
 _TYPES |= dict.fromkeys(("integer", "long", "short", "byte", "bigInteger"), "integer")
 _TYPES |= dict.fromkeys(("float", "double", "bigDecimal"), "number")
@@ -237,6 +238,6 @@ class AwsRequest:
         """Return the path with the names of inputs."""
         names = iter([f"{{{name}}}" for name, _ in self._in_path()])
         path = _IN_PATH.sub(lambda _: next(names), self.target.partition("?")[0])
-        if re.search(r"[{}]", _IN_PATH.sub("", self.target)):
+        if _BRACE.search(_IN_PATH.sub("", self.target)):
             raise Inexpressible("its path is one that a connector file cannot say")
         return path

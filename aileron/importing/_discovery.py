@@ -26,6 +26,7 @@ MOST_PATTERN_LENGTH = 1024
 _BASE = re.compile(r"https://(?:[a-z0-9-]+\.)+googleapis\.com/(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*")
 _SCOPE = re.compile(r"https://[A-Za-z0-9._~/-]{1,200}")
 _IN_PATH = re.compile(r"\{(\+?)([A-Za-z0-9_.$-]{1,200})\}")
+_BRACE = re.compile(r"[{}]")
 _READ_ONLY = re.compile(r"[._-]read-?only$")
 _READ_VERBS = re.compile(r"(?:batch_)?(?:get|list|search|query|lookup|count)(?:_|$)")
 _OUTPUT_ONLY = re.compile(r"\[?output[ -]only\b|\bread-only\.?\s*$", re.IGNORECASE)
@@ -203,7 +204,7 @@ def _is_outdated(keys: Mapping[str, Any]) -> bool:
 
 def _path(path: str, inputs: Mapping[str, str]) -> str:
     """Return the path with the names of inputs."""
-    if re.search(r"[{}]", _IN_PATH.sub("", path)) or not all(key in inputs for _, key in _IN_PATH.findall(path)):
+    if _BRACE.search(_IN_PATH.sub("", path)) or not all(key in inputs for _, key in _IN_PATH.findall(path)):
         raise Inexpressible("its path is one that a connector file cannot say")
     return _IN_PATH.sub(lambda found: f"{{{inputs[found[2]]}}}", path)
 

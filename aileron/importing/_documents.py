@@ -20,11 +20,11 @@ MOST_DEPTH = 100
 
 _TAG = "tag:yaml.org,2002:"
 _CORE = {
-    "null": (re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""]),
-    "bool": (re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), [*"tTfF"]),
-    "int": (re.compile(r"-?(?:0|[1-9][0-9]{0,400})\Z"), [*"-0123456789"]),
+    "null": (re.compile(r"\A(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""]),
+    "bool": (re.compile(r"\A(?:true|True|TRUE|false|False|FALSE)\Z"), [*"tTfF"]),
+    "int": (re.compile(r"\A-?+(?:0|[1-9][0-9]{0,400}+)\Z"), [*"-0123456789"]),
     "float": (
-        re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{0,400})?(?:[eE][-+]?[0-9]{1,5})?\Z"),
+        re.compile(r"\A-?+(?:0|[1-9][0-9]{0,400}+)(?:\.[0-9]{0,400}+)?+(?:[eE][-+]?[0-9]{1,5})?+\Z"),
         [*"-0123456789"],
     ),
 }
