@@ -1,11 +1,26 @@
-"""Reads a stream of server-sent events (the WHATWG's HTML standard, 9.2) piece by piece, in linear time."""
+"""Reads messages out of answers: JSON, and streams of events (the WHATWG's HTML standard, 9.2) in linear time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
+from aileron.connectors._conversation import NotUnderstood
+from aileron.connectors._decode import decode
+from aileron.values import JSON
+
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r")
+
+
+def read_message(data: bytes) -> JSON:
+    """Read the JSON of a message, or of several that come together.
+
+    :raises NotUnderstood: it is none.
+    """
+    try:
+        return decode(data)
+    except ValueError:
+        raise NotUnderstood from None
 
 
 class EventMessages:

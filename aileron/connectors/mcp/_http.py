@@ -18,7 +18,7 @@ from aileron.credentials import wanted_scopes
 from aileron.interfaces import ICredential
 from aileron.values import JSON, Authorization, Request, canonical, media_type_of
 
-from ._events import EventMessages
+from ._events import EventMessages, read_message
 from ._session import AUTO, LEGACY, McpSession
 from ._spec import McpSpec
 from ._wire import Bridged, Delivery, Message, Receiver, Refused
@@ -185,11 +185,7 @@ class _PostedMessage:
         return False
 
     def _receive(self, data: bytes) -> None:
-        try:
-            message = decode(data)
-        except ValueError:
-            raise NotUnderstood from None
-        self.wire.receive(message)
+        self.wire.receive(read_message(data))
 
 
 @define(eq=False)
