@@ -206,6 +206,7 @@ ANSWERS.differ(
 )
 ANSWERS.differ(
     Operation,
+    pin=Member(optional=True),
     destructive=OMITTED,
     output_schema=OMITTED,
     presentation=OMITTED,
