@@ -187,6 +187,24 @@ class FindsEverything(HttpConnector):
         return Finding(True, {"id": "7"})
 
 
+class FindsNothing(HttpConnector):
+    """Finds no effect, though it is there."""
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Overlook it."""
+        finding = await super().reconcile(sought, credential, seconds)
+        return Finding(None) if finding.happened else finding
+
+
+class NeverSure(HttpConnector):
+    """Leaves open what its file calls certain."""
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Leave it open."""
+        finding = await super().reconcile(sought, credential, seconds)
+        return finding if finding.happened else Finding(None)
+
+
 WRONG_CODE: Mapping[type[HttpConnector], str] = {
     BelievesEverything: "truth",
     TellsTheSecret: "secret",
@@ -195,6 +213,8 @@ WRONG_CODE: Mapping[type[HttpConnector], str] = {
     SendsAgain: "once",
     GivesUp: "truth",
     FindsEverything: "reconcile",
+    FindsNothing: "reconcile",
+    NeverSure: "reconcile",
 }
 """Connectors, and the check that notices each."""
 
