@@ -101,7 +101,7 @@ class RightTests(ProofTestCase):
         self.assertEqual(card.operations, ("list",))
 
     async def test_builtin(self) -> None:
-        """Of what ships with Aileron, three that differ hold: an effect found by a search, by a mark, and not at all."""
+        """Three that ship with Aileron hold: an effect is found by a search, by a mark, and not at all."""
         specimens = find_specimens(Path("/nonexistent"), ("builtin://gmail", "builtin://notion", "builtin://sns"))
         cards = await self.proved(*specimens, operations=("send", "comment", "publish"))
         self.assertEqual([card.operations for card in cards], [("send",), ("comment",), ("publish",)])
