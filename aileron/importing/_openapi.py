@@ -174,7 +174,11 @@ class OpenApi:
         wrong = self._paths(failure)
         if kind != "json":
             return {"answer": kind}, ()
-        bare = [status for status, each in answers.items() if status[:1] == "2" and not {"$ref", "content"} & {*each}]
+        bare = [
+            status
+            for status, each in answers.items()
+            if status[:1] == "2" and not {"$ref", "content"} & {*table_of(each)}
+        ]
         unsure = (f"an answer {bare[0]} has no content, and its outcome would be unknown",) if bare and success else ()
         right = self._paths(success)
         error = error_of(right, wrong)
