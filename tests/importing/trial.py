@@ -129,9 +129,8 @@ def _marks(written: WrittenFiles, operation: OperationSummary) -> list[str]:
 
 def _short(reason: str) -> str:
     """The reason without the names that it is about."""
-    return next(
-        (words for words in _REASONS if words in reason), reason.partition(", because it ")[2][:40] or reason[:40]
-    )
+    known = next((words for words in _REASONS if words in reason), "")
+    return known or (reason.partition(", because it ")[2] or reason).partition(":")[0][:40]
 
 
 def _faults(written: WrittenFiles) -> Iterator[str]:
