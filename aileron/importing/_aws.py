@@ -64,7 +64,8 @@ class AwsModel:
     @property
     def title(self) -> str:
         """Return what the service calls itself."""
-        return text_of(self.shapes.metadata.get("serviceFullName")) or "A service of AWS"
+        about = self.shapes.metadata
+        return text_of(about.get("serviceAbbreviation")) or text_of(about.get("serviceFullName")) or "A service of AWS"
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
         """List all operations, in the model's order."""

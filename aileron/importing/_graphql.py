@@ -31,7 +31,7 @@ from aileron.values import JSON, READ, WRITE
 
 from ._derive import effect_of, name_of
 from ._description import ApiCredential, ApiDescription, ApiOperation, ApiParameter, NotImported, OperationSummary
-from ._references import Inexpressible, WorkBudget, table_of
+from ._references import Inexpressible, WorkBudget, table_of, text_of
 from ._requests import Arguments
 from ._schemas import narrow
 from ._types import NamedTypes, discloses, guarded, list_summaries, reference
@@ -90,7 +90,7 @@ class GraphqlSchema:
     def list_operations(self) -> tuple[OperationSummary, ...]:
         """List the fields of the query type and of the mutation type."""
         return list_summaries(
-            (key, key, method, "/graphql", each.description or "", _effect(method, key)[0])
+            (key, key, method, "/graphql", text_of(each.description), _effect(method, key)[0])
             for method in ("query", "mutation")
             for key, each in self._fields(method).items()
         )
@@ -127,7 +127,7 @@ class GraphqlSchema:
         return ApiOperation(
             name=summary.name,
             title=summary.words.partition(". ")[0],
-            description=asked.description or "",
+            description=text_of(asked.description),
             effect=effect,
             destructive=destructive,
             asked=effect == READ and discloses(summary.key),
@@ -204,7 +204,7 @@ def _members(fields: Mapping[str, Any]) -> dict[str, JSON]:
     """Describe arguments, or the members of an input, as JSON Schema."""
     used = {name: each for name, each in fields.items() if is_required_argument(each) or not each.deprecation_reason}
     used.pop(_CLIENTS_OWN, None)
-    schemas: dict[str, JSON] = {name: _schema(each.type, each.description or "") for name, each in used.items()}
+    schemas: dict[str, JSON] = {name: _schema(each.type, text_of(each.description)) for name, each in used.items()}
     needed: list[JSON] = [name for name, each in used.items() if is_required_argument(each)]
     return {"type": "object", "properties": schemas, "required": needed}
 

@@ -206,12 +206,15 @@ class GraphqlTests(SynchronousTestCase):
 
     def test_introspection(self) -> None:
         """The answer of an introspection is read like SDL."""
-        asked = introspection_from_schema(build_schema(SCHEMA))
+        asked: Any = introspection_from_schema(build_schema(SCHEMA))
         for document in (asked, {"data": asked}):
             found = read_api(json.dumps(document).encode())
             self.assertEqual(
                 {each.key for each in found.list_operations()}, {each.key for each in reader().list_operations()}
             )
+        fields = next(each for each in asked["__schema"]["types"] if each["name"] == "Query")["fields"]
+        fields[0]["description"] = True
+        read_api(json.dumps(asked).encode()).list_operations()
 
     def test_wide(self) -> None:
         """Types that hold each other, many times over, are selected only in part; too many arguments are refused."""
