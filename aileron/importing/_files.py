@@ -10,11 +10,13 @@ from attrs import evolve, frozen
 from tomlkit.items import InlineTable, Item, Table
 from tomlkit.toml_document import TOMLDocument
 
-from aileron.values import JSON, READ, visible
+from aileron.values import JSON, READ, canonical, visible
 
 from ._description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter
 
 MOST_INPUTS = 64
+MOST_SCHEMAS = 64 * 1024
+"""Bytes of all schemas of an action; writing them takes time that grows with the square of their members."""
 MOST_WORDS, MOST_BODY = 400, 2000
 VERSION = "1.0.0"
 _HTTP = "http"
@@ -96,18 +98,26 @@ def _fit(operation: ApiOperation) -> ApiOperation:
     """Leave out what an action has no room for: of what is optional that which lies deepest."""
     if operation.refused:
         return operation
-    required = sum(each.required for each in operation.parameters)
-    if required > MOST_INPUTS:
-        return evolve(operation, refused=f"it needs {required} arguments; an action has {MOST_INPUTS} at most")
-    room = MOST_INPUTS - required
+    required = [each for each in operation.parameters if each.required]
+    if len(required) > MOST_INPUTS:
+        return evolve(operation, refused=f"it needs {len(required)} arguments; an action has {MOST_INPUTS} at most")
     optional = [each for each in operation.parameters if not each.required]
     optional.sort(key=lambda each: sum(1 + step.count("[") for step in each.steps))
-    left_out = [each.name for each in optional[room:]]
-    if not left_out:
-        return operation
-    kept = tuple(each for each in operation.parameters if each.required or each.name not in left_out)
-    mark = f"left out, because an action has at most {MOST_INPUTS} inputs: {', '.join(left_out)}"
-    return evolve(operation, parameters=kept, marks=(*operation.marks, mark))
+    room, size, left_out = MOST_INPUTS, 0, dict[str, list[str]]()
+    for each in (*required, *optional):
+        size += len(canonical(each.schema))
+        if size > MOST_SCHEMAS and each.required:
+            return evolve(operation, refused="the schemas of its arguments are larger than an action may have")
+        if size > MOST_SCHEMAS or not room:
+            why = f"has at most {MOST_INPUTS} inputs" if not room else "would be too large"
+            left_out.setdefault(why, []).append(each.name)
+            size -= len(canonical(each.schema))
+        else:
+            room -= 1
+    gone = {name for names in left_out.values() for name in names}
+    kept = tuple(each for each in operation.parameters if each.name not in gone)
+    marks = [f"left out, because an action {why}: {', '.join(names)}" for why, names in left_out.items()]
+    return evolve(operation, parameters=kept, marks=(*operation.marks, *marks))
 
 
 def _head(description: ApiDescription) -> TOMLDocument:

@@ -21,7 +21,7 @@ from aileron.importing import (
     write_connector,
 )
 from aileron.manifests import parse
-from aileron.values import Action, Input
+from aileron.values import JSON, Action, Input
 
 TEXT = {"type": "string"}
 ISSUE = ApiOperation(
@@ -142,6 +142,18 @@ class FileTests(SynchronousTestCase):
         needed = tuple(ApiParameter(f"n{i}", TEXT, QUERY, (f"n{i}",)) for i in range(65))
         refused = ApiOperation("many", method="GET", path="/", parameters=needed)
         self.assertIn("64", write_connector(ApiDescription("local://me/x", "X", "", (refused,))).refused["many"])
+
+    def test_large(self) -> None:
+        """Of schemas that are too large together some are left out; if they are required, nothing is written."""
+        member: JSON = {"type": "string", "pattern": "a" * 15_000}
+        large: dict[str, JSON] = {"type": "object", "properties": {"member": member}}
+        several = [ApiParameter(f"p{i}", large, BODY, (f"p{i}",), required=False) for i in range(8)]
+        operation = ApiOperation("many", method="POST", path="/", body="json", parameters=tuple(several))
+        written = write_connector(ApiDescription("local://me/x", "X", "https://x.example", (operation,)))
+        self.assertLess(len(written.actions[0].text), 128 * 1024)
+        self.assertIn("would be too large: p", written.marks[0])
+        needed = evolve(operation, parameters=tuple(evolve(each, required=True) for each in several))
+        self.assertIn("larger", write_connector(ApiDescription("local://me/x", "X", "", (needed,))).refused["many"])
 
     def test_plain_inputs(self) -> None:
         """A schema that the plain keys of an input can say is written in these, and any other as it is."""
