@@ -9,7 +9,7 @@ from .agents import find_agents, find_server_sources
 from .in_band import in_band_agent
 from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
 from .sandbox import Sandbox, SandboxLayout, SandboxProject, WayOut, find_sandbox
-from .servers import MASK, ServerEntry, ServerFile, ServerSecret, read_servers
+from .servers import MASK, ServerEntry, ServerSecret, ServerSettings, read_servers
 
 __all__ = [
     "MASK",
@@ -30,8 +30,8 @@ __all__ = [
     "SandboxLayout",
     "SandboxProject",
     "ServerEntry",
-    "ServerFile",
     "ServerSecret",
+    "ServerSettings",
     "Upstream",
     "WayOut",
     "find_agents",

@@ -102,7 +102,7 @@ class ServerEntry:
 
 
 @frozen
-class ServerFile:
+class ServerSettings:
     """A settings file that was found.
 
     :ivar problem: why it is left alone; empty: it was read.
@@ -115,9 +115,9 @@ class ServerFile:
     problem: str = ""
 
 
-def read_servers(sources: Iterable[ServerSource], invocation: Invocation) -> list[ServerFile]:
+def read_servers(sources: Iterable[ServerSource], invocation: Invocation) -> list[ServerSettings]:
     """Read the files that there are of an agent that is started like that."""
-    found: dict[Path, ServerFile] = {}
+    found: dict[Path, ServerSettings] = {}
     for source in sources:
         for place in source.find(invocation):
             if isinstance(place, Path) and place not in found and os.path.lexists(place):
@@ -125,17 +125,17 @@ def read_servers(sources: Iterable[ServerSource], invocation: Invocation) -> lis
     return list(found.values())
 
 
-def _read_file(path: Path, source: ServerSource, invocation: Invocation) -> ServerFile:
+def _read_file(path: Path, source: ServerSource, invocation: Invocation) -> ServerSettings:
     try:
         data = read_file(str(path), MAX_BYTES).data
         values = source.syntax.parse(data.decode("utf-8")) if len(data) <= MAX_BYTES else None
     except Unreadable as error:
-        return ServerFile(path, source, problem=error.problem)
+        return ServerSettings(path, source, problem=error.problem)
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, Mapping):
-        return ServerFile(path, source, problem=f"it is not valid {source.syntax.name}")
-    return ServerFile(path, source, data, tuple(_read_entries(values, source, invocation)))
+        return ServerSettings(path, source, problem=f"it is not valid {source.syntax.name}")
+    return ServerSettings(path, source, data, tuple(_read_entries(values, source, invocation)))
 
 
 def _read_entries(values: Mapping[str, Any], source: ServerSource, invocation: Invocation) -> Iterator[ServerEntry]:

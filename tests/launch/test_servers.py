@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import MASK, Invocation, ServerEntry, ServerFile, find_server_sources, read_servers
+from aileron.launch import MASK, Invocation, ServerEntry, ServerSettings, find_server_sources, read_servers
 
 TOKEN = "canary-0123456789"
 NODE = "/usr/bin/env"  # a program that is on every machine
@@ -98,7 +98,7 @@ class SettingsCase(SynchronousTestCase):
         path.write_text(text.replace("PROJECT", str(self.project)))
         return path
 
-    def found(self, agent: str, **environment: str) -> list[ServerFile]:
+    def found(self, agent: str, **environment: str) -> list[ServerSettings]:
         """What is read of an agent's settings."""
         variables = {"HOME": str(self.home), "PATH": "/usr/bin:/bin", **environment}
         return read_servers(find_server_sources()[agent], Invocation((), variables, str(self.project)))

@@ -31,7 +31,7 @@ from aileron.values import JSON
 
 if TYPE_CHECKING:
     from aileron.client import Operator
-    from aileron.launch import ServerEntry, ServerFile
+    from aileron.launch import ServerEntry, ServerSettings
 
 _AGENTS = ("claude", "codex", "opencode", "goose", "cursor", "vscode")
 _KEYS = {"environment": "variable", "header": "header", "query": "query"}
@@ -42,7 +42,7 @@ _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 class _ServerMove:
     """A server, and the connector that takes its place."""
 
-    file: ServerFile
+    file: ServerSettings
     entry: ServerEntry
     connector: str
     file_name: str
@@ -78,7 +78,7 @@ def import_servers(command: OperatorCommand, /, agent: str, write: bool, yes: bo
             _take_out(cli, file, [each.entry for each in chosen if each.file is file], write=write)
 
 
-def _as_json(file: ServerFile) -> Mapping[str, JSON]:
+def _as_json(file: ServerSettings) -> Mapping[str, JSON]:
     servers: list[JSON] = []
     for each in file.entries:
         told: dict[str, JSON] = {"name": each.keys[-1], "transport": each.transport, "shown": each.shown}
@@ -87,7 +87,7 @@ def _as_json(file: ServerFile) -> Mapping[str, JSON]:
     return {"path": str(file.path), "problem": file.problem or None, "servers": servers}
 
 
-def _list(cli: CliContext, found: Sequence[ServerFile]) -> Sequence[_ServerMove]:
+def _list(cli: CliContext, found: Sequence[ServerSettings]) -> Sequence[_ServerMove]:
     """Print the servers; return those that can be moved, in the order of their numbers."""
     moves = dict[str, _ServerMove]()
     for file in found:
@@ -111,7 +111,7 @@ def _list(cli: CliContext, found: Sequence[ServerFile]) -> Sequence[_ServerMove]
     return tuple(moves.values())
 
 
-def _find_place(cli: CliContext, file: ServerFile, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
+def _find_place(cli: CliContext, file: ServerSettings, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
     """Name the connector of a server: after it, and as no connector to another server is named."""
     plain = _NOT_OF_A_NAME.sub("-", entry.keys[-1].lower()).strip("-") or "server"
     shorts = (f"{plain}{ending}" for ending in chain(("",), (f"-{number}" for number in count(2))))
@@ -183,7 +183,7 @@ def _directory(cli: CliContext, move: _ServerMove) -> str:
     return os.path.join(os.path.realpath(data), "aileron-servers", service_of(move.connector))
 
 
-def _take_out(cli: CliContext, file: ServerFile, entries: Sequence[ServerEntry], *, write: bool) -> None:
+def _take_out(cli: CliContext, file: ServerSettings, entries: Sequence[ServerEntry], *, write: bool) -> None:
     """Print what is to be taken out of an agent's settings, or take it out."""
     path, before = file.path, file.data.decode("utf-8")
     after = before
