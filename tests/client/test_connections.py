@@ -205,9 +205,18 @@ class Names:
         self._resolver = resolver
         self.asked: list[str] = []
 
-    def resolveHostName(self, receiver: Any, name: str, *more: Any, **named: Any) -> Any:
-        self.asked.append(name)
-        return self._resolver.resolveHostName(receiver, name, *more, **named)
+    def resolveHostName(
+        self,
+        resolutionReceiver: Any,
+        hostName: str,
+        portNumber: int = 0,
+        addressTypes: Any = None,
+        transportSemantics: str = "TCP",
+    ) -> Any:
+        self.asked.append(hostName)
+        return self._resolver.resolveHostName(
+            resolutionReceiver, hostName, portNumber, addressTypes, transportSemantics
+        )
 
 
 class SiteTests(ConnectionsCase):

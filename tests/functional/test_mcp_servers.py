@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.protocol import Protocol, ServerFactory
 
 from tests.functional.mcp_server import TOKEN
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
@@ -31,7 +31,8 @@ class McpServerTests(OperatedTestCase):
     def setUp(self) -> Any:
         """Find a port, and start the server there."""
         ready = super().setUp()
-        listening: Any = self.reactor.listenTCP(0, Factory.forProtocol(Protocol), interface="127.0.0.1")
+        factory: Any = ServerFactory.forProtocol(Protocol)
+        listening: Any = self.reactor.listenTCP(0, factory, interface="127.0.0.1")
         self.port: int = listening.getHost().port
         stopped: Deferred[None] = listening.stopListening()
         self.log = self.home.project / "calls.jsonl"
