@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import mcp_types as types
 import uvicorn
+from mcp import types
 from mcp.server.lowlevel import Server
 
 TOKEN = "mcp-canary-88213"

@@ -22,7 +22,6 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
 
 _SECONDS = 30
 """For how long a token is good: less than the minute before its end in which it is renewed at its next use."""
@@ -116,12 +115,14 @@ class WantsMore:
 def main(port: int, directory: Path) -> None:
     """Serve until killed."""
     issuer = f"http://127.0.0.1:{port}"
-    auth = AuthSettings(
-        issuer_url=AnyHttpUrl(issuer),
-        resource_server_url=AnyHttpUrl(f"{issuer}/mcp"),
-        required_scopes=["notes"],
-        validate_token_resource=True,
-        client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=["notes", "admin"]),
+    auth = AuthSettings.model_validate(
+        {
+            "issuer_url": issuer,
+            "resource_server_url": f"{issuer}/mcp",
+            "required_scopes": ["notes"],
+            "validate_token_resource": True,
+            "client_registration_options": ClientRegistrationOptions(enabled=True, valid_scopes=["notes", "admin"]),
+        }
     )
     provider = Provider(directory)
     server = MCPServer("notes", auth_server_provider=provider, auth=auth)

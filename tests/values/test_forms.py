@@ -13,6 +13,8 @@ from aileron.values import (
     Change,
     ChannelState,
     Checkpoint,
+    CredentialState,
+    CredentialStatus,
     Cut,
     Fault,
     Message,
@@ -237,6 +239,20 @@ _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
             "problem_at": _AT,
             "sent_at": None,
         },
+    ),
+    (
+        CredentialState(CredentialStatus.NEEDS_YOU, None, "It lacks a scope.", None, ("write",)),
+        {
+            "status": "needs_you",
+            "expires_at": None,
+            "reason": "It lacks a scope.",
+            "surplus": None,
+            "wanted": ["write"],
+        },
+    ),
+    (
+        CredentialState(CredentialStatus.READY),
+        {"status": "ready", "expires_at": None, "reason": None, "surplus": None},
     ),
     (
         SessionTally(1, 2, 3, 4, 5, 6),

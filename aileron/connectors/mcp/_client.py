@@ -10,12 +10,10 @@ from contextvars import ContextVar
 from typing import Any
 
 import anyio
-import mcp_types as types
-from mcp import Client
+from mcp import Client, types
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from pydantic import ValidationError
 
 from aileron import __version__
 from aileron.connectors._conversation import Rejected
@@ -116,7 +114,7 @@ class SdkClient:
         """Hand it a message of the server; one that is malformed becomes an error, so that nobody waits for it."""
         try:
             parsed = types.jsonrpc_message_adapter.validate_python(dict(message), by_name=False)
-        except ValidationError:
+        except ValueError:
             malformed = types.ErrorData(code=types.INTERNAL_ERROR, message="malformed")
             number: Any = message.get("id")
             parsed = types.JSONRPCError(jsonrpc="2.0", id=number, error=malformed)
