@@ -104,7 +104,7 @@ def _read_zip(data: bytes, found: FileSet) -> None:
             for each in archive.infolist():
                 kind = stat.S_IFMT(each.external_attr >> 16)
                 compressed = each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # bounded, as read
-                if each.is_dir():
+                if each.filename.endswith("/"):
                     continue
                 if kind not in (0, stat.S_IFREG) or compressed or each.flag_bits & 1:
                     raise _refuse(f"{each.filename!a} is a link, a special file, encrypted, or in another compression")
@@ -112,7 +112,7 @@ def _read_zip(data: bytes, found: FileSet) -> None:
                     raise _refuse("a name has a null character")
                 with archive.open(each) as file:
                     found.add(each.filename, file.read(found.left + 1))
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, NotImplementedError):
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OverflowError, NotImplementedError):
         raise _refuse("it is damaged") from None
 
 
@@ -122,8 +122,8 @@ def _gunzip(data: bytes) -> bytes:
         content = inflate.decompress(data, MOST_ARCHIVE_BYTES)
     except zlib.error:
         raise _refuse("it is no .tar.gz") from None
-    if not inflate.eof:
-        raise _refuse(f"it is damaged, or unpacks to more than {MOST_ARCHIVE_BYTES} bytes")
+    if not inflate.eof or inflate.unused_data:
+        raise _refuse(f"it is damaged, has data after its end, or unpacks to more than {MOST_ARCHIVE_BYTES} bytes")
     return content
 
 
@@ -138,10 +138,12 @@ def _read_tar(data: bytes, found: FileSet) -> None:
         at += -(-size // _BLOCK) * _BLOCK
         if kind in (b"0", b"\0"):
             found.add(name, content)
-        elif kind == b"x" and any(each in content for each in _LONGER):
+        elif kind in (b"g", b"x") and any(each in content for each in _LONGER):
             raise _refuse("it has a name that is too long, or not in ASCII")
         elif kind not in (b"5", b"g", b"x"):
             raise _refuse(f"{name!a} is a link, a device, or another special file")
+    if len(head) != _BLOCK or data[at:].strip(b"\0"):
+        raise _refuse("it is cut off, or has data after its end")
 
 
 def _read_head(head: bytes) -> tuple[str, int, bytes]:

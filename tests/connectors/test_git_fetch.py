@@ -142,7 +142,13 @@ class HostileRemoteTests(SynchronousTestCase):
     def test_trees(self) -> None:
         """Trees that are too deep, or name each other so often that they never end, are given up early."""
         for levels, width in ((5, 20), (11, 1)):
-            self.assertIn("more than 2000 files, or directories too deep", self.nested(levels, width))
+            self.assertIn("more than 2000 files, or paths that are too long", self.nested(levels, width))
+
+    def test_long_names(self) -> None:
+        """A name of a directory that would be repeated for each file in it is refused before that is done."""
+        below = tree(*((b"100644", b"%04d" % each, name_object(BLOB, b"x")) for each in range(999)))
+        top = self.at_top((b"40000", b"a" * 500_000, name_object(TREE, below)))
+        self.assertIn("paths that are too long", self.refused((BLOB, b"x"), (TREE, below), *top))
 
     def test_missing(self) -> None:
         """A tree or file that was not sent, or is of another type than it is named as, is refused."""

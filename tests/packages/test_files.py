@@ -10,6 +10,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +53,16 @@ def _becoming(kind: bytes) -> Change:
         member.type = kind
 
     return change
+
+
+def _far(offset: int) -> bytes:
+    """A zip whose directory says that its file is this far away."""
+    whole = zipped(("a.md", b"x"))
+    start, end = whole.index(b"PK\1\2"), whole.index(b"PK\5\6")
+    entry = bytearray(whole[start:end])
+    entry[30:32], entry[42:46] = pack("<H", 12), b"\xff" * 4
+    entry += pack("<HHQ", 1, 8, offset)
+    return whole[:start] + entry + whole[end : end + 12] + pack("<L", len(entry)) + whole[end + 16 :]
 
 
 class ArchiveTests(SynchronousTestCase):
@@ -104,6 +115,9 @@ class ArchiveTests(SynchronousTestCase):
             self.refused("a.zip", zipped((name, b"x")), "refused")
             if len(name) < 100:
                 self.refused("a.tar", tar((name, b"x")), "refused")
+        data = io.BytesIO()
+        tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT, pax_headers={"path": "b.md"}).close()
+        self.refused("a.tar", data.getvalue(), "too long, or not in ASCII")
         self.refused("a.tar", tar(("ü.md", b"x"), form=tarfile.PAX_FORMAT), "not in ASCII")
         self.refused("a.zip", zipped(("a.mdXhidden", b"x")).replace(b"a.mdXhidden", b"a.md\0hidden"), "null character")
         self.refused("a.zip", zipped(("a/" * 9 + "b", b"x")), "refused")
@@ -143,6 +157,11 @@ class ArchiveTests(SynchronousTestCase):
             ("a.tar", b"\x80" * 2048),
             ("a.tar.gz", whole),
             ("a.tar.gz", gzip.compress(whole)[:-9]),
+            ("a.tar.gz", gzip.compress(whole) * 2),
+            ("a.tar", whole * 2),
+            ("a.tar", whole[: 512 + 2048]),
+            ("a.zip", zipped(("x", b"")).replace(b"\1\0\0\0", b"\0\0\0\0")),
+            ("a.zip", _far(2**64 - 100)),
         ):
             self.refused(name, data, "")
 

@@ -25,7 +25,7 @@ _TAGS = "refs/tags/"
 _WANTED = frozenset(("side-band-64k", "shallow"))
 _SECONDS, _READ_SECONDS = 120.0, 30.0
 _MOST_LIST_BYTES = 16 * 1024 * 1024
-_MOST_ENTRIES, _MOST_DEPTH = 2000, 8
+_MOST_ENTRIES, _MOST_DEPTH, _MOST_CHARACTERS = 2000, 8, 1000
 _LINK = 0o120000
 _OK = 200
 
@@ -150,8 +150,8 @@ def _files(objects: Objects, tree: str) -> Iterator[tuple[str, bytes]]:
         for entry, (mode, name) in parse_tree(tree, _content(objects, tree, TREE)).items():
             path = before + entry.decode("utf-8", "backslashreplace")
             seen += 1
-            if seen > _MOST_ENTRIES or depth > _MOST_DEPTH:
-                raise InvalidRequest(f"The package has more than {_MOST_ENTRIES} files, or directories too deep.")
+            if seen > _MOST_ENTRIES or depth > _MOST_DEPTH or len(path) > _MOST_CHARACTERS:
+                raise InvalidRequest(f"The package has more than {_MOST_ENTRIES} files, or paths that are too long.")
             if mode in (SUBMODULE, _LINK):
                 what = "submodule" if mode == SUBMODULE else "symbolic link"
                 raise InvalidRequest(f"The package has a {what}, {show_safely(path)}, which is refused.")
