@@ -26,6 +26,7 @@ class PackageChange:
     """The change from what is installed to a package that was fetched.
 
     :ivar before: what is installed of it; L{None}: nothing.
+    :ivar files: to be written, by their paths in the home, or removed: L{None}.
     :ivar capabilities: lines that begin with a plus or a minus.
     :ivar objections: what is done only by force, in sentences.
     :ivar new_key: the key of a publisher whom the operator has not agreed to; empty: there is none.
@@ -34,6 +35,7 @@ class PackageChange:
     before: Installed | None
     after: Installed
     fetched: Fetched
+    files: Mapping[str, bytes | None]
     capabilities: tuple[str, ...]
     objections: tuple[str, ...]
     new_key: str
@@ -61,23 +63,30 @@ def compare(lock: Lock, fetched: Fetched, there: Mapping[str, bytes], host_key: 
         host_key=host_key,
         files=files,
     )
-    known = {} if before is None else before.files
-    old = {place: data for place, data in there.items() if known.get(place) == digest_of_bytes(data)}
+    old = {} if before is None else {place: there[place] for place in before.find_unchanged(there)}
     return PackageChange(
         before,
         after,
         fetched,
+        {**dict.fromkeys(old), **package.files},
         tuple(_difference(old, package.files)),
-        (*_objections(before, after), *_conflicts(there, old, package.files)),
+        (*_renamings(lock, after), *_objections(before, after), *_conflicts(there, old, package.files)),
         "" if after.publisher in lock.publishers else after.publisher,
     )
+
+
+def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
+    """Yield that a source has a package of another name now, which what was agreed to does not cover."""
+    for other in lock.packages:
+        if other.source == after.source and other.name != after.name:
+            yield f"{other.source} had the package {other.name} before. Now it has {after.name}."
 
 
 def _objections(before: Installed | None, after: Installed) -> Iterator[str]:
     """Yield what an agreement to an earlier version does not cover."""
     if before is None:
         return
-    if before.source != after.source:
+    if before.source != after.source and (not after.publisher or before.publisher != after.publisher):
         yield f"It was installed from {before.source}."
     if version_key(after.version) < version_key(before.version):
         yield f"It is older than version {before.version}, which is installed."

@@ -6,6 +6,7 @@ An agent can write it, so it counts only as the operator trusts it, by its diges
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import read_private
 from aileron.interfaces import IConfigFile, ITrust
 from aileron.values import Candidate, LoadError, TrustKind, digest_of_bytes, from_json, loads_strict, to_json
+
+from ._package import PLACE, VERSION
 
 NAME = "packages.json"
 MOST_LOCK_BYTES = 1024 * 1024
@@ -42,6 +45,14 @@ class Installed:
     host_key: str
     files: Mapping[str, str]
 
+    def __attrs_post_init__(self) -> None:
+        if not re.fullmatch(VERSION, self.version) or not all(map(PLACE.fullmatch, self.files)):
+            raise ValueError(f"the package {self.name} has a version or a file that is refused")
+
+    def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:
+        """Return which of some files, by their paths in the home, are as they were installed."""
+        return {place for place, data in there.items() if self.files.get(place) == digest_of_bytes(data)}
+
 
 @frozen
 class Lock:
@@ -54,6 +65,11 @@ class Lock:
     github: str = "https://github.com/"
     publishers: tuple[str, ...] = ()
     packages: tuple[Installed, ...] = ()
+
+    @property
+    def digests(self) -> set[str]:
+        """The digests of all files of packages."""
+        return {digest for package in self.packages for digest in package.files.values()}
 
     def find(self, name: str) -> Installed | None:
         """Return a package; L{None}: it is not installed."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from aileron.errors import InvalidRequest
+from aileron.manifests import MAX_FILE_BYTES
 from aileron.tables import FileFaults, FileTable, TextRule
 from aileron.toml import NotToml, read_toml
 from aileron.values import SEMVER, digest_of_bytes
@@ -17,9 +18,12 @@ _UNVERSIONED = "0.0.0"
 _FILE = re.compile(r"(?:[a-z0-9-]{1,40}/)*([a-z0-9][a-z0-9._-]{0,80}(?<!\.fixtures)\.(md|toml))")
 _DIRECTORIES = {"md": "actions", "toml": "connectors"}
 _RESERVED = frozenset((MANIFEST, "egress.toml", "packages.toml"))
-_MOST_MEMBERS = 32
+_MOST_MEMBERS, _MOST_CHARACTERS = 32, 200
 NAME = TextRule.shape(r"[a-z0-9][a-z0-9_-]{0,63}", "must be 1 to 64 of a-z, 0-9, '-' and '_'")
-VERSION = TextRule.shape(SEMVER, "must be a version such as 1.0.0")
+VERSION = rf"(?=.{{1,100}}\Z){SEMVER}"
+PLACE = re.compile(r"(?:actions|connectors)/[a-z0-9][a-z0-9._-]*")
+_VERSION = TextRule.shape(VERSION, "must be a version such as 1.0.0")
+_SHORT = TextRule(lambda text: len(text) <= _MOST_CHARACTERS, f"must have {_MOST_CHARACTERS} characters at most")
 
 
 @frozen
@@ -60,14 +64,16 @@ def read_package(files: Mapping[str, bytes], name: str, version: str) -> Package
 
 
 def _read_manifest(files: Mapping[str, bytes], manifest: bytes) -> Package:
+    if len(manifest) > MAX_FILE_BYTES:
+        raise InvalidRequest(f"{MANIFEST} has more than {MAX_FILE_BYTES} bytes.")
     try:
         toml = read_toml(manifest.decode("utf-8", "replace"))
     except NotToml as error:
         raise InvalidRequest(f"{MANIFEST} {error.problem}.") from None
     faults = FileFaults(MANIFEST, toml, "user")
     table = FileTable(toml.values, (), faults)
-    name, version = table.text("name", NAME), table.text("version", VERSION)
-    description = table.text("description", required=False)
+    name, version = table.text("name", NAME), table.text("version", _VERSION)
+    description = table.text("description", _SHORT, required=False)
     members, listed = table.texts("packages", required=False), table.table("files")
     chosen: dict[str, bytes] = {}
     for path in listed.values:
@@ -90,8 +96,8 @@ def _place(files: Mapping[str, bytes], members: tuple[str, ...] = ()) -> Mapping
         if found is None or found[1] in _RESERVED:
             raise InvalidRequest(f"{path[:100]!a} is no name for a connector (.toml) or action (.md) of a package.")
         place = f"{_DIRECTORIES[found[2]]}/{found[1]}"
-        if place in placed:
-            raise InvalidRequest(f"The package has two files named {found[1]}.")
+        if place in placed or len(data) > MAX_FILE_BYTES:
+            raise InvalidRequest(f"{found[1]} is twice in the package, or has more than {MAX_FILE_BYTES} bytes.")
         placed[place] = data
     if not placed and not members:
         raise InvalidRequest("The package has no connector and no action to install.")

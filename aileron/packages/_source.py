@@ -12,18 +12,16 @@ from aileron.addresses import read_base_url
 from aileron.connectors import RemoteRepository
 from aileron.errors import InvalidRequest
 from aileron.files import Unreadable, read_file
-from aileron.values import SEMVER
 
 from ._files import MOST_ARCHIVE_BYTES, FileSet, read_archive, read_directory
 from ._minisign import read_key, verify
-from ._package import MANIFEST, Package, read_package
+from ._package import MANIFEST, VERSION, Package, read_package
 
-_PATH, _VERSION = r"[\w.-]+(?:/[\w.-]+)*", r"(?:@(?P<version>[\w.+-]{1,100}))?"
+_PATH, _VERSION = r"[\w.-]+(?:/[\w.-]+)*", rf"(?:@v?(?P<version>{VERSION}))?"
 _GITHUB = re.compile(rf"github://(?P<repository>[\w.-]+/[\w.-]+)(?:/(?P<path>{_PATH}))?{_VERSION}", re.ASCII)
 _GIT = re.compile(rf"(?P<url>(?:https?|ssh)://[^/]+(?:/[\w.~-]+)+)(?://(?P<path>{_PATH}))?{_VERSION}", re.ASCII)
 _ARCHIVE = re.compile(r"(.+?)(?:\.zip|\.tar|\.tar\.gz|\.tgz)")
-_RELEASE = re.compile(rf"v?({SEMVER})")
-_SIGNATURE, _PUBLIC_KEY = ".minisig", "minisign.pub"
+_RELEASE = re.compile(rf"v?({VERSION})")
 
 
 @frozen
@@ -33,7 +31,7 @@ class Source:
     :ivar text: as it is recorded, without a version.
     :ivar url: of a Git repository; empty: it is on this machine.
     :ivar path: the directory in the repository, or the path on this machine.
-    :ivar version: the tag that was asked for; empty: the newest.
+    :ivar version: that was asked for; empty: the newest.
     """
 
     text: str
@@ -79,7 +77,7 @@ def read_source(text: str, github: str) -> Source:
     except ValueError as error:
         raise InvalidRequest(f"The URL of a package {error}.") from None
     version = found["version"] or ""
-    return Source(text.removesuffix(f"@{version}"), url, found["path"] or "", version)
+    return Source(text.rpartition("@")[0] if version else text, url, found["path"] or "", version)
 
 
 async def fetch(source: Source, connect: Connect, keys: Collection[str]) -> Fetched:
@@ -89,37 +87,37 @@ async def fetch(source: Source, connect: Connect, keys: Collection[str]) -> Fetc
     :raises AileronError: there is none, it is not read, or its signature is wrong.
     """
     name = Path(source.path or source.url.removesuffix(".git")).name
-    commit, tag, signed, signature = "", "", b"", b""
+    version, commit = "", ""
     if source.url:
         repository, found = connect(source), FileSet()
-        tags = await repository.tags()
-        tag = _choose(tags, source)
-        commit, fetched = await repository.fetch(tags[tag], source.path)
+        version, at = _choose(await repository.tags(), source)
+        commit, fetched = await repository.fetch(at, source.path)
         for path, data in fetched.items():
             found.add(path, data)
         files: Mapping[str, bytes] = found.files
     elif Path(source.path).is_dir():
         files = read_directory(Path(source.path))
     elif archive := _ARCHIVE.fullmatch(name):
-        signed, name = _read_file(source.path), archive[1]
-        signature = _read_file(source.path + _SIGNATURE) if Path(source.path + _SIGNATURE).exists() else b""
-        files = read_archive(archive[0], signed)
+        files, name = read_archive(name, _read_file(source.path)), archive[1]
     else:
         raise InvalidRequest(f"{source.path} is no directory and no .zip, .tar or .tar.gz.")
-    version = release[1] if (release := _RELEASE.fullmatch(tag)) else ""
     package = read_package(files, name, version)
     if version and package.version != version:
-        raise InvalidRequest(f"The tag {tag} has version {package.version} of {package.name}. Nothing was installed.")
-    if not signature:
-        signed, signature = package.manifest, files.get(MANIFEST + _SIGNATURE, b"")
-    return Fetched(source, package, commit, _find_signer(files, signed, signature, keys))
+        raise InvalidRequest(
+            f"The tag of version {version} has version {package.version} of {package.name}. Nothing was installed."
+        )
+    return Fetched(source, package, commit, _find_signer(files, keys))
 
 
-def _find_signer(files: Mapping[str, bytes], signed: bytes, signature: bytes, keys: Collection[str]) -> str:
-    if not signature:
+def _find_signer(files: Mapping[str, bytes], keys: Collection[str]) -> str:
+    signature = files.get(MANIFEST + ".minisig")
+    if signature is None:
         return ""
-    offered = files.get(_PUBLIC_KEY, b"").decode("utf-8", "replace")
-    return verify(signed, signature.decode("utf-8", "replace"), [*keys, *([read_key(offered)] if offered else [])])
+    if MANIFEST not in files:
+        raise InvalidRequest(f"The package has a signature, but no {MANIFEST}. Nothing was installed.")
+    offered = files.get("minisign.pub", b"").decode("utf-8", "replace")
+    every_key = [*keys, *([read_key(offered)] if offered else [])]
+    return verify(files[MANIFEST], signature.decode("utf-8", "replace"), every_key)
 
 
 def version_key(version: str) -> tuple[object, ...]:
@@ -129,15 +127,15 @@ def version_key(version: str) -> tuple[object, ...]:
     return [int(each) for each in numbers.split(".")], not before, labels
 
 
-def _choose(tags: Collection[str], source: Source) -> str:
-    """Choose the tag of a version, or the newest release."""
-    versions = {found[1]: tag for tag in sorted(tags) if (found := _RELEASE.fullmatch(tag))}
-    releases = sorted((each for each in versions if "-" not in each), key=version_key)
-    for tag in (source.version, f"v{source.version}") if source.version else [versions[each] for each in releases[-1:]]:
-        if tag in tags:
-            return tag
-    what = f"tag {source.version}" if source.version else "tag with a version, such as 1.0.0"
-    raise InvalidRequest(f"{source.text} has no {what}. Nothing was installed.")
+def _choose(tags: Mapping[str, str], source: Source) -> tuple[str, str]:
+    """Choose a version, the newest release unless one was asked for; it, and the object that its tag is at."""
+    versions = {found[1]: at for tag, at in sorted(tags.items()) if (found := _RELEASE.fullmatch(tag))}
+    releases = (each for each in versions if "-" not in each.partition("+")[0])
+    version = source.version or max(releases, key=version_key, default="")
+    if version not in versions:
+        what = f"tag of version {version}" if version else "tag with a version, such as 1.0.0"
+        raise InvalidRequest(f"{source.text} has no {what}. Nothing was installed.")
+    return version, versions[version]
 
 
 def _read_file(path: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,11 +14,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from aileron.cli._context import CliContext
+from aileron.cli.actions import packages
 from aileron.connectors import ServiceAnswer
 from aileron.connectors._answer import Flight, OutgoingRequest
+from aileron.errors import Conflict
+from aileron.home import atomic_write
+from aileron.packages import Lock
 from aileron.values import digest_of_bytes
 from tests.cli.daemon import CommandCase
 from tests.cli.test_trust import item
+from tests.connectors.repository import listed
 from tests.connectors.test_git_fetch import Entry, Remote, commit, pack, sent, tree
 from tests.packages.kit import ACTION, CONNECTOR, FILES, Publisher, manifest, package, write
 
@@ -53,14 +59,20 @@ class Hub:
         path = url.path.removesuffix("/info/refs").removesuffix("/git-upload-pack")
         return self.repositories[path].send(message, flight)
 
-    def publish(self, path: str, files: Mapping[str, bytes], tag: str = "1.0.0", message: str = "") -> None:
-        """Have a repository with these files at a tag, and nothing else."""
+    def publish(
+        self, path: str, files: Mapping[str, bytes], tag: str = "1.0.0", more: Sequence[tuple[str, Any]] = ()
+    ) -> None:
+        """Have a repository with these files at a tag, and others at more tags, and nothing else."""
         from aileron.connectors.git._objects import name_object
 
-        top = tree(*((b"100644", name.encode(), name_object(BLOB, files[name])) for name in sorted(files)))
-        whole = commit(name_object(TREE, top)) + message.encode()
-        entries: list[Entry] = [*((BLOB, data) for data in files.values()), (TREE, top), (COMMIT, whole)]
-        self.repositories[path] = Remote(name_object(COMMIT, whole), sent(pack(*entries)), tag=tag)
+        entries, names = list[Entry](), dict[str, str]()
+        for each, content in ((tag, files), *more):
+            top = tree(*((b"100644", name.encode(), name_object(BLOB, content[name])) for name in sorted(content)))
+            whole = commit(name_object(TREE, top))
+            entries += [*((BLOB, data) for data in content.values()), (TREE, top), (COMMIT, whole)]
+            names[f"refs/tags/{each}"] = name_object(COMMIT, whole)
+        listing = listed(names, "git-upload-pack", "side-band-64k shallow")
+        self.repositories[path] = Remote(next(iter(names.values())), sent(pack(*entries)), listing=listing)
 
 
 class PackageCase(CommandCase):
@@ -68,6 +80,8 @@ class PackageCase(CommandCase):
 
     :ivar trusted: the digests, by kind and name.
     :ivar before_trust: called each time before the daemon tells of files.
+    :ivar at_prompt: called with each question, before it is answered.
+    :ivar needs: what each action needs.
     """
 
     def setUp(self) -> None:
@@ -77,6 +91,8 @@ class PackageCase(CommandCase):
         self.hub = Hub()
         self.trusted: dict[tuple[str, str], str] = {}
         self.before_trust: Callable[[], object] = lambda: None
+        self.at_prompt: Callable[[str], object] = lambda _: None
+        self.needs: list[str] = []
         self.site.answer("GET", "/v1/trust", lambda _: self._items())
         self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": []})
         self.site.answer("POST", "/v1/trust", self._trust)
@@ -94,6 +110,7 @@ class PackageCase(CommandCase):
 
     def _asked(self, prompt: str) -> str:
         self.prompts.append(prompt)
+        self.at_prompt(prompt)
         return self.typed.pop(0)
 
     def _files(self) -> Mapping[tuple[str, str], Path]:
@@ -111,15 +128,16 @@ class PackageCase(CommandCase):
             state = "gone" if digest is None else "new" if word is None else "trusted" if word == digest else "changed"
             path = str(files[key]) if key in files else None
             trusted = None if word is None else {"digest": word, "changed_at": "2026-01-02T03:04:05Z"}
-            items.append(item(key[1], key[0], state, path=path, digest=digest, trusted=trusted))
+            needs = self.needs if key[0] == "action" else []
+            items.append(item(key[1], key[0], state, path=path, digest=digest, trusted=trusted, needs=needs))
         return {"items": items}
 
     def _trust(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         files = self._files()
-        for each in body["items"]:
-            key = each["kind"], each["name"]
-            assert each["digest"] == digest_of_bytes(files[key].read_bytes())
-            self.trusted[key] = each["digest"]
+        words = {(each["kind"], each["name"]): each["digest"] for each in body["items"]}
+        if any(digest != digest_of_bytes(files[key].read_bytes()) for key, digest in words.items()):
+            raise Conflict("A file was changed.")
+        self.trusted |= words
         return {"items": body["items"]}
 
     def run_command(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str, str]:
@@ -163,12 +181,7 @@ class InstallTests(PackageCase):
     def test_directory(self) -> None:
         """What it can do is shown before anything is written; then its files are read and trusted, and remembered."""
         seen: list[tuple[str, bool]] = []
-
-        def note(prompt: str) -> str:
-            seen.append((prompt, self.home.packages.exists()))
-            return PackageCase._asked(self, prompt)
-
-        self.patch(self, "_asked", note)
+        self.at_prompt = lambda prompt: seen.append((prompt, self.home.packages.exists()))
         out = self.done("connector", "install", str(self.directory), answers=["y", "y"])
         self.assertEqual(seen[0], ("Install this? [y/N] ", False))
         self.assertEqual(seen[1], ("Trust all 2, exactly as shown? [y/N] ", True))
@@ -267,6 +280,90 @@ class InstallTests(PackageCase):
         self.assertEqual((code, self.trusted), (1, {}))
         self.assertIn("action file-ticket was changed by another program meanwhile", err)
 
+    def test_changed_meanwhile(self) -> None:
+        """What another program writes while the operator reads the question is neither overwritten nor removed."""
+        path = self.home.actions / "file-ticket.md"
+        self.at_prompt = lambda prompt: path.write_text("mine") if prompt.startswith(("Install", "Remove")) else None
+        said = self.run_command("action", "install", str(self.directory), answers=["y"])[2]
+        self.assertIn("actions/file-ticket.md was changed by another program meanwhile", said)
+        self.assertEqual(self.kept(), {path: b"mine"})
+        path.unlink()
+        self.done("action", "install", str(self.directory), "--yes")
+        said = self.run_command("action", "uninstall", "tracker", answers=["y"])[2]
+        self.assertIn("was changed by another program meanwhile. No file was written or removed.", said)
+        self.assertEqual(path.read_bytes(), b"mine")
+        self.at_prompt = lambda _: None
+        self.done("action", "uninstall", "tracker", "--yes")
+
+        def edit(prompt: str) -> None:
+            if prompt.startswith("Trust"):
+                path.write_text("edited")
+
+        path.unlink()
+        self.at_prompt = edit
+        self.run_command("action", "install", str(self.directory), answers=["y", "n"])
+        self.assertEqual((path.read_text(), self.trusted.keys()), ("edited", {("config", "packages.json")}))
+
+    def test_two_commands(self) -> None:
+        """A command does not undo what another one did while it asked."""
+        changed = Lock(publishers=("another",)).encode()
+        self.at_prompt = lambda _: self.home.packages.write_bytes(changed)
+        said = self.run_command("action", "install", str(self.directory), answers=["y"])[2]
+        self.assertIn("packages.json was changed by another program meanwhile", said)
+        self.assertEqual(self.kept(), {self.home.packages: changed})
+
+    def test_one_step(self) -> None:
+        """Files are trusted together with packages.json, or not at all."""
+
+        def replace(prompt: str) -> None:
+            if prompt.startswith("Trust"):
+                self.home.packages.write_bytes(Lock(publishers=("another",)).encode())
+
+        self.at_prompt = replace
+        self.run_command("action", "install", str(self.directory), answers=["y", "y"])
+        self.assertEqual(self.trusted, {})
+        self.assertEqual([*self.home.actions.iterdir(), *self.home.connectors.iterdir()], [])
+
+    def test_full_disk(self) -> None:
+        """Where a file cannot be written, those that were are put back."""
+        self.done("action", "install", str(self.directory), "--yes")
+        newer = {name: data + b"\n" for name, data in FILES.items()}
+        self.put(package(newer, "1.1.0"))
+
+        def write_some(path: Path, data: bytes) -> None:
+            if path == self.home.packages:
+                raise OSError(ENOSPC, "No space left on device")
+            atomic_write(path, data)
+
+        self.patch(packages, "atomic_write", write_some)
+        self.assertIn("No space left", self.refused("action", "update", "--yes"))
+
+    def test_needed(self) -> None:
+        """A connector that an action needs and another program put into the home is not trusted with the package."""
+        (self.home.connectors / "stranger.toml").write_text("of an agent")
+        self.needs = ["local://kit/stranger"]
+        self.done("action", "install", str(self.directory), "--yes")
+        self.assertNotIn(("connector", "local://kit/stranger"), self.trusted)
+
+    def test_trust_taken_back(self) -> None:
+        """No trust is left in what a package no longer has, also where the file is gone or has another name."""
+        other = {"other.md": ACTION.replace("file-ticket", "other").encode()}
+        self.put(package({**FILES, **other}))
+        self.done("action", "install", str(self.directory), "--yes")
+        (self.home.actions / "other.md").unlink()
+        (self.home.actions / "file-ticket.md").rename(self.home.actions / "moved.md")
+        self.trusted["action", "moved"] = self.trusted.pop(("action", "file-ticket"))
+        self.put(package({"tracker.toml": FILES["tracker.toml"]}, "1.1.0"))
+        self.done("action", "update", "--yes")
+        self.assertEqual(self.trusted.keys(), {("config", "packages.json"), ("connector", "local://kit/tracker")})
+
+    def test_other_faults(self) -> None:
+        """A fault of config.yaml does not keep anybody from installing a package."""
+        fault = {"file": "/home/config.yaml", "kind": "validation_error", "message": "bad", "line": 1}
+        self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": [fault]})
+        for _ in range(2):
+            self.done("action", "install", str(self.directory), answers=["y"] if self.trusted else ["y", "y"])
+
     def test_linked_directory(self) -> None:
         """Nothing is written or removed through a directory of the home that is a link."""
         elsewhere = Path(self.mktemp()).absolute()
@@ -274,7 +371,7 @@ class InstallTests(PackageCase):
         self.home.actions.rmdir()
         self.home.actions.symlink_to(elsewhere)
         said = self.refused("action", "install", str(self.directory), "--yes")
-        self.assertIn("actions/file-ticket.md is a symbolic link", said)
+        self.assertIn(f"{self.home.actions} is a symbolic link", said)
         self.assertEqual(list(elsewhere.iterdir()), [])
 
     def test_errors(self) -> None:
@@ -322,6 +419,34 @@ class PublisherTests(PackageCase):
         out = self.done("action", "install", str(self.directory), "--yes", "--publisher-key", self.publisher.key)
         self.assertNotIn("It comes with the package", out)
         self.assertEqual(self.lock()["publishers"], [self.publisher.key])
+
+    def test_given_is_required(self) -> None:
+        """What is not signed by the key that the operator gives is not installed, whoever else signed it."""
+        self.put(self.publisher.package())
+        self.done("action", "install", str(self.directory), "--yes", "--publisher-key", f" {self.publisher.key}\n")
+        self.done("action", "uninstall", "tracker", "--yes")
+        given = "--publisher-key", Publisher(b"another!").key
+        self.assertIn("not signed by the key", self.refused("action", "install", str(self.directory), "--yes", *given))
+        self.put(package())
+        given = "--publisher-key", self.publisher.key
+        self.assertIn("not signed by the key", self.refused("action", "install", str(self.directory), "--yes", *given))
+
+    def test_renamed(self) -> None:
+        """What was signed is not replaced by what is not under another name."""
+        self.put(self.publisher.package())
+        self.done("action", "install", str(self.directory), answers=["y", "y"])
+        other = {"other.toml": CONNECTOR.replace("kit/tracker", "kit/other").encode()}
+        self.put({**other, "aileron-package.toml": manifest(other, name="other")})
+        self.assertIn("had the package tracker before", self.refused("action", "update", "--yes"))
+
+    def test_moved(self) -> None:
+        """A package goes on in another place without force only if the same publisher signed it."""
+        self.put(self.publisher.package())
+        self.done("action", "install", str(self.directory), answers=["y", "y"])
+        copy = write(self.directory.parent / "copy", self.publisher.package(version="1.1.0"))
+        self.done("action", "install", str(copy), "--yes")
+        write(self.directory, Publisher(b"another!").package(version="1.2.0"))
+        self.assertIn("installed from", self.refused("action", "install", str(self.directory), "--yes"))
 
     def test_another_key(self) -> None:
         """What was signed is not replaced by what is not, or by another's, and a wrong signature by nobody's word."""
@@ -377,7 +502,7 @@ class LockTests(PackageCase):
         self.assertIn("connectors/tracker.toml was changed since it was installed", err)
         self.assertIn("tracker 1.0.0 is no longer installed.", out)
         self.assertEqual([path.name for path in self.kept()], ["tracker.toml", "packages.json"])
-        self.assertEqual(self.trusted.keys(), {("config", "packages.json"), ("connector", "local://kit/tracker")})
+        self.assertEqual(self.trusted.keys(), {("config", "packages.json")})
         self.assertEqual(self.lock()["packages"], [])
 
     def test_sync(self) -> None:
@@ -409,9 +534,9 @@ class GitTests(PackageCase):
         self.hub.publish("/me/kit.git", package(version="1.1.0"), "1.1.0")
         self.done("action", "update", "tracker@1.1.0", "--yes")
         self.assertEqual(self.lock()["packages"][0]["version"], "1.1.0")
-        self.assertIn("has no tag 2.0.0", self.refused("action", "update", "tracker@2.0.0"))
+        self.assertIn("has no tag of version 2.0.0", self.refused("action", "update", "tracker@2.0.0"))
         self.hub.publish("/me/kit.git", package(version="1.2.0"), "1.1.9")
-        self.assertIn("tag 1.1.9 has version 1.2.0", self.refused("action", "update"))
+        self.assertIn("tag of version 1.1.9 has version 1.2.0", self.refused("action", "update"))
         self.hub.publish("/me/kit.git", package(version="1.2.0-rc.1"), "1.2.0-rc.1")
         self.assertIn("has no tag with a version", self.refused("action", "update"))
 
@@ -442,6 +567,10 @@ class GitTests(PackageCase):
         self.assertEqual(self.hub.asked[-1], ("inside.example", False))
         twice = self.refused("action", "install", "github://me/kit", "https://git.example/me/kit.git", "--yes")
         self.assertIn("tracker comes from two sources", twice)
+        self.hub.publish("/me/kit.git", package(), more=[("1.1.0", package(version="1.1.0"))])
+        self.done("action", "update", "--yes")
+        versions = [each["version"] for each in self.lock()["packages"]]
+        self.assertEqual(versions, ["1.0.0", "1.0.0", "1.0.0"])
         for member, why in (("github://me/all", "a suite too"), ("/etc", "not in Git")):
             more = f'packages = ["{member}"]'
             self.hub.publish("/me/bad.git", {"aileron-package.toml": manifest({}, name="bad", more=more)})
@@ -451,4 +580,6 @@ class GitTests(PackageCase):
         """Over SSH nothing is sent before the server's key is known."""
         said = self.refused("action", "install", "ssh://git@git.example/me/kit.git")
         self.assertIn("ssh-keyscan -t ed25519 HOST", said)
+        code, _, said = self.command("action", "install", "ssh://git@git.example/me/kit.git", "--identity", "/nowhere")
+        self.assertEqual((code, "does not exist" in said), (2, True))
         self.assertEqual(self.hub.asked, [])

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.packages import Lock, LockFile, read_lock, read_source
+from aileron.packages import Installed, Lock, LockFile, read_lock, read_source
 from aileron.packages._package import read_package
-from aileron.packages._source import version_key
+from aileron.packages._source import _choose, _find_signer, version_key
 from aileron.testing import MemoryTrust, trusted_word
 from aileron.values import TrustKind, digest_of_bytes
-from tests.packages.kit import CONNECTOR, FILES, manifest, package
+from tests.packages.kit import CONNECTOR, FILES, Publisher, manifest, package
 
 GITHUB = "https://github.com/"
 
@@ -55,6 +55,9 @@ class PackageTests(SynchronousTestCase):
             ('name = "x"\nversion = "1.0.0"', "no connector and no action"),
             (manifest({"b.toml": b"x"}).decode(), "`b.toml` is not in the package"),
             (manifest({"tracker.toml": b"x"}).decode(), f"must be {digest_of_bytes(CONNECTOR.encode())}"),
+            (manifest(version="9" * 99 + ".0.0").decode(), "line 2: `version` must be a version"),
+            ('name = "x"\nversion = "1.0.0"\ndescription = "' + "x" * 201 + '"', "200 characters at most"),
+            ("#" * 300_000, "more than 262144 bytes"),
             (manifest({}, more=f"packages = {[str(each) for each in range(33)]}").decode(), "32 at most"),
         ):
             files = {**FILES, "aileron-package.toml": text.encode()}
@@ -74,8 +77,8 @@ class PackageTests(SynchronousTestCase):
         ):
             with self.assertRaises(InvalidRequest, msg=name):
                 read_package({name: b"x", "aileron-package.toml": manifest({name: b"x"})}, "x", "")
-        twice = {"a/b.md": b"x", "c/b.md": b"y"}
-        self.assertRaises(InvalidRequest, read_package, {**twice, "aileron-package.toml": manifest(twice)}, "x", "")
+        for files in ({"a/b.md": b"x", "c/b.md": b"y"}, {"a.md": b"x" * 300_000}):
+            self.assertRaises(InvalidRequest, read_package, {**files, "aileron-package.toml": manifest(files)}, "x", "")
 
     @given(st.binary(max_size=300))
     def test_any_manifest(self, data: bytes) -> None:
@@ -86,21 +89,46 @@ class PackageTests(SynchronousTestCase):
 class SourceTests(SynchronousTestCase):
     """Sources and versions."""
 
+    def test_choice(self) -> None:
+        """The newest release is chosen unless a version is named; tags that are no versions do not count."""
+        tags = {f"{'9' * 5000}.0.0": "a", "v1.0.0": "b", "1.10.0": "c", "1.9.0": "d", "2.0.0-rc.1": "e", "main": "f"}
+        for version, found in (
+            ("", ("1.10.0", "c")),
+            ("@1.0.0", ("1.0.0", "b")),
+            ("@v2.0.0-rc.1", ("2.0.0-rc.1", "e")),
+        ):
+            self.assertEqual(_choose(tags, read_source(f"github://o/r{version}", GITHUB)), found)
+        self.assertRaises(InvalidRequest, _choose, {"main": "f"}, read_source("github://o/r", GITHUB))
+
     def test_sources(self) -> None:
         """A source is taken apart; the version is no part of what is remembered."""
         for text, url, path, version in (
             ("github://o/r", "https://github.com/o/r.git", "", ""),
             ("github://o/r.git/a/b@1.0.0", "https://github.com/o/r.git", "a/b", "1.0.0"),
-            ("https://h.example/a/b.git//c@v2", "https://h.example/a/b.git", "c", "v2"),
+            ("https://h.example/a/b.git//c@v2.0.0-a", "https://h.example/a/b.git", "c", "2.0.0-a"),
             ("ssh://git@h.example:22/a.git@1.0.0", "ssh://git@h.example:22/a.git", "", "1.0.0"),
             ("ssh://git@h.example/a", "ssh://git@h.example/a", "", ""),
         ):
             found = read_source(text, GITHUB)
             self.assertEqual((found.url, found.path, found.version), (url, path, version))
-            self.assertEqual(found.text, text.removesuffix(f"@{version}"))
+            self.assertEqual(found.text, text.removesuffix(f"@{version}").removesuffix(f"@v{version}"))
         self.assertEqual(read_source("github://o/r", "https://git.example/x").url, "https://git.example/x/o/r.git")
-        for text in ("github://o", "github://../..//x", "https://h.example", "https://h/x y", "git://h/x", "ssh://h/x"):
+        for text in (
+            "github://o",
+            "github://../..//x",
+            "https://h.example",
+            "https://h/x y",
+            "git://h/x",
+            "ssh://h/x",
+            "github://o/r@main",
+        ):
             self.assertRaises(InvalidRequest, read_source, text, GITHUB)
+
+    def test_signature_of_nothing(self) -> None:
+        """A signature without the manifest that it signs counts for nothing."""
+        publisher = Publisher()
+        files = {**FILES, "aileron-package.toml.minisig": publisher.sign(b"")}
+        self.assertRaises(InvalidRequest, _find_signer, files, [publisher.key])
 
     def test_order(self) -> None:
         """Versions are ordered as Semantic Versioning orders them."""
@@ -124,6 +152,16 @@ class LockTests(SynchronousTestCase):
         self.assertEqual(read_lock(lock.encode()), lock)
         for data in (b"", b"[]", b"{}", b'{"github": 1, "publishers": [], "packages": []}', lock.encode() * 2):
             self.assertRaises(InvalidRequest, read_lock, data)
+
+    def test_package(self) -> None:
+        """It names no file outside of the directories of connectors and actions, and no version that is none."""
+        place, digest = "actions/file-ticket.md", digest_of_bytes(b"x")
+        package = Installed("tracker", "1.0.0", "/kit", "", digest, "", "", {place: digest})
+        data = evolve(Lock(), packages=(package,)).encode()
+        self.assertEqual(read_lock(data).packages, (package,))
+        for name in ("../.bashrc", "/etc/passwd", "actions/../config.yaml", "config.yaml", "actions/.x.md"):
+            self.assertRaises(InvalidRequest, read_lock, data.replace(place.encode(), name.encode()))
+        self.assertRaises(InvalidRequest, read_lock, data.replace(b"1.0.0", b"new"))
 
     def test_trust(self) -> None:
         """The daemon offers it to be trusted, says why it is not, and calls a damaged one by its fault."""

@@ -52,22 +52,19 @@ class _Packages:
         """Fetch packages, and what suites among them name, show what they change, ask, and write and trust them."""
         from aileron.packages import compare
 
-        changes: list[PackageChange] = []
-        lock, files = self.lock, dict[str, bytes | None]()
-        todo = [(each, False) for each in sources]
-        for text, is_member in todo:  # members of suites are added to it
-            fetched = await self._fetch(text, by_suite=is_member)
-            todo += [(member, True) for member in fetched.package.members]
+        lock, changes = self.lock, []
+        seen, files = dict[str, bytes](), dict[str, bytes | None]()
+        for fetched in await self._fetch_all(sources):
             before = self.lock.find(fetched.package.name)
             there = self._there({*fetched.package.files, *(before.files if before else ())})
-            each = compare(lock, fetched, there, self._known_host_key(fetched.source))
-            if any(other.after.name == each.after.name for other in changes):
-                raise CommandError(f"The package {each.after.name} comes from two sources. Nothing was installed.")
-            changes.append(each)
-            lock = lock.replace(each.after.name, each.after)
-            files |= {**dict.fromkeys(self._unchanged(each.before)), **fetched.package.files}
+            change = compare(lock, fetched, there, self._known_host_key(fetched.source))
+            changes.append(change)
+            lock = lock.replace(change.after.name, change.after)
+            seen |= there
+            files |= change.files
         self._agree(changes)
-        await self._put(files, lock)
+        await self._put(files, seen, lock)
+        await self._revoke(lock)
         return [each.after for each in changes]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
@@ -77,24 +74,25 @@ class _Packages:
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
         """Remove the files of packages that nobody has changed since, and take their trust back."""
-        found, lock, gone = [self._find(name) for name in names], self.lock, set[str]()
+        found, lock, gone = [self._find(name) for name in names], self.lock, dict[str, bytes]()
         for each in found:
-            lock = lock.replace(each.name, None)
-            gone |= (unchanged := self._unchanged(each))
-            for place in sorted(self._there(each.files.keys() - unchanged)):
+            lock, there = lock.replace(each.name, None), self._there(each.files)
+            unchanged = each.find_unchanged(there)
+            gone |= {place: there[place] for place in unchanged}
+            for place in sorted(there.keys() - unchanged):
                 note("{place} was changed since it was installed, and is left as it is.", place=place)
         if not self.yes:
             confirm(self.command.cli, f"Remove {', '.join(sorted(gone)) or 'no file'}? [y/N] ", "removed")
-        await self._put(dict.fromkeys(gone), lock)
+        await self._revoke(lock)
+        await self._put(dict.fromkeys(gone), gone, lock)
         return found
 
     async def sync(self) -> Sequence[str]:
         """Fetch the files that are missing of packages, if they are what was installed; return what is still wrong."""
-        missing: dict[str, bytes | None] = {}
-        wrong: list[str] = []
+        missing, wrong = dict[str, bytes | None](), list[str]()
         for each in self.lock.packages:
             there = self._there(each.files)
-            wrong += [f"{place} was changed." for place in sorted(there.keys() - self._unchanged(each))]
+            wrong += [f"{place} was changed." for place in sorted(there.keys() - each.find_unchanged(there))]
             if each.files.keys() <= there.keys():
                 continue
             try:
@@ -109,24 +107,45 @@ class _Packages:
             else:
                 wrong.append(f"{each.name} {each.version} has other contents now than when it was installed.")
         if missing:
-            await self._put(missing, self.lock)
+            await self._put(missing, {}, self.lock)
         return wrong
+
+    async def _fetch_all(self, sources: Sequence[str]) -> Iterable[Fetched]:
+        """Fetch packages and the members of suites; the one that names a version decides which it is.
+
+        :raises AileronError: one is not read, or they disagree.
+        """
+        found: dict[str, Fetched] = {}
+        todo = [(each, False) for each in sources]
+        for text, is_member in todo:  # members of suites are added to it
+            fetched = await self._fetch(text, by_suite=is_member)
+            todo += [(member, True) for member in fetched.package.members]
+            name = fetched.package.name
+            other = found.setdefault(name, fetched)
+            versions = {other.source.version, fetched.source.version} - {""}
+            if other.source.text != fetched.source.text or len(versions) > 1:
+                raise CommandError(f"The package {name} comes from two sources or versions. Nothing was installed.")
+            if fetched.source.version:
+                found[name] = fetched
+        return found.values()
 
     async def _fetch(self, text: str, *, by_suite: bool = False) -> Fetched:
         """Fetch a package; what a suite names is no suite, and is in no private network that the operator did not name.
 
-        :raises AileronError: it is not there, or is not read.
+        :raises AileronError: it is not there, is not read, or is not signed by the key that the operator gave.
         """
-        from aileron.packages import fetch, read_key, read_source
+        from aileron.packages import fetch, read_source
 
-        keys = [*self.lock.publishers, *([read_key(self.publisher_key)] if self.publisher_key else [])]
         source = read_source(text, self.lock.github)
         private_network = not by_suite or text.startswith("github://")
         if by_suite and not source.url:
             raise InvalidRequest(f"The suite names {text}, which is not in Git. Nothing was installed.")
+        keys = [*self.lock.publishers, *filter(None, [self.publisher_key])]
         fetched = await fetch(source, lambda each: self._connect(each, private_network=private_network), keys)
         if by_suite and fetched.package.members:
             raise InvalidRequest(f"The suite names {text}, which is a suite too. Nothing was installed.")
+        if not by_suite and self.publisher_key not in ("", fetched.publisher):
+            raise InvalidRequest(f"{text} is not signed by the key of --publisher-key. Nothing was installed.")
         return fetched
 
     def _connect(self, source: Source, *, private_network: bool) -> RemoteRepository:
@@ -164,10 +183,6 @@ class _Packages:
         found = {place: read_private(self.command.cli.home.root / place, _MOST_BYTES) for place in places}
         return {place: data for place, data in found.items() if data is not None}
 
-    def _unchanged(self, package: Installed | None) -> set[str]:
-        files = {} if package is None else package.files
-        return {place for place, data in self._there(files).items() if digest_of_bytes(data) == files[place]}
-
     def _agree(self, changes: Sequence[PackageChange]) -> None:
         """Show what would change, and ask."""
         for each in () if self.command.as_json else changes:
@@ -180,44 +195,58 @@ class _Packages:
         if not self.yes:
             confirm(self.command.cli, "Install this? [y/N] ", "installed")
 
-    async def _put(self, files: Mapping[str, bytes | None], lock: Lock) -> None:
-        """Write or remove files, and have exactly these trusted; where that is refused, all is put back."""
-        cli, data = self.command.cli, lock.encode()
-        prepare(cli.home)
-        items = (await self.operator.get("trust"))["items"]
-        written = {cli.home.root / place: each for place, each in files.items() if each is not None}
+    async def _put(self, files: Mapping[str, bytes | None], seen: Mapping[str, bytes], lock: Lock) -> None:
+        """Write or remove files, and have exactly these and the lock trusted at once; or put all back.
+
+        :param seen: the files that were there when the operator was asked.
+        """
+        from aileron.packages import read_lock
+
+        home, data = self.command.cli.home, lock.encode()
+        if linked := [each for each in (home.actions, home.connectors) if each.is_symlink()]:
+            raise CommandError(f"{linked[0]} is a symbolic link. No file was written or removed.")
+        prepare(home)
+        before = self._there({*files, _LOCK})
+        changed = [place for place in files if before.get(place) != seen.get(place)]
+        if read_lock(before.get(_LOCK)) != self.lock:
+            changed.append(_LOCK)
+        if changed:
+            raise CommandError(
+                f"{changed[0]} was changed by another program meanwhile. No file was written or removed."
+            )
+        written = {home.root / place: each for place, each in files.items() if each is not None}
         request = TrustRequest(
             "action",
             paths=tuple(written),
             digests=frozenset(map(digest_of_bytes, written.values())),
+            unshown=({"kind": "config", "name": _LOCK, "digest": digest_of_bytes(data)},),
             sure=self.yes,
             as_json=self.command.as_json,
         )
-        before = _write(cli.home.root, {**files, _LOCK: data})
+        after = {**files, _LOCK: data}
         try:
-            await trust(cli, self.operator, request)
+            _replace(home.root, before, after)
+            await trust(self.command.cli, self.operator, request)
         except BaseException:
-            _write(cli.home.root, before)
+            _replace(home.root, after, {place: before.get(place) for place in after})
             raise
-        gone = {Path(place).parts for place, each in files.items() if each is None}
-        for item in items:
-            if item["path"] and Path(item["path"]).parts[-2:] in gone and item["trusted"]:
+
+    async def _revoke(self, lock: Lock) -> None:
+        """Take back trust in what is no longer part of a package, also where the file is gone or was moved."""
+        gone = self.lock.digests - lock.digests
+        for item in (await self.operator.get("trust"))["items"]:
+            if item["trusted"] and item["trusted"]["digest"] in gone:
                 await self.operator.delete("trust", body={"kind": item["kind"], "name": item["name"]})
-        word = {"kind": "config", "name": _LOCK, "digest": digest_of_bytes(data)}
-        await self.operator.post("trust", body={"items": [word]})
 
 
-def _write(root: Path, files: Mapping[str, bytes | None]) -> Mapping[str, bytes | None]:
-    """Write each file whole, or remove it; what was there before."""
-    before = {place: read_private(root / place, _MOST_BYTES) for place in files}
-    if linked := [place for place in files if (root / place).parent.is_symlink() and (root / place).parent != root]:
-        raise CommandError(f"The directory of {linked[0]} is a symbolic link. Nothing was changed.")
-    for place, data in files.items():
-        if data is None:
-            (root / place).unlink(missing_ok=True)
-        elif data != before[place]:
-            atomic_write(root / place, data)
-    return before
+def _replace(root: Path, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> None:
+    """Write or remove each file that is as it was."""
+    for place, data in new.items():
+        if read_private(root / place, _MOST_BYTES) == old.get(place) != data:
+            if data is None:
+                (root / place).unlink()
+            else:
+                atomic_write(root / place, data)
 
 
 def _show(change: PackageChange, given_key: str) -> None:
@@ -248,36 +277,45 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator, *, sure: b
     """
     from aileron.packages import read_lock
 
+    async def is_trusted() -> bool:
+        found = [each for each in (await operator.get("trust"))["items"] if each["name"] == _LOCK]
+        return [each["trusted"] and each["trusted"]["digest"] for each in found] == wanted
+
     data = read_private(command.cli.home.packages, _MOST_BYTES)
-    lock = read_lock(data)
-    if data is not None and not sure:
-        await trust(command.cli, operator, TrustRequest("config", (_LOCK,), as_json=command.as_json))
-    items = (await operator.get("trust"))["items"]
-    item = next((each for each in items if (each["kind"], each["name"]) == ("config", _LOCK)), None)
-    if data is None and item is not None:
+    lock, wanted = read_lock(data), [] if data is None else [digest_of_bytes(data)]
+    if await is_trusted():
+        return lock
+    if data is None:
         raise CommandError(
             f"{_LOCK} is missing, although you trusted it. Restore it.",
             f"To begin without it: aileron config distrust {_LOCK}",
         )
-    if data is not None and (item is None or item["state"] != "trusted" or item["digest"] != digest_of_bytes(data)):
+    if not sure:
+        await trust(command.cli, operator, TrustRequest("config", (_LOCK,), as_json=command.as_json))
+    if sure or not await is_trusted():
         raise CommandError(f"{_LOCK} is not trusted as it is now.", "Review it: aileron config trust")
     return lock
 
 
 def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], given: Mapping[str, Any]) -> T:
     """Log in, and do C{work} with the packages of the home."""
+    from aileron.packages import read_key
+
     refuse_unasked(command.as_json, given["yes"])
+    key = read_key(given["publisher_key"]) if given["publisher_key"] else ""
 
     async def with_lock(operator: Operator) -> T:
         lock = await _trusted_lock(command, operator, sure=given["yes"])
-        return await work(_Packages(command, operator, lock, **given))
+        return await work(_Packages(command, operator, lock, **{**given, "publisher_key": key}))
 
     return command.ask(with_lock)
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
-        click.option("--identity", type=click.Path(path_type=Path), help="A private key file, for ssh://."),
+        click.option(
+            "--identity", type=click.Path(exists=True, path_type=Path), help="A private key file, for ssh://."
+        ),
         click.option("--host-key", default="", help="The server's public key, for ssh://, as ssh-keyscan prints it."),
         click.option("--publisher-key", default="", help="The publisher's minisign public key, if it is new to you."),
         click.option("--force", is_flag=True, help="Overrule warnings, such as that a version is older."),

@@ -50,7 +50,8 @@ class TrustRequest:
     :ivar names: these; what they need is asked about with them.
     :ivar paths: those that lie at these paths, as well.
     :ivar all: whatever is untrusted, of that kind.
-    :ivar digests: the only ones that files at these paths may have; empty: any.
+    :ivar digests: the only ones that files at these paths may have, and then nothing else is trusted; empty: any.
+    :ivar unshown: trusted in the same step, and not shown.
     :ivar sure: do not ask.
     """
 
@@ -58,6 +59,7 @@ class TrustRequest:
     names: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
     digests: frozenset[str] = frozenset()
+    unshown: tuple[Item, ...] = ()
     all: bool = field(default=False, kw_only=True)
     sure: bool = field(default=False, kw_only=True)
     as_json: bool = field(default=False, kw_only=True)
@@ -72,15 +74,15 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     named = _choose((await operator.get("trust"))["items"], request)
     _refuse_replaced(named, request)
     unread = [item for item in named if item["state"] in _UNTRUSTED]
-    if not unread:
+    if not unread and not request.unshown:
         await _tell_unsound(operator, request.kind)
         return []
-    if not request.as_json:
+    if unread and not request.as_json:
         _show(cli, unread)
-    if not request.sure:
+    if unread and not request.sure:
         these = "this" if len(unread) == 1 else f"all {len(unread)}"
         confirm(cli, f"Trust {these}, exactly as shown? [y/N] ", "trusted")
-    await _send(operator, unread)
+    await _send(operator, [*unread, *request.unshown])
     return unread
 
 
@@ -101,7 +103,7 @@ def _choose(items: Sequence[Item], request: TrustRequest) -> list[Item]:
     """Choose what the request means, with what it needs, which comes first."""
     found = [item for item in items if _is_meant(item, request)]
     _refuse_unknown(found, request)
-    needed = {name for item in found for name in item["needs"]}
+    needed = {name for item in found for name in item["needs"] if not request.digests}
     chosen = [item for item in items if item in found or (item["kind"] == "connector" and item["name"] in needed)]
     return sorted(chosen, key=lambda item: item["kind"] != "connector")
 
