@@ -87,21 +87,21 @@ def _objections(before: Installed | None, after: Installed) -> Iterator[str]:
     if before is None:
         return
     if before.source != after.source and (not after.publisher or before.publisher != after.publisher):
-        yield f"It was installed from {before.source}."
+        yield f"{before.name} is installed from {before.source}, not from {after.source}."
     if version_key(after.version) < version_key(before.version):
-        yield f"It is older than version {before.version}, which is installed."
+        yield f"Version {after.version} is older than the installed version {before.version}."
     if before.commit and before.version == after.version and before.commit != after.commit:
-        yield f"The tag {after.version} was moved: it was at commit {before.commit}, and is at {after.commit} now."
+        yield f"The tag {after.version} was moved from commit {before.commit} to {after.commit}."
     if before.publisher and not after.publisher:
-        yield f"It is not signed. What is installed was signed by {before.publisher}."
+        yield f"{after.name} {after.version} is not signed. The installed version is signed by {before.publisher}."
     elif before.publisher != after.publisher and before.publisher:
-        yield f"It is signed by another key than what is installed, which was signed by {before.publisher}."
+        yield f"{after.name} {after.version} is not signed by the key of the installed version, {before.publisher}."
 
 
 def _conflicts(there: Mapping[str, bytes], old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
     for place in sorted(new.keys() & there.keys() - old.keys()):
         if there[place] != new[place]:
-            yield f"{place} exists with other contents, which would be lost."
+            yield f"{place} exists with other contents. They would be lost."
 
 
 def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:

@@ -48,10 +48,10 @@ class FileSet:
         parts = path.split("/")
         plain = path.isprintable() and "\\" not in path and {"", ".", ".."}.isdisjoint(parts)
         if not plain or len(path) > _MOST_CHARACTERS or len(parts) > _MOST_PARTS:
-            raise InvalidRequest(f"The package has a file with a name that is refused: {path[:_MOST_CHARACTERS]!a}.")
+            raise InvalidRequest(f"The package has a file whose name is not allowed: {path[:_MOST_CHARACTERS]!a}.")
         name = normalize("NFD", normalize("NFD", path).casefold())
         if name in self._names:
-            raise InvalidRequest(f"The package has two files whose names differ at most in case or accents: {path!a}.")
+            raise InvalidRequest(f"The package has two files whose names differ only in case or accents: {path!a}.")
         self._names.add(name)
         self.left -= len(data)
         if self.left < 0 or len(self._names) > _MOST_FILES:
@@ -121,7 +121,7 @@ def _gunzip(data: bytes) -> bytes:
     try:
         content = inflate.decompress(data, MOST_ARCHIVE_BYTES)
     except zlib.error:
-        raise _refuse("it is no .tar.gz") from None
+        raise _refuse("it is not a .tar.gz file") from None
     if not inflate.eof or inflate.unused_data:
         raise _refuse(f"it is damaged, has data after its end, or unpacks to more than {MOST_ARCHIVE_BYTES} bytes")
     return content
@@ -151,7 +151,7 @@ def _read_head(head: bytes) -> tuple[str, int, bytes]:
     size, check = _OCTAL.fullmatch(head[124:136]), _OCTAL.fullmatch(head[148:156])
     actual = sum(head[:148]) + 8 * ord(" ") + sum(head[156:])
     if len(head) != _BLOCK or size is None or check is None or int(check[1], 8) != actual:
-        raise _refuse("it is damaged, or no .tar")
+        raise _refuse("it is damaged, or not a .tar file")
     before = head[345:500].partition(b"\0")[0] if head[257:263] == b"ustar\0" else b""
     name = b"/".join(filter(None, (before, head[:100].partition(b"\0")[0])))
     return name.decode("ascii", "surrogateescape").removeprefix("./"), int(size[1], 8), head[156:157]

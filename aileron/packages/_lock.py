@@ -47,7 +47,7 @@ class Installed:
 
     def __attrs_post_init__(self) -> None:
         if not re.fullmatch(VERSION, self.version) or not all(map(PLACE.fullmatch, self.files)):
-            raise ValueError(f"the package {self.name} has a version or a file that is refused")
+            raise ValueError(f"the package {self.name} has an invalid version or path")
 
     def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:
         """Return which of some files, by their paths in the home, are as they were installed."""

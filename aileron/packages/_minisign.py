@@ -23,7 +23,7 @@ def read_key(text: str) -> str:
     """
     line = text[:_MOST_CHARACTERS].strip().rpartition("\n")[2]
     if _decode(line, _KEY_BYTES)[:2] != b"Ed":
-        raise InvalidRequest("This is no public key of minisign, which begins with RW.")
+        raise InvalidRequest("This is not a minisign public key. They begin with RW.")
     return line
 
 
@@ -42,7 +42,7 @@ def verify(data: bytes, signature: str, keys: Iterable[str]) -> str:
     signed = {b"Ed": data, b"ED": blake2b(data).digest()}.get(head[:2])
     if signed is None or not found:
         raise InvalidRequest(
-            f"It is signed by a key that is not known here, with the id {key_id[::-1].hex().upper()}. Nothing was "
+            f"The package is signed by an unknown key with the ID {key_id[::-1].hex().upper()}. Nothing was "
             "installed. Get that key from its publisher, and pass it with --publisher-key."
         )
     for key, raw in found.items():

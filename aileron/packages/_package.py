@@ -58,7 +58,7 @@ def read_package(files: Mapping[str, bytes], name: str, version: str) -> Package
     if manifest is not None:
         return _read_manifest(files, manifest)
     if not NAME.holds(name):
-        raise InvalidRequest(f"The package has no {MANIFEST}, and its directory's name is no name for a package.")
+        raise InvalidRequest(f"The package has no {MANIFEST}, and its directory's name is not a valid package name.")
     chosen = {path: data for path, data in files.items() if _FILE.fullmatch(path) and path not in _RESERVED}
     return Package(name, version or _UNVERSIONED, "", _place(chosen))
 
@@ -94,7 +94,7 @@ def _place(files: Mapping[str, bytes], members: tuple[str, ...] = ()) -> Mapping
     for path, data in files.items():
         found = _FILE.fullmatch(path)
         if found is None or found[1] in _RESERVED:
-            raise InvalidRequest(f"{path[:100]!a} is no name for a connector (.toml) or action (.md) of a package.")
+            raise InvalidRequest(f"{path[:100]!a} is not a valid file name for a connector (.toml) or an action (.md).")
         place = f"{_DIRECTORIES[found[2]]}/{found[1]}"
         if place in placed or len(data) > MAX_FILE_BYTES:
             raise InvalidRequest(f"{found[1]} is twice in the package, or has more than {MAX_FILE_BYTES} bytes.")

@@ -68,7 +68,7 @@ def read_source(text: str, github: str) -> Source:
     elif found := _GIT.fullmatch(text):
         url = found["url"]
     elif "://" in text:
-        raise InvalidRequest(f"{text} is no source, such as github://owner/repo/path@1.0.0. Nothing was installed.")
+        raise InvalidRequest(f"{text} is not a source such as github://owner/repo/path@1.0.0. Nothing was installed.")
     else:
         path = str(Path(text).expanduser().absolute())
         return Source(path, "", path, "")
@@ -100,7 +100,7 @@ async def fetch(source: Source, connect: Connect, keys: Collection[str]) -> Fetc
     elif archive := _ARCHIVE.fullmatch(name):
         files, name = read_archive(name, _read_file(source.path)), archive[1]
     else:
-        raise InvalidRequest(f"{source.path} is no directory and no .zip, .tar or .tar.gz.")
+        raise InvalidRequest(f"{source.path} is not a directory, .zip, .tar or .tar.gz file.")
     package = read_package(files, name, version)
     if version and package.version != version:
         raise InvalidRequest(

@@ -240,13 +240,15 @@ class InstallTests(PackageCase):
         self.done("action", "install", str(self.directory), "--yes")
         (self.home.actions / "file-ticket.md").write_text("mine")
         self.put(package(version="0.9.0"))
-        self.assertIn("older than version 1.0.0", self.refused("action", "install", str(self.directory), "--yes"))
+        self.assertIn(
+            "older than the installed version 1.0.0", self.refused("action", "install", str(self.directory), "--yes")
+        )
         self.put(package(version="1.0.1"))
         said = self.refused("action", "install", str(self.directory), "--yes")
         self.assertIn("actions/file-ticket.md exists with other contents", said)
         copy = write(self.directory.parent / "copy", package(version="1.0.1"))
         said = self.refused("action", "install", str(copy), "--yes")
-        self.assertIn(f"installed from {self.directory}", said)
+        self.assertIn(f"tracker is installed from {self.directory}, not from {copy}", said)
         self.assertIn("--force", said)
         self.done("action", "install", str(copy), "--yes", "--force")
         self.assertEqual((self.home.actions / "file-ticket.md").read_bytes(), FILES["file-ticket.md"])
@@ -283,7 +285,7 @@ class InstallTests(PackageCase):
     def test_changed_meanwhile(self) -> None:
         """What another program writes while the operator reads the question is neither overwritten nor removed."""
         path = self.home.actions / "file-ticket.md"
-        self.at_prompt = lambda prompt: path.write_text("mine") if prompt.startswith(("Install", "Remove")) else None
+        self.at_prompt = lambda prompt: path.write_text("mine") if prompt.startswith(("Install", "Files")) else None
         said = self.run_command("action", "install", str(self.directory), answers=["y"])[2]
         self.assertIn("actions/file-ticket.md was changed by another program meanwhile", said)
         self.assertEqual(self.kept(), {path: b"mine"})
@@ -381,10 +383,10 @@ class InstallTests(PackageCase):
         self.put(package({"tracker.toml": b"[connector]\n"}))
         self.assertIn("connectors/tracker.toml:", self.refused("action", "install", str(self.directory)))
         for source, why in (
-            ("ftp://x/y", "is no source"),
+            ("ftp://x/y", "is not a source"),
             ("http://example.com/a.git", "must begin with https://"),
             ("https://me:x@example.com/a.git", "no user name"),
-            ("/nowhere/a.rar", "no directory"),
+            ("/nowhere/a.rar", "is not a directory"),
             ("/nowhere/a.zip", "cannot be opened"),
         ):
             self.assertIn(why, self.refused("action", "install", source))
@@ -404,17 +406,17 @@ class PublisherTests(PackageCase):
         self.assertIn("key is new", self.refused("action", "install", str(self.directory), "--yes"))
         out = self.done("action", "install", str(self.directory), answers=["y", "y"])
         self.assertIn(f"signed by    {self.publisher.key}", out)
-        self.assertIn("You have not agreed to this key before", out)
-        self.assertIn("It comes with the package itself", out)
+        self.assertIn("This key is new", out)
+        self.assertIn("It comes with the package", out)
         self.put(self.publisher.package(version="1.1.0", with_key=False))
         out = self.done("action", "update", "--yes")
-        self.assertNotIn("You have not agreed", out)
+        self.assertNotIn("This key is new", out)
 
     def test_given(self) -> None:
         """A key that the operator gives need not come with the package."""
         self.put(self.publisher.package(with_key=False))
         said = self.refused("action", "install", str(self.directory))
-        self.assertIn("signed by a key that is not known here, with the id 0807060504030201", said)
+        self.assertIn("signed by an unknown key with the ID 0807060504030201", said)
         self.refused("action", "install", str(self.directory), "--publisher-key", Publisher().key)
         out = self.done("action", "install", str(self.directory), "--yes", "--publisher-key", self.publisher.key)
         self.assertNotIn("It comes with the package", out)
@@ -453,10 +455,12 @@ class PublisherTests(PackageCase):
         self.put(self.publisher.package())
         self.done("action", "install", str(self.directory), answers=["y", "y"])
         self.put(package(version="1.1.0"))
-        self.assertIn("It is not signed", self.refused("action", "update", "--yes"))
+        self.assertIn(
+            "tracker 1.1.0 is not signed. The installed version is", self.refused("action", "update", "--yes")
+        )
         other = Publisher(b"another!")
         self.put(other.package(version="1.1.0"))
-        self.assertIn("signed by another key", self.refused("action", "update", "--yes"))
+        self.assertIn("not signed by the key of the installed version", self.refused("action", "update", "--yes"))
         forged = self.publisher.package(version="1.1.0")
         forged["aileron-package.toml"] = manifest(version="1.2.0")
         self.put(forged)
@@ -498,7 +502,7 @@ class LockTests(PackageCase):
         (self.home.connectors / "tracker.toml").write_text("mine")
         self.refused("action", "uninstall", "tracker", answers=["n"])
         code, out, err = self.run_command("action", "uninstall", "tracker", answers=["y"])
-        self.assertEqual((code, self.prompts[-1]), (0, "Remove actions/file-ticket.md? [y/N] "))
+        self.assertEqual((code, self.prompts[-1]), (0, "Files to remove: actions/file-ticket.md. Uninstall? [y/N] "))
         self.assertIn("connectors/tracker.toml was changed since it was installed", err)
         self.assertIn("tracker 1.0.0 is no longer installed.", out)
         self.assertEqual([path.name for path in self.kept()], ["tracker.toml", "packages.json"])
@@ -508,7 +512,7 @@ class LockTests(PackageCase):
     def test_sync(self) -> None:
         """A missing file is fetched if the package is what it was; what was changed is told, and left."""
         (self.home.actions / "file-ticket.md").unlink()
-        self.assertIn("as packages.json says", self.done("sync", "--yes"))
+        self.assertIn("All packages match packages.json.", self.done("sync", "--yes"))
         (self.home.actions / "file-ticket.md").unlink()
         (self.home.connectors / "tracker.toml").write_text("mine")
         self.put(package({**FILES, "more.toml": CONNECTOR.replace("kit/tr", "kit/st").encode()}))
@@ -545,7 +549,7 @@ class GitTests(PackageCase):
         self.hub.publish("/me/kit.git", package())
         self.done("action", "install", "https://git.example/me/kit.git@1.0.0", "--yes")
         self.hub.publish("/me/kit.git", package({**FILES, "tracker.toml": FILES["tracker.toml"] + b"#\n"}))
-        self.assertIn("The tag 1.0.0 was moved: it was at commit", self.refused("action", "update", "--yes"))
+        self.assertIn("The tag 1.0.0 was moved from commit", self.refused("action", "update", "--yes"))
         (self.home.actions / "file-ticket.md").unlink()
         said = self.refused("sync", "--yes")
         self.assertIn("tag 1.0.0 of tracker was moved", said)

@@ -112,24 +112,22 @@ class ArchiveTests(SynchronousTestCase):
             "a\nb",
             "x" * 99 + "/" + "y" * 120,
         ):
-            self.refused("a.zip", zipped((name, b"x")), "refused")
+            self.refused("a.zip", zipped((name, b"x")), "not allowed")
             if len(name) < 100:
-                self.refused("a.tar", tar((name, b"x")), "refused")
+                self.refused("a.tar", tar((name, b"x")), "not allowed")
         data = io.BytesIO()
         tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT, pax_headers={"path": "b.md"}).close()
         self.refused("a.tar", data.getvalue(), "too long, or not in ASCII")
         self.refused("a.tar", tar(("ü.md", b"x"), form=tarfile.PAX_FORMAT), "not in ASCII")
         self.refused("a.zip", zipped(("a.mdXhidden", b"x")).replace(b"a.mdXhidden", b"a.md\0hidden"), "null character")
-        self.refused("a.zip", zipped(("a/" * 9 + "b", b"x")), "refused")
+        self.refused("a.zip", zipped(("a/" * 9 + "b", b"x")), "not allowed")
 
     def test_twice(self) -> None:
         """Names that are the same on some file system are refused."""
-        self.refused(
-            "a.zip", zipped(("a.md", b"x"), ("b.md", b"y")).replace(b"b.md", b"a.md"), "differ at most in case"
-        )
+        self.refused("a.zip", zipped(("a.md", b"x"), ("b.md", b"y")).replace(b"b.md", b"a.md"), "differ only in case")
         for one, other in (("a.md", "A.MD"), ("stra\u00dfe", "STRASSE"), ("\u00e9", "e\u0301")):
-            self.refused("a.zip", zipped((one, b"x"), (other, b"y")), "differ at most in case")
-        self.refused("a.tar", tar(("a/b.md", b"x"), ("./a/b.md", b"y")), "differ at most in case")
+            self.refused("a.zip", zipped((one, b"x"), (other, b"y")), "differ only in case")
+        self.refused("a.tar", tar(("a/b.md", b"x"), ("./a/b.md", b"y")), "differ only in case")
 
     def test_bombs(self) -> None:
         """What would become large, or is many, ends at the bound, whatever the archive says of itself."""

@@ -82,7 +82,8 @@ class _Packages:
             for place in sorted(there.keys() - unchanged):
                 note("{place} was changed since it was installed, and is left as it is.", place=place)
         if not self.yes:
-            confirm(self.command.cli, f"Remove {', '.join(sorted(gone)) or 'no file'}? [y/N] ", "removed")
+            files = ", ".join(sorted(gone)) or "none"
+            confirm(self.command.cli, f"Files to remove: {files}. Uninstall? [y/N] ", "removed")
         await self._revoke(lock)
         await self._put(dict.fromkeys(gone), gone, lock)
         return found
@@ -262,12 +263,12 @@ def _show(change: PackageChange, given_key: str) -> None:
     }
     values({name: fact for name, fact in facts.items() if fact}, "  ")
     if change.new_key:
-        say("  You have not agreed to this key before. Compare it with the one that the publisher shows elsewhere.")
+        say("  This key is new. Compare it with the key that the publisher shows somewhere else.")
     if change.new_key not in ("", given_key):
-        say("  It comes with the package itself. It proves only that later versions are from the same publisher.")
+        say("  It comes with the package. It proves only that later versions are from the same publisher.")
     for objection in change.objections:
         say("  Warning: {objection}", objection=objection)
-    block("\n".join(change.capabilities) or "What it can do does not change.", "  ")
+    block("\n".join(change.capabilities) or "No change in what it can do.", "  ")
 
 
 async def _trusted_lock(command: OperatorCommand, operator: Operator, *, sure: bool) -> Lock:
@@ -316,8 +317,12 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--identity", type=click.Path(exists=True, path_type=Path), help="A private key file, for ssh://."
         ),
-        click.option("--host-key", default="", help="The server's public key, for ssh://, as ssh-keyscan prints it."),
-        click.option("--publisher-key", default="", help="The publisher's minisign public key, if it is new to you."),
+        click.option(
+            "--host-key",
+            default="",
+            help="The server's public key, for ssh://, as ssh-keyscan prints it. It is remembered.",
+        ),
+        click.option("--publisher-key", default="", help="Require a signature by this minisign public key."),
         click.option("--force", is_flag=True, help="Overrule warnings, such as that a version is older."),
         click.option("--yes", is_flag=True, help="Install and trust what is shown, without asking."),
     ):
@@ -362,7 +367,7 @@ uninstall = _make_command(
     _Packages.uninstall,
     "NAME...",
     "is no longer installed",
-    "Remove the unchanged files of packages, and take back trust in them.",
+    "Remove the unchanged files of packages, and revoke trust in them.",
 )
 
 
@@ -374,6 +379,9 @@ def sync(command: OperatorCommand, /, **given: Any) -> None:
     wrong = _run(command, lambda packages: packages.sync(), given)
     for each in wrong:
         note("{problem}", problem=each)
-    command.say({"problems": list(wrong)}, "Packages are as packages.json says." if not wrong else "Not all are.")
+    command.say(
+        {"problems": list(wrong)},
+        "Some packages do not match packages.json." if wrong else "All packages match packages.json.",
+    )
     if wrong:
         click.get_current_context().exit(FAILED)
