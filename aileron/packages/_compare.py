@@ -7,10 +7,11 @@ from contextlib import suppress
 
 from attrs import frozen
 
+from aileron.connectors import Spec
 from aileron.connectors import read_file as read_connector
 from aileron.errors import InvalidRequest
 from aileron.manifests import ManifestFault, parse
-from aileron.values import READ, LoadError, digest_of_bytes, visible
+from aileron.values import READ, Action, LoadError, digest_of_bytes, visible
 
 from ._lock import Installed, Lock
 from ._source import Fetched, version_key
@@ -41,11 +42,19 @@ class PackageChange:
     new_key: str
 
 
-def compare(lock: Lock, fetched: Fetched, there: Mapping[str, bytes], host_key: str) -> PackageChange:
+def compare(
+    lock: Lock,
+    fetched: Fetched,
+    there: Mapping[str, bytes],
+    *,
+    host_key: str,
+    taken: Mapping[tuple[str, str], str],
+) -> PackageChange:
     """Compare a package with what is installed.
 
     :param there: the files of the home that could be replaced, by their paths there.
-    :raises InvalidRequest: a file has errors, or belongs to another package.
+    :param taken: the path of the file that each action and connector of the home is in, by kind and name.
+    :raises InvalidRequest: a file has errors, or belongs to another package, or its name is taken by another file.
     """
     package = fetched.package
     before = lock.find(package.name)
@@ -64,6 +73,11 @@ def compare(lock: Lock, fetched: Fetched, there: Mapping[str, bytes], host_key: 
         files=files,
     )
     old = {} if before is None else {place: there[place] for place in before.find_unchanged(there)}
+    for place, data in package.files.items():
+        found = _read(place, data)
+        kind, name = ("action", found.name) if isinstance(found, Action) else ("connector", found.description.fqn)
+        if (other_place := taken.get((kind, name), place)) not in {*package.files, *old}:
+            raise InvalidRequest(f"The {kind} {name} is in {other_place} already. Nothing was installed.")
     return PackageChange(
         before,
         after,
@@ -119,15 +133,26 @@ def _capabilities(place: str, data: bytes) -> Iterator[str]:
 
     :raises InvalidRequest: it has errors.
     """
+    found = _read(place, data)
+    yield from _of_action(found) if isinstance(found, Action) else _of_connector(found)
+
+
+def _read(place: str, data: bytes) -> Action | Spec:
     if place.startswith("actions/"):
-        yield from _of_action(place, data)
-        return
+        try:
+            return parse(data, place)
+        except ManifestFault as fault:
+            raise _faulty(fault.errors) from None
     reading = read_connector(data, place, "local")
     if reading.spec is None:
         raise _faulty(reading.problems)
-    about, operations = reading.spec.description, dict[str, object](reading.spec.operations)
+    return reading.spec
+
+
+def _of_connector(spec: Spec) -> Iterator[str]:
+    about, operations = spec.description, dict[str, object](spec.operations)
     for name in _SETTINGS:
-        if value := getattr(reading.spec, name, None):
+        if value := getattr(spec, name, None):
             yield f"{about.fqn}: {name.replace('_', ' ')}: {value}"
     yield from (f"{about.fqn}: connects to {host}" for host in about.hosts)
     if about.bindable:
@@ -142,11 +167,7 @@ def _capabilities(place: str, data: bytes) -> Iterator[str]:
         yield f"{about.fqn}: {each.name}, {kind}{scopes}{program and f', runs {program}'}"
 
 
-def _of_action(place: str, data: bytes) -> Iterator[str]:
-    try:
-        action = parse(data, place)
-    except ManifestFault as fault:
-        raise _faulty(fault.errors) from None
+def _of_action(action: Action) -> Iterator[str]:
     yield f"action {action.name}: {'asks for' if action.approval.required else 'runs without'} your approval"
     yield from (
         f"action {action.name}: may use {name} of {pin.name}" for pin in action.requires for name in pin.capabilities

@@ -347,6 +347,24 @@ class InstallTests(PackageCase):
         self.done("action", "install", str(self.directory), "--yes")
         self.assertNotIn(("connector", "local://kit/stranger"), self.trusted)
 
+    def test_taken(self) -> None:
+        """An action or connector of the user's is not replaced by one of the same name in another file."""
+        (self.home.actions / "zz.md").write_text("mine")
+        (self.home.connectors / "zz.toml").write_text("mine")
+        action = ACTION.replace('name = "file-ticket"', 'name = "zz"').encode()
+        for name, data, why in (
+            ("aa.md", action, "The action zz is in actions/zz.md already"),
+            ("aa.toml", CONNECTOR.replace("kit/tracker", "kit/zz").encode(), "local://kit/zz is in connectors/zz.toml"),
+        ):
+            self.put(package({name: data}))
+            self.assertIn(why, self.refused("action", "install", str(self.directory), "--yes", "--force"))
+        (self.home.actions / "zz.md").unlink()
+        self.put(package({"zz.md": action}))
+        self.done("action", "install", str(self.directory), "--yes")
+        self.put(package({"aa.md": action}, "1.1.0"))
+        self.run_command("action", "update", "--yes")
+        self.assertEqual([path.name for path in self.home.actions.iterdir()], ["aa.md"])
+
     def test_trust_taken_back(self) -> None:
         """No trust is left in what a package no longer has, also where the file is gone or has another name."""
         other = {"other.md": ACTION.replace("file-ticket", "other").encode()}

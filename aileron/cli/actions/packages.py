@@ -52,12 +52,16 @@ class _Packages:
         """Fetch packages, and what suites among them name, show what they change, ask, and write and trust them."""
         from aileron.packages import compare
 
+        items = (await self.operator.get("trust"))["items"]
+        taken = {
+            (each["kind"], each["name"]): "/".join(Path(each["path"]).parts[-2:]) for each in items if each["path"]
+        }
         lock, changes = self.lock, []
         seen, files = dict[str, bytes](), dict[str, bytes | None]()
         for fetched in await self._fetch_all(sources):
             before = self.lock.find(fetched.package.name)
             there = self._there({*fetched.package.files, *(before.files if before else ())})
-            change = compare(lock, fetched, there, self._known_host_key(fetched.source))
+            change = compare(lock, fetched, there, host_key=self._known_host_key(fetched.source), taken=taken)
             changes.append(change)
             lock = lock.replace(change.after.name, change.after)
             seen |= there
