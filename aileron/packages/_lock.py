@@ -111,23 +111,20 @@ class LockFile:
     trust: ITrust
 
     def candidates(self) -> tuple[Candidate, ...]:
-        found = self._read()
-        return (found,) if isinstance(found, Candidate) else ()
+        return self._read()[0]
 
     def problems(self) -> tuple[LoadError, ...]:
-        found = self._read()
-        if not isinstance(found, Candidate):
-            return () if found is None else (found,)
-        word = self.trust.find(TrustKind.CONFIG, NAME)
-        trusted = word is not None and word.digest == found.digest
-        return () if trusted else (LoadError("untrusted", _UNTRUSTED, str(self.path), None, "user"),)
+        return self._read()[1]
 
-    def _read(self) -> Candidate | LoadError | None:
+    def _read(self) -> tuple[tuple[Candidate, ...], tuple[LoadError, ...]]:
         try:
             data = read_private(self.path, MOST_LOCK_BYTES)
             read_lock(data)
         except (Forbidden, InvalidRequest) as error:
-            return LoadError("validation_error", error.message, str(self.path), None, "user")
+            return (), (LoadError("validation_error", error.message, str(self.path), None, "user"),)
         if data is None:
-            return None
-        return Candidate(TrustKind.CONFIG, NAME, digest_of_bytes(data), str(self.path), data.decode())
+            return (), ()
+        found = Candidate(TrustKind.CONFIG, NAME, digest_of_bytes(data), str(self.path), data.decode())
+        word = self.trust.find(TrustKind.CONFIG, NAME)
+        trusted = word is not None and word.digest == found.digest
+        return (found,), () if trusted else (LoadError("untrusted", _UNTRUSTED, str(self.path), None, "user"),)

@@ -6,8 +6,6 @@ import zlib
 from collections.abc import Callable, Mapping
 from hashlib import sha1
 
-from attrs import define, field
-
 from ._objects import MOST_OBJECT_BYTES, NAMES, Damaged, name_object
 from ._packs import NAME_DELTA, apply_delta, inflate, read_head, read_sizes
 
@@ -20,54 +18,6 @@ Objects = Mapping[str, tuple[int, bytes]]
 """Type and content of objects, by their ids, which are the hashes of both."""
 
 
-@define
-class _PackObjects:
-    """The objects of a pack as far as it was read.
-
-    :ivar left: how many bytes its objects may still have.
-    :ivar waiting: by the id of what they differ from, deltas that wait for it.
-    """
-
-    check: Callable[[], None]
-    left: int = _MOST_BYTES
-    found: dict[str, tuple[int, bytes]] = field(factory=dict)
-    waiting: dict[str, list[bytes]] = field(factory=dict)
-
-    def take(self, size: int) -> None:
-        """Count what is about to be held.
-
-        :raises Damaged: it is too much.
-        """
-        self.left -= size
-        if size > MOST_OBJECT_BYTES or self.left < 0:
-            raise Damaged
-
-    def add(self, kind: int, content: bytes) -> None:
-        """Add an object that is sent whole."""
-        self._resolve(self._keep(kind, content))
-
-    def add_delta(self, base: str, delta: bytes) -> None:
-        """Add an object by how it differs from another one, which may come later."""
-        self.waiting.setdefault(base, []).append(delta)
-        if base in self.found:
-            self._resolve(base)
-
-    def _keep(self, kind: int, content: bytes) -> str:
-        name = name_object(kind, content)
-        self.found[name] = kind, content
-        return name
-
-    def _resolve(self, base: str) -> None:
-        """Make what differs from an object, and what differs from that: each once, in no recursion."""
-        ready = [base]
-        while ready:
-            base = ready.pop()
-            kind, content = self.found[base]
-            for delta in self.waiting.pop(base, ()):
-                self.take(read_sizes(delta)[1])
-                ready.append(self._keep(kind, apply_delta(content, delta, self.check)))
-
-
 def read_pack(data: bytes, check: Callable[[], None]) -> Objects:
     """Return the objects of a pack.
 
@@ -78,27 +28,48 @@ def read_pack(data: bytes, check: Callable[[], None]) -> Objects:
     digest = sha1(body, usedforsecurity=False).digest()
     if data[:8] != b"PACK\0\0\0\2" or count > _MOST_OBJECTS or digest != data[-_ID_BYTES:]:
         raise Damaged
-    objects = _PackObjects(check)
+    found, deltas, left = dict[str, tuple[int, bytes]](), dict[str, list[bytes]](), _MOST_BYTES
     try:
         for _ in range(count):
-            at = _read_entry(objects, body, at)
+            kind, base, content, at = _read_entry(body, at, left, check)
+            left -= len(content)
+            if base:
+                deltas.setdefault(base, []).append(content)
+            else:
+                found[name_object(kind, content)] = kind, content
     except zlib.error:
         raise Damaged from None
-    if at != len(body) or objects.waiting:
+    _resolve(found, deltas, left, check)
+    if at != len(body) or deltas:
         raise Damaged
-    return objects.found
+    return found
 
 
-def _read_entry(objects: _PackObjects, body: memoryview, at: int) -> int:
+def _read_entry(body: memoryview, at: int, left: int, check: Callable[[], None]) -> tuple[int, str, bytes, int]:
+    """Return the type of an entry, the id of what it differs from or nothing, its content, and where it ends."""
     head = bytes(body[at : at + 32])
     kind, size, end = read_head(head)
     base = head[end : end + _ID_BYTES] if kind == NAME_DELTA else b""
-    objects.take(size)
-    content, at = inflate(lambda place: bytes(body[place : place + _CHUNK]), at + end + len(base), size, objects.check)
-    if base:
-        objects.add_delta(base.hex(), content)
-    elif kind in NAMES:
-        objects.add(kind, content)
-    else:  # also a delta by offset, which was not asked for
+    if size > min(left, MOST_OBJECT_BYTES) or not (base or kind in NAMES):  # deltas by offset were not asked for
         raise Damaged
-    return at
+    content, at = inflate(lambda place: bytes(body[place : place + _CHUNK]), at + end + len(base), size, check)
+    return kind, base.hex(), content, at
+
+
+def _resolve(
+    found: dict[str, tuple[int, bytes]], deltas: dict[str, list[bytes]], left: int, check: Callable[[], None]
+) -> None:
+    """Make what differs from the objects that were found, and what differs from that: each once, in no recursion."""
+    ready = list(found)
+    while ready:
+        base = ready.pop()
+        kind, content = found[base]
+        for delta in deltas.pop(base, ()):
+            size = read_sizes(delta)[1]
+            left -= size
+            if size > MOST_OBJECT_BYTES or left < 0:
+                raise Damaged
+            made = apply_delta(content, delta, check)
+            name = name_object(kind, made)
+            found[name] = kind, made
+            ready.append(name)
