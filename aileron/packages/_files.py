@@ -71,11 +71,19 @@ def read_directory(path: Path) -> Mapping[str, bytes]:
         links = [name for name in directories if os.path.islink(os.path.join(place, name))]
         for name in (*links, *sorted(names)):
             whole = os.path.join(place, name)
-            try:
-                found.add(os.path.relpath(whole, path), read_file(whole, found.left).data)
-            except Unreadable as error:
-                raise InvalidRequest(f"{error.path} is refused: {error.problem}.") from None
+            found.add(os.path.relpath(whole, path), read_local(whole, found.left))
     return found.files
+
+
+def read_local(path: str, most_bytes: int) -> bytes:
+    """Read a file; one more byte than C{most_bytes} at most.
+
+    :raises InvalidRequest: it cannot be read, or is a link or another special file.
+    """
+    try:
+        return read_file(path, most_bytes).data
+    except Unreadable as error:
+        raise InvalidRequest(f"{error.path} is refused: {error.problem}.") from None
 
 
 def read_archive(name: str, data: bytes) -> Mapping[str, bytes]:
@@ -83,6 +91,8 @@ def read_archive(name: str, data: bytes) -> Mapping[str, bytes]:
 
     :raises InvalidRequest: it is none, is damaged, or has what a package may not have.
     """
+    if len(data) > MOST_ARCHIVE_BYTES:
+        raise _refuse(f"it has more than {MOST_ARCHIVE_BYTES} bytes")
     found = FileSet()
     if name.endswith(".zip"):
         _read_zip(data, found)

@@ -11,9 +11,8 @@ from attrs import frozen
 from aileron.addresses import read_base_url
 from aileron.connectors import RemoteRepository
 from aileron.errors import InvalidRequest
-from aileron.files import Unreadable, read_file
 
-from ._files import MOST_ARCHIVE_BYTES, FileSet, read_archive, read_directory
+from ._files import MOST_ARCHIVE_BYTES, FileSet, read_archive, read_directory, read_local
 from ._minisign import read_key, verify
 from ._package import MANIFEST, VERSION, Package, read_package
 
@@ -98,7 +97,7 @@ async def fetch(source: Source, connect: Connect, keys: Collection[str]) -> Fetc
     elif Path(source.path).is_dir():
         files = read_directory(Path(source.path))
     elif archive := _ARCHIVE.fullmatch(name):
-        files, name = read_archive(name, _read_file(source.path)), archive[1]
+        files, name = read_archive(name, read_local(source.path, MOST_ARCHIVE_BYTES)), archive[1]
     else:
         raise InvalidRequest(f"{source.path} is not a directory, .zip, .tar or .tar.gz file.")
     package = read_package(files, name, version)
@@ -136,13 +135,3 @@ def _choose(tags: Mapping[str, str], source: Source) -> tuple[str, str]:
         what = f"tag of version {version}" if version else "tag with a version, such as 1.0.0"
         raise InvalidRequest(f"{source.text} has no {what}. Nothing was installed.")
     return version, versions[version]
-
-
-def _read_file(path: str) -> bytes:
-    try:
-        data = read_file(path, MOST_ARCHIVE_BYTES).data
-    except Unreadable as error:
-        raise InvalidRequest(f"{error.path} is refused: {error.problem}.") from None
-    if len(data) > MOST_ARCHIVE_BYTES:
-        raise InvalidRequest(f"{path} has more than {MOST_ARCHIVE_BYTES} bytes.")
-    return data

@@ -394,6 +394,11 @@ class InstallTests(PackageCase):
         self.assertIn(f"{self.home.actions} is a symbolic link", said)
         self.assertEqual(list(elsewhere.iterdir()), [])
 
+    def test_nothing_to_update(self) -> None:
+        """Without packages an update asks nothing and writes nothing."""
+        code, _, err = self.run_command("action", "update")
+        self.assertEqual((code, "No packages are installed." in err, self.kept()), (0, True, {}))
+
     def test_errors(self) -> None:
         """A file that would not load, and a source that is none, are told, and nothing is written."""
         self.put(package({**FILES, "file-ticket.md": b"+++\nname = 1\n+++\n"}))

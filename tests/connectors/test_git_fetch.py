@@ -8,7 +8,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase, TestCase
@@ -74,11 +74,14 @@ class Remote:
     headers: Mapping[str, str] = field(factory=dict)
     listing: bytes | None = None
     tag: str = "1.0.0"
+    silent: bool = False
     asked: list[OutgoingRequest] = field(factory=list)
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Answer at once."""
         self.asked.append(message)
+        if self.silent:
+            return Deferred()
         if message.body is not None:
             return succeed(ServiceAnswer(self.status, self.headers, self.answer))
         body = listed({f"refs/tags/{self.tag}": self.name, "refs/heads/x": self.name}, "git-upload-pack", _CAPABILITIES)
@@ -149,6 +152,19 @@ class HostileRemoteTests(SynchronousTestCase):
         below = tree(*((b"100644", b"%04d" % each, name_object(BLOB, b"x")) for each in range(999)))
         top = self.at_top((b"40000", b"a" * 500_000, name_object(TREE, below)))
         self.assertIn("paths that are too long", self.refused((BLOB, b"x"), (TREE, below), *top))
+
+    def test_silent(self) -> None:
+        """A remote that does not answer is given up, and one is never read without a bound."""
+        repository, name = self.repository(*self.at_top())
+        remote: Any = repository.transport
+        remote.silent, clock = True, Clock()
+        for ask in (lambda each: each.tags(), lambda each: each.fetch(name, "")):
+            asking = Deferred.fromCoroutine(ask(evolve(repository, clock=clock)))
+            clock.advance(119)
+            self.assertNoResult(asking)
+            clock.pump([2, 120])
+            self.failureResultOf(asking, AileronError)
+        self.assertEqual([each.max_response_bytes // 1024**2 for each in remote.asked], [16, 32])
 
     def test_missing(self) -> None:
         """A tree or file that was not sent, or is of another type than it is named as, is refused."""

@@ -140,6 +140,7 @@ class ArchiveTests(SynchronousTestCase):
         many = [(f"{each}", b"") for each in range(501)]
         self.refused("a.zip", zipped(*many), "500 files")
         self.refused("a.tar", tar(*many), "500 files")
+        self.refused("a.zip", bytes(16 * 1024 * 1024 + 1), "it has more than")
         for kind in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
             self.refused("a.zip", zipped(("a", zeros), kind=kind), "another compression")
 

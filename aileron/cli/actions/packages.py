@@ -74,6 +74,9 @@ class _Packages:
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
         """Install newer versions of packages, of all if none is named; C{NAME@VERSION} is that version."""
         parts = [each.partition("@") for each in names or [each.name for each in self.lock.packages]]
+        if not parts:
+            note("No packages are installed.")
+            return ()
         return await self.install([self._find(name).source + at + version for name, at, version in parts])
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
