@@ -510,8 +510,9 @@ class LockTests(PackageCase):
         self.home.packages.write_text(json.dumps(changed))
         for command in (("update",), ("uninstall", "tracker"), ("install", str(self.directory))):
             self.assertIn("not trusted as it is now", self.refused("action", *command, "--yes"))
-        self.refused("sync", answers=["n"])
-        self.done("sync", answers=["y"])
+        self.assertIn("Review it:\n    aileron config trust", self.refused("sync"))
+        self.trusted["config", "packages.json"] = digest_of_bytes(self.home.packages.read_bytes())
+        self.done("sync")
         self.home.packages.write_text("{}")
         self.assertIn("packages.json has an error", self.refused("sync", "--yes"))
 

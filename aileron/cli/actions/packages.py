@@ -278,29 +278,22 @@ def _show(change: PackageChange, given_key: str) -> None:
     block("\n".join(change.capabilities) or "No change in what it can do.", "  ")
 
 
-async def _trusted_lock(command: OperatorCommand, operator: Operator, *, sure: bool) -> Lock:
-    """Read C{packages.json}, and have the operator read it first where it is not trusted.
+async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
+    """Read C{packages.json}.
 
     :raises CommandError: it is not trusted, or was trusted and is missing.
     """
     from aileron.packages import read_lock
 
-    async def is_trusted() -> bool:
-        found = [each for each in (await operator.get("trust"))["items"] if each["name"] == _LOCK]
-        return [each["trusted"] and each["trusted"]["digest"] for each in found] == wanted
-
     data = read_private(command.cli.home.packages, _MOST_BYTES)
-    lock, wanted = read_lock(data), [] if data is None else [digest_of_bytes(data)]
-    if await is_trusted():
-        return lock
-    if data is None:
+    lock = read_lock(data)
+    words = [each["trusted"] for each in (await operator.get("trust"))["items"] if each["name"] == _LOCK]
+    if data is None and words:
         raise CommandError(
             f"{_LOCK} is missing, although you trusted it. Restore it.",
             f"To begin without it: aileron config distrust {_LOCK}",
         )
-    if not sure:
-        await trust(command.cli, operator, TrustRequest("config", (_LOCK,), as_json=command.as_json))
-    if sure or not await is_trusted():
+    if data is not None and [word and word["digest"] for word in words] != [digest_of_bytes(data)]:
         raise CommandError(f"{_LOCK} is not trusted as it is now.", "Review it: aileron config trust")
     return lock
 
@@ -313,7 +306,7 @@ def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], gi
     key = read_key(given["publisher_key"]) if given["publisher_key"] else ""
 
     async def with_lock(operator: Operator) -> T:
-        lock = await _trusted_lock(command, operator, sure=given["yes"])
+        lock = await _trusted_lock(command, operator)
         return await work(_Packages(command, operator, lock, **{**given, "publisher_key": key}))
 
     return command.ask(with_lock)
