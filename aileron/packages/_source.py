@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from attrs import frozen
@@ -53,9 +53,6 @@ class Fetched:
     publisher: str
 
 
-Connect = Callable[[Source], RemoteRepository]
-
-
 def read_source(text: str, github: str) -> Source:
     """Read a source as people write it.
 
@@ -79,16 +76,17 @@ def read_source(text: str, github: str) -> Source:
     return Source(text.rpartition("@")[0] if version else text, url, found["path"] or "", version)
 
 
-async def fetch(source: Source, connect: Connect, keys: Collection[str]) -> Fetched:
+async def fetch(source: Source, repository: RemoteRepository | None, keys: Collection[str]) -> Fetched:
     """Fetch a package into memory, and verify its signature.
 
+    :param repository: that the source is in; L{None}: it is on this machine.
     :param keys: of publishers, as the operator knows them; the package can bring another one.
     :raises AileronError: there is none, it is not read, or its signature is wrong.
     """
     name = Path(source.path or source.url.removesuffix(".git")).name
     version, commit = "", ""
-    if source.url:
-        repository, found = connect(source), FileSet()
+    if repository is not None:
+        found = FileSet()
         version, at = _choose(await repository.tags(), source)
         commit, fetched = await repository.fetch(at, source.path)
         for path, data in fetched.items():

@@ -149,7 +149,8 @@ class _Packages:
         if by_suite and not source.url:
             raise InvalidRequest(f"The suite names {text}, which is not in Git. Nothing was installed.")
         keys = [*self.lock.publishers, *filter(None, [self.publisher_key])]
-        fetched = await fetch(source, lambda each: self._connect(each, private_network=private_network), keys)
+        repository = self._connect(source, private_network=private_network) if source.url else None
+        fetched = await fetch(source, repository, keys)
         if by_suite and fetched.package.members:
             raise InvalidRequest(f"The suite names {text}, which is a suite too. Nothing was installed.")
         if not by_suite and self.publisher_key not in ("", fetched.publisher):
@@ -171,10 +172,8 @@ class _Packages:
                 "Print the server's key, and compare it with the published one: ssh-keyscan -t ed25519 HOST",
             ) from None
         ssh = SshTransport(transport.opener, host_key)
-        key = read_private(self.identity.absolute(), _MOST_BYTES) if self.identity else None
-        return RemoteRepository(
-            source.url, ssh, cli.reactor(), private_network, (key or b"").decode("utf-8", "replace")
-        )
+        key = (read_private(self.identity.absolute(), _MOST_BYTES) if self.identity else None) or b""
+        return RemoteRepository(source.url, ssh, cli.reactor(), private_network, key.decode("utf-8", "replace"))
 
     def _known_host_key(self, source: Source) -> str:
         known = (each.host_key for each in self.lock.packages if each.source == source.text)
