@@ -70,6 +70,11 @@ class PackageTests(OperatedTestCase):
         items = json.loads((await self.operator("action", "trust", "--yes", "--all", "--json")).stdout)
         self.assertEqual(items, {"trusted": []})
 
+        write(self.state.actions, {"mine.md": ACTION.encode()})
+        refused = await self.operator("action", "install", f"{self.url}@1.0.0", "--yes", "--force", code=1)
+        self.assertIn("The action file-ticket is in actions/mine.md already", refused.stderr)
+        self.assertEqual([path.name for path in self.state.actions.iterdir()], ["mine.md"])
+
     async def test_sync(self) -> None:
         """In an empty home packages.json, once it is trusted, brings back the very same files."""
         await self.operator("vault", "init")
