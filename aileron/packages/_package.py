@@ -80,8 +80,8 @@ def _read_manifest(files: Mapping[str, bytes], manifest: bytes) -> Package:
         chosen[path] = files.get(path, b"")
         if listed.text(path) != digest_of_bytes(chosen[path]):
             listed.fault(path, f"must be {digest_of_bytes(chosen[path])}" if path in files else "is not in the package")
-    if len(members) > _MOST_MEMBERS:
-        table.fault("packages", f"must be {_MOST_MEMBERS} at most")
+    if len(members) > _MOST_MEMBERS or any(len(each) > _MOST_CHARACTERS for each in members):
+        table.fault("packages", f"must be {_MOST_MEMBERS} at most, of {_MOST_CHARACTERS} characters each")
     table.close()
     for fault in faults.in_order():
         raise InvalidRequest(f"{MANIFEST}, line {fault.line or 1}: {fault.message}.")

@@ -292,8 +292,8 @@ class InstallTests(PackageCase):
         path.unlink()
         self.done("action", "install", str(self.directory), "--yes")
         said = self.run_command("action", "uninstall", "tracker", answers=["y"])[2]
-        self.assertIn("was changed by another program meanwhile. No file was written or removed.", said)
-        self.assertEqual(path.read_bytes(), b"mine")
+        self.assertIn("was changed by another program meanwhile. Nothing was changed.", said)
+        self.assertEqual((path.read_bytes(), ("action", "file-ticket") in self.trusted), (b"mine", True))
         self.at_prompt = lambda _: None
         self.done("action", "uninstall", "tracker", "--yes")
 
@@ -532,6 +532,16 @@ class LockTests(PackageCase):
         self.assertEqual([path.name for path in self.kept()], ["tracker.toml", "packages.json"])
         self.assertEqual(self.trusted.keys(), {("config", "packages.json")})
         self.assertEqual(self.lock()["packages"], [])
+
+    def test_uninstall_cut_off(self) -> None:
+        """A command that ends before it is done leaves no trust in what it removes."""
+
+        def fail(*_: object) -> None:
+            raise OSError(ENOSPC, "No space left on device")
+
+        self.patch(packages, "atomic_write", fail)
+        code, _, err = self.run_command("action", "uninstall", "tracker", "--yes")
+        self.assertEqual((code, self.trusted.keys()), (1, {("config", "packages.json")}), err)
 
     def test_sync(self) -> None:
         """A missing file is fetched if the package is what it was; what was changed is told, and left."""

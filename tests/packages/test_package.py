@@ -58,6 +58,7 @@ class PackageTests(SynchronousTestCase):
             (manifest(version="9" * 99 + ".0.0").decode(), "line 2: `version` must be a version"),
             ('name = "x"\nversion = "1.0.0"\ndescription = "' + "x" * 201 + '"', "200 characters at most"),
             ("#" * 300_000, "more than 262144 bytes"),
+            (manifest({}, more=f"packages = ['{'x' * 201}']").decode(), "200 characters each"),
             (manifest({}, more=f"packages = {[str(each) for each in range(33)]}").decode(), "32 at most"),
         ):
             files = {**FILES, "aileron-package.toml": text.encode()}

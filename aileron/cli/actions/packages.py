@@ -91,7 +91,6 @@ class _Packages:
         if not self.yes:
             files = ", ".join(sorted(gone)) or "none"
             confirm(self.command.cli, f"Files to remove: {files}. Uninstall? [y/N] ", "removed")
-        await self._revoke(lock)
         await self._put(dict.fromkeys(gone), gone, lock)
         return found
 
@@ -211,16 +210,14 @@ class _Packages:
 
         home, data = self.command.cli.home, lock.encode()
         if linked := [each for each in (home.actions, home.connectors) if each.is_symlink()]:
-            raise CommandError(f"{linked[0]} is a symbolic link. No file was written or removed.")
+            raise CommandError(f"{linked[0]} is a symbolic link. Nothing was changed.")
         prepare(home)
         before = self._there({*files, _LOCK})
         changed = [place for place in files if before.get(place) != seen.get(place)]
         if read_lock(before.get(_LOCK)) != self.lock:
             changed.append(_LOCK)
         if changed:
-            raise CommandError(
-                f"{changed[0]} was changed by another program meanwhile. No file was written or removed."
-            )
+            raise CommandError(f"{changed[0]} was changed by another program meanwhile. Nothing was changed.")
         written = {home.root / place: each for place, each in files.items() if each is not None}
         request = TrustRequest(
             "action",
@@ -231,6 +228,8 @@ class _Packages:
             as_json=self.command.as_json,
         )
         after = {**files, _LOCK: data}
+        if not written:  # nothing is asked any more, and trust must not outlive a file
+            await self._revoke(lock)
         try:
             _replace(home.root, before, after)
             await trust(self.command.cli, self.operator, request)
