@@ -384,6 +384,13 @@ class InstallTests(PackageCase):
         for _ in range(2):
             self.done("action", "install", str(self.directory), answers=["y"] if self.trusted else ["y", "y"])
 
+    def test_gone_meanwhile(self) -> None:
+        """A file that the daemon does not list is named as what it is, and nothing is trusted."""
+        path = self.home.connectors / "tracker.toml"
+        self.before_trust = lambda: path.unlink(missing_ok=True)
+        said = self.refused("action", "install", str(self.directory), "--yes")
+        self.assertIn("There is no valid connector tracker.toml", said)
+
     def test_linked_directory(self) -> None:
         """Nothing is written or removed through a directory of the home that is a link."""
         elsewhere = Path(self.mktemp()).absolute()

@@ -158,8 +158,8 @@ class HostileRemoteTests(SynchronousTestCase):
         repository, name = self.repository(*self.at_top())
         remote: Any = repository.transport
         remote.silent, clock = True, Clock()
-        for ask in (lambda each: each.tags(), lambda each: each.fetch(name, "")):
-            asking = Deferred.fromCoroutine(ask(evolve(repository, clock=clock)))
+        silent = evolve(repository, clock=clock)
+        for asking in map(Deferred.fromCoroutine, (silent.tags(), silent.fetch(name, ""))):
             clock.advance(119)
             self.assertNoResult(asking)
             clock.pump([2, 120])

@@ -147,10 +147,11 @@ def _refuse_replaced(items: Iterable[Item], request: TrustRequest) -> None:
 
 def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
     names = {item["name"] for item in found if item["state"] != "gone"}
-    missing = [name for name in request.names if name not in names]
-    missing += [path.name for path in request.paths if not any(_lies_at(item, (path,)) for item in found)]
-    if missing:
-        raise CommandError(f"There is no valid {request.kind} {missing[0]}; nothing was trusted.", _SEE[request.kind])
+    missing = [(request.kind, name) for name in request.names if name not in names]
+    absent = [path for path in request.paths if not any(_lies_at(item, (path,)) for item in found)]
+    missing += [(_kind_of(path) or request.kind, path.name) for path in absent]
+    for kind, name in missing:
+        raise CommandError(f"There is no valid {kind} {name}; nothing was trusted.", _SEE[kind])
 
 
 def _show(cli: CliContext, items: Sequence[Item]) -> None:
