@@ -21,7 +21,7 @@ from aileron.errors import InvalidRequest
 from aileron.files import Unreadable, read_file
 
 MOST_ARCHIVE_BYTES = 16 * 1024 * 1024
-_MOST_BYTES, _MOST_FILES = 8 * 1024 * 1024, 500
+_MOST_BYTES, _MOST_FILES, _MOST_ENTRIES = 8 * 1024 * 1024, 500, 2000
 _MOST_CHARACTERS, _MOST_PARTS = 200, 9
 _BLOCK = 512
 _OCTAL = re.compile(rb" *([0-7]{1,12})[ \0]*")
@@ -109,6 +109,8 @@ def _refuse(what: str) -> InvalidRequest:
 
 
 def _read_zip(data: bytes, found: FileSet) -> None:
+    if data.count(b"PK\1\2") > _MOST_ENTRIES:  # each begins with it, and zipfile reads all of them at once
+        raise _refuse(f"it has more than {_MOST_ENTRIES} entries")
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             for each in archive.infolist():

@@ -139,6 +139,7 @@ class ArchiveTests(SynchronousTestCase):
         self.refused("a.zip", lie.replace(len(zeros).to_bytes(4, "little"), (5).to_bytes(4, "little")), "")
         many = [(f"{each}", b"") for each in range(501)]
         self.refused("a.zip", zipped(*many), "500 files")
+        self.refused("a.zip", zipped(*((f"{each}/", b"") for each in range(2001))), "2000 entries")
         self.refused("a.tar", tar(*many), "500 files")
         self.refused("a.zip", bytes(16 * 1024 * 1024 + 1), "it has more than")
         for kind in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
@@ -161,6 +162,7 @@ class ArchiveTests(SynchronousTestCase):
             ("a.tar", whole[: 512 + 2048]),
             ("a.zip", zipped(("x", b"")).replace(b"\1\0\0\0", b"\0\0\0\0")),
             ("a.zip", _far(2**64 - 100)),
+            ("a.zip", zipped(("a.md", b"x")).replace(b"a.md", b"b.md", 1)),
         ):
             self.refused(name, data, "")
 
