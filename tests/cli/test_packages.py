@@ -616,8 +616,8 @@ class GitTests(PackageCase):
         self.done("action", "update", "--yes")
         versions = [each["version"] for each in self.lock()["packages"]]
         self.assertEqual(versions, ["1.0.0", "1.0.0", "1.0.0"])
-        versions = "github://me/kit@1.0.0", "github://me/kit@1.1.0"
-        self.assertIn("two sources or versions", self.refused("action", "install", *versions, "--yes"))
+        both = "github://me/kit@1.0.0", "github://me/kit@1.1.0"
+        self.assertIn("two sources or versions", self.refused("action", "install", *both, "--yes"))
         for member, why in (("github://me/all", "a suite too"), ("/etc", "not in Git")):
             more = f'packages = ["{member}"]'
             self.hub.publish("/me/bad.git", {"aileron-package.toml": manifest({}, name="bad", more=more)})
