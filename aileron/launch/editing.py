@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -16,6 +16,7 @@ Keys: TypeAlias = tuple[str, ...]
 """The names that lead to an entry from the top of the settings."""
 
 _MOST_LINES = 400
+_MOST_TRIES, _MOST_PARSED = 1000, 128 * 1024 * 1024  # parses, and characters in all of them together
 
 
 @frozen
@@ -46,7 +47,8 @@ class Syntax:
         """
         wanted = list(_outcomes(self.parse(text), keys))[: 1 if self.has_commas else None]
         bare = blank_comments(text) if self.has_commas else text
-        for begin, end in _spans(text, keys[-1]):
+        tries = min(_MOST_TRIES, _MOST_PARSED // (len(text) + 1))
+        for begin, end in islice(_spans(text, keys[-1]), tries):
             head, before = text[:begin], bare[:begin].rstrip()
             if self.has_commas and before.endswith(",") and not bare[begin:end].rstrip().endswith(","):
                 head = text[: len(before) - 1] + text[len(before) : begin]  # it was the last: no comma stays before it

@@ -36,10 +36,13 @@ _TEXTS = {
     "headers": HEADER,
     "http_headers": HEADER,
 }
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
+_SECRET_WORD = r"(?:KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH|COOKIE|(?<![A-Z])PAT(?![A-Z]))"
+SECRET_NAME = re.compile(_SECRET_WORD, re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     r"(?:sk-|[rs]k_|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|AIza|lin_api_|ntn_|npm_|hf_|eyJ)[\w.-]{8,}"
-    r"|://[^/@\s]*:[^/@\s]+@"
+    r"|://[^/@\s]{0,300}:[^/@\s]{1,300}@"
+    rf"|(?i:{_SECRET_WORD})[\w-]{{0,40}}[\"']?\s{{0,9}}[:=]\s{{0,9}}[\"']?[^\s\"']"  # as "Authorization: Bearer ..."
+    r"|://\S{0,300}/(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}"  # in the path of a URL
 )
 _SCHEME = re.compile(r"((?:Bearer|Basic|Token) )?(.*)", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}$]*))?\}|\{env:(\w+)\}|\$\{[^${}]*\}|\{file:[^{}]*\}")
@@ -207,8 +210,8 @@ def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield ARGUMENT, name if equals else flag, each
     for key, place in _TEXTS.items():
         yield from ((place, str(name), str(text)) for name, text in part_of(entry, key).items())
-    for name in (*(entry.get("env_vars") or ()), *(entry.get("env_keys") or ())):
-        yield ENVIRONMENT, str(name), f"${{{name}}}"
+    for names in (entry.get("env_vars"), entry.get("env_keys")):
+        yield from ((ENVIRONMENT, str(each), f"${{{each}}}") for each in (names if isinstance(names, list) else ()))
     for name, variable in part_of(entry, "env_http_headers").items():
         yield HEADER, str(name), f"${{{variable}}}"
     if variable := entry.get("bearer_token_env_var"):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis.strategies import DrawFn, booleans, composite, dictionaries, integers, lists, sampled_from, text
 from twisted.trial.unittest import SynchronousTestCase
@@ -134,6 +135,20 @@ class KeptTests(SynchronousTestCase):
         began = time.process_time()
         self.assertEqual(self.removed(JSONC, before, "mcpServers", "git"), after)
         self.assertLess(time.process_time() - began, 10)
+
+    def test_hostile(self) -> None:
+        """A file with thousands of lines that may be the entry is given up in time."""
+        others = ",\n".join(['{\n"a": {\n"a": 1}}'] * 3000)
+        before = f'{{"m": {{"a": 1, "b": 2}},\n"others": [\n{others}\n]}}'
+        tried = list[str]()
+
+        def parse(text: str) -> Any:
+            tried.append(text)
+            return {} if len(tried) > 1 else JSONC.read(text)
+
+        with self.assertRaises(ValueError):
+            self.removed(evolve(JSONC, read=parse), before, "m", "a")
+        self.assertLess(len(tried), 1100)
 
     def test_comments(self) -> None:
         """Comments about the next entry stay."""

@@ -199,12 +199,29 @@ class SecretsTests(SettingsCase):
             ),
             ({"command": NODE, "args": [f"--token={TOKEN}"]}, "argument", "--token", f"{NODE} '{MASK}'"),
             ({"command": NODE, "args": [f"ghp_{TOKEN}"]}, "argument", "", f"{NODE} '{MASK}'"),
+            (
+                {"command": NODE, "args": ["-H", f"Authorization: Bearer {TOKEN}"]},
+                "argument",
+                "-H",
+                f"{NODE} -H '{MASK}'",
+            ),
+            ({"command": NODE, "args": [json.dumps({"apiKey": TOKEN})]}, "argument", "", f"{NODE} '{MASK}'"),
+            ({"command": NODE, "args": [f"https://mcp.example/{TOKEN}-abc/mcp"]}, "argument", "", f"{NODE} '{MASK}'"),
+            ({"command": NODE, "env": {"SMTP_PASS": TOKEN}}, "environment", "SMTP_PASS", NODE),
+            ({"command": NODE, "env": {"JIRA_PAT": TOKEN}}, "environment", "JIRA_PAT", NODE),
+            ({"command": NODE, "env": {"HEADERS": f"Cookie: {TOKEN}"}}, "environment", "HEADERS", NODE),
         ):
             read = self.one(entry)
             [secret] = read.secrets
             self.assertEqual((secret.place, secret.name, read.shown), (place, name, shown))
             self.assertIn(TOKEN, secret.value)
             self.assertEqual(bool(read.problems), place == "argument", read.problems)
+
+    def test_plain(self) -> None:
+        """What only resembles a secret is none, and names of variables that are no list are not read."""
+        arguments = ["-y", "@scope/server-keyboard@1.2.0", "--path", "/home/me/tokens", "https://mcp.example/a-b/mcp"]
+        read = self.one({"command": NODE, "args": arguments, "env": {"PATTERN": "x"}, "env_vars": 5, "env_keys": "A"})
+        self.assertEqual((read.secrets, read.problems, read.command), ((), (), (NODE, *arguments)))
 
     def test_references(self) -> None:
         """A value that a variable has is not in plain text; one that only the agent can fill in stands in the way."""
