@@ -13,6 +13,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
 from aileron.connectors import Sample, ServiceAnswer, keys_of
+from aileron.redaction import written_forms
 
 _LENGTH = re.compile(rb"^content-length: *([0-9]{1,12})\r$", re.IGNORECASE | re.MULTILINE)
 
@@ -97,6 +98,7 @@ class ServiceDouble:
     :ivar key: the effect key of the run.
     :ivar looking: whether requests look for the effect by now.
     :ivar done: how often it carried out what the run asked for.
+    :ivar marked: whether the effect key was in a request that it carried out: no look finds the key else.
     :ivar asked: how often it was asked, looks apart.
     """
 
@@ -107,6 +109,7 @@ class ServiceDouble:
     key: str = ""
     looking: bool = False
     done: int = 0
+    marked: bool = False
     asked: int = 0
     open: list[DoubleConnection] = field(factory=list)
     _pages: int = 0
@@ -117,6 +120,7 @@ class ServiceDouble:
         """Forget what was before, for another run."""
         self.sample, self.script, self.shows, self.key, self.looking = sample, list(moves), shows, "", False
         self.done = self.asked = self._pages = self._looks = 0
+        self.marked = False
         self._seen.clear()
 
     def hurries(self) -> Move | None:
@@ -140,6 +144,7 @@ class ServiceDouble:
         if move.does and identity not in self._seen:
             self._seen.add(identity)
             self.done += move.does
+            self.marked = self.marked or self._carries_key(request)
         return move
 
     def _identify(self, request: bytes) -> object:
@@ -151,15 +156,15 @@ class ServiceDouble:
 
     def _carries_key(self, request: bytes) -> bool:
         text = unquote_plus(request.decode("latin-1"))
-        return any(form in text for form in keys_of(self.key))
+        return any(form.text in text for key in keys_of(self.key) for form in written_forms(key))
 
     def _look(self, request: bytes) -> bytes:
         """Answer a look: by what was done, or by what somebody else did; one that asks by the key finds no other."""
         found, nothing = self.sample.found, self.sample.nothing
-        there = self.done > 0 if self.shows is None else self.shows
+        there = self.marked if self.shows is None else self.shows
         if not there and not self.sample.keyed and self._carries_key(request):
             answers = nothing
         else:
-            answers = nothing if found is None else found(self.key if there else f"another-{self.key}")
+            answers = nothing if found is None else found(self.key if there else f"{self.key}-another")
         self._looks += 1
         return wire(answers[(self._looks - 1) % len(answers)], "GET")

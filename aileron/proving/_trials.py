@@ -79,7 +79,7 @@ def list_trials(sample: Sample, secret: str) -> Iterator[Trial]:
     yield Trial(f"{does}answers with 500", (Move(plain(500), lost),))
     if method != "HEAD" and answer in ("json", "xml"):
         yield Trial(f"{does}answers in another form", (Move(plain(200), lost),))
-    yield Trial("redirects to another host", (Move(plain(302, b"", Location=f"https://{_STRANGER}/"), 0),))
+    yield Trial(f"{does}redirects to another host", (Move(plain(302, b"", Location=f"https://{_STRANGER}/"), lost),))
     for number, refusal in enumerate(sample.refusals, 1):
         yield Trial(f"refuses it (recorded refusal {number})", (Move(wire(refusal, method), 0),))
     yield from _list_echoes(sample, secret)
@@ -189,7 +189,7 @@ def _find_leak(strange: Sequence[str], seen: Seen, secret: str) -> str:
 
 @cache
 def _list_forms(secret: str) -> frozenset[str]:
-    return frozenset({each.text for each in written_forms(secret)} | {secret[::-1]})
+    return frozenset({each.text for each in written_forms(secret)} | {secret[::-1], secret[: len(secret) // 2]})
 
 
 def _find_missed(double: ServiceDouble, last: RunState) -> str:

@@ -97,6 +97,18 @@ WRONG_FILES: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]] = {
             (FILE[FILE.index("[operations.create.rec") : FILE.index("[operations.close]")], ""),
         ),
     ),
+    "what it sends does not have the key that it looks for": (
+        "truth",
+        (('note = "${effect.key}" }\neffect = "write"', 'note = "none" }\neffect = "write"'),),
+    ),
+    "it finds a longer key, of which its own is the beginning": (
+        "reconcile",
+        (('"note == ${effect.key}"', "'note contains \"${effect.key}\"'"),),
+    ),
+    "a redirect is called a refusal": (
+        "truth",
+        (('effect = "write"\nerror', 'effect = "write"\nrefused = [302]\nerror'),),
+    ),
     "an error of the service is called a refusal": (
         "truth",
         (('effect = "write"\nerror', 'effect = "write"\nrefused = [500]\nerror'),),
@@ -126,6 +138,18 @@ class TellsTheSecret(HttpConnector):
         outcome = await super().invoke(request, credential, seconds, late_seconds)
         secret = b"" if credential is None else await credential.reveal()
         return evolve(outcome, output={"id": secret.decode()[::-1]}) if outcome.fault is None else outcome
+
+
+class CutsTheSecret(HttpConnector):
+    """Has the first half of the secret in what it hands on."""
+
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        """Hand it on."""
+        outcome = await super().invoke(request, credential, seconds, late_seconds)
+        secret = b"" if credential is None else await credential.reveal()
+        return evolve(outcome, output={"id": secret[: len(secret) // 2].decode()}) if outcome.fault is None else outcome
 
 
 class LogsTheSecret(HttpConnector):
@@ -208,6 +232,7 @@ class NeverSure(HttpConnector):
 WRONG_CODE: Mapping[type[HttpConnector], str] = {
     BelievesEverything: "truth",
     TellsTheSecret: "secret",
+    CutsTheSecret: "secret",
     LogsTheSecret: "secret",
     FollowsRedirects: "secret",
     SendsAgain: "once",
