@@ -16,6 +16,8 @@ _MOST_WORDS, _LONGEST_WORD = 32, 64  # of a query; the rest is left out
 _SHORTEST_BEGINNING = 3  # of a word of ASCII: every second word begins with "a"
 
 _WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Letters of scripts without spaces between words: each counts as a word."""
 _SYNONYMS = (
     "list show all",
     "get read look see view",
@@ -77,8 +79,12 @@ class ActionIndex:
 def _rows(definitions: Iterable[ToolDefinition]) -> Iterator[tuple[object, ...]]:
     for number, each in enumerate(definitions):
         texts = (str(each.action), each.title, each.about, _arguments(each))
-        # SQLite's own folding knows neither ß nor what else becomes longer.
-        yield number, *(text.casefold() for text in texts)
+        yield number, *map(_fold, texts)
+
+
+def _fold(text: str) -> str:
+    # SQLite's own folding knows neither ß nor what else becomes longer.
+    return _UNSPACED.sub(r" \g<0> ", text.casefold())
 
 
 def _arguments(definition: ToolDefinition) -> str:
@@ -91,7 +97,7 @@ def _arguments(definition: ToolDefinition) -> str:
 
 def _phrases(query: str) -> Iterator[str]:
     """Yield the phrases of FTS5 for a query: no character of its syntax gets out of the quotation marks."""
-    words = dict.fromkeys(word[:_LONGEST_WORD] for word in _WORD.findall(query.casefold()))
+    words = dict.fromkeys(word[:_LONGEST_WORD] for word in _WORD.findall(_fold(query)))
     for word in tuple(words)[:_MOST_WORDS]:
         yield f'"{word}"'
         if len(word) >= _SHORTEST_BEGINNING or not word.isascii():

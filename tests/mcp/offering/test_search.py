@@ -21,6 +21,7 @@ CARDS = read_definitions(
             gated=True,
             input_schema={"type": "object", "properties": {"branch": {"description": "What to check out"}}},
         ),
+        action("requests", description="# 列出请求\n\n显示仓库的拉取请求。"),
         action("straße", tool_name="street", description="# Straße\n\nFinds a street."),
     ]
 )
@@ -40,7 +41,8 @@ class SearchTests(SynchronousTestCase):
     def test_order(self) -> None:
         """A name and a title count more than the text, and a whole word more than the beginning of one.
 
-        The beginning of a word finds it, in any case that Unicode folds and with any accents; its middle does not.
+        The beginning of a word finds it, in any case that Unicode folds and with any accents; its middle does not,
+        but in scripts without spaces.
         """
         for query, found in (
             ("SEND mail!", ["mail-send", "mail-list", "deploy"]),
@@ -51,6 +53,7 @@ class SearchTests(SynchronousTestCase):
             ("STRASSE", ["straße"]),
             ("dêploy", ["deploy"]),
             ("branch", ["deploy"]),
+            ("请求", ["requests"]),
         ):
             self.assertEqual(self.found(query), found)
 
