@@ -5,7 +5,7 @@ from ._connection import ConnectionOpener, IConnectingReactor
 from ._fixtures import Replayed, replay
 from ._plugins import Screened
 from ._registry import Make, Registry, check, read_descriptions
-from ._samples import Sample, Specimen, find_specimens, keys_of, read_specimen
+from ._samples import Sample, Specimen, find_specimens, keys_of
 from ._schema import Spec, read_file
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
@@ -53,7 +53,6 @@ __all__ = [
     "keys_of",
     "read_descriptions",
     "read_file",
-    "read_specimen",
     "replay",
     "system_resolver",
     "system_transport",

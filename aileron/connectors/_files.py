@@ -32,14 +32,12 @@ class ConnectorFile:
 
     :ivar name: for people.
     :ivar scheme: what its connector's name must begin with, L{SHIPPED} or L{LOCAL}.
-    :ivar fixtures: the name of the file with its recorded answers; empty: the one beside it.
     """
 
     name: str
     scheme: str
     data: bytes | None
     problem: LoadError | None = None
-    fixtures: str = ""
 
 
 def shipped() -> Iterator[ConnectorFile]:
@@ -77,7 +75,7 @@ def one_file(path: str) -> ConnectorFile:
 
 def name_fixtures(file: ConnectorFile) -> str:
     """Return the name of the file with the recorded answers of a connector's."""
-    return file.fixtures or file.name.removesuffix(_SUFFIX) + FIXTURES
+    return file.name.removesuffix(_SUFFIX) + FIXTURES
 
 
 def read_fixtures(file: ConnectorFile) -> str:

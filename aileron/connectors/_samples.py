@@ -70,20 +70,16 @@ class Specimen:
     problems: tuple[LoadError, ...] = ()
 
 
-def find_specimens(directory: Path, wanted: Collection[str] = ()) -> Iterator[Specimen]:
-    """Yield the connector files of the package and of C{directory}; where names are C{wanted}, only those."""
-    for file in (*shipped(), *of_directory(directory)):
+def find_specimens(place: Path, wanted: Collection[str] = ()) -> Iterator[Specimen]:
+    """Yield one connector file, or those of the package and of a directory; where names are C{wanted}, only those."""
+    files = (*shipped(), *of_directory(place)) if place.is_dir() or not place.exists() else (one_file(str(place)),)
+    for file in files:
         found = _specimen(file, wanted)
         if found is not None:
             yield found
 
 
-def read_specimen(file: Path, fixtures: Path | None = None) -> Specimen | None:
-    """Read one file, with the recorded answers in C{fixtures}, or else beside it."""
-    return _specimen(evolve(one_file(str(file)), fixtures=str(fixtures or "")))
-
-
-def _specimen(file: ConnectorFile, wanted: Collection[str] = ()) -> Specimen | None:
+def _specimen(file: ConnectorFile, wanted: Collection[str]) -> Specimen | None:
     reading = None if file.data is None else read_file(file.data, file.name, file.scheme)
     if reading is None or reading.spec is None:
         found = reading.problems if reading is not None else (file.problem,) if file.problem else ()
@@ -97,7 +93,7 @@ def _specimen(file: ConnectorFile, wanted: Collection[str] = ()) -> Specimen | N
     try:
         toml = read_toml(read_fixtures(file))
     except (Unreadable, NotToml) as fault:  # what is wrong with them, replaying tells
-        has_fixtures = bool(file.fixtures) or isinstance(fault, NotToml)
+        has_fixtures = isinstance(fault, NotToml)
     replayed = replay_file(file) if has_fixtures else None
     if replayed is not None and replayed.problems:
         return Specimen(about.fqn, reading.spec, problems=replayed.problems)

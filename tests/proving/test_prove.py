@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import TestCase
 
-from aileron.connectors import HttpConnector, HttpSpec, Specimen, find_specimens, read_specimen
+from aileron.connectors import HttpConnector, HttpSpec, Specimen, find_specimens
 from aileron.interfaces import IConnector, ICredential
 from aileron.proving import Bench, ProofCard, prove, with_bench
 from aileron.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, Make, _sum_up
@@ -45,8 +45,7 @@ class ProofTestCase(TestCase):
         file.write_text(text)
         if fixtures is not None:
             file.with_suffix(".fixtures.toml").write_text(fixtures)
-        specimen = read_specimen(file)
-        assert specimen is not None
+        [specimen] = find_specimens(file)
         return specimen
 
     def verdicts(self, card: ProofCard) -> list[str]:
@@ -188,16 +187,3 @@ class WrongTests(ProofTestCase):
         (card,) = await self.proved(*found)
         self.assertFalse(card.holds)
         self.assertEqual(list(find_specimens(home.absolute(), ("local://me/other",))), [])
-
-    async def test_recorded_elsewhere(self) -> None:
-        """Recorded answers that are named and missing are a fault; those of another name are used."""
-        file = Path(self.mktemp()).absolute().with_suffix(".toml")
-        file.write_text(FILE)
-        other = file.with_name("other.toml")
-        missing = read_specimen(file, other)
-        other.write_text(FIXTURES)
-        there = read_specimen(file, other)
-        assert missing is not None
-        assert there is not None
-        self.assertEqual(([each.kind for each in missing.problems], there.problems), (["unreadable"], ()))
-        self.assertTrue(there.samples["create"].recorded)

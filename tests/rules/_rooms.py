@@ -78,7 +78,6 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",
             "aileron.connectors.find_specimens",
-            "aileron.connectors.read_specimen",
             "aileron.connectors.Specimen",
             "aileron.connectors.HttpExchange",
             "aileron.connectors.HttpFetch",

@@ -33,7 +33,6 @@ _TITLES = {
 @click.command("prove")
 @click.argument("connectors", nargs=-1, metavar="[CONNECTOR]...", shell_complete=_completion.all_connectors)
 @click.option("--file", type=_FILE, help="Prove this connector file instead of an installed connector.")
-@click.option("--fixtures", type=_FILE, help="The recorded answers of --file, if they are not beside it.")
 @click.option("--operation", "operations", multiple=True, metavar="NAME", help="Prove only this operation.")
 @_options.as_json
 @pass_cli
@@ -47,7 +46,7 @@ def prove_connectors(
     """
     names = [f"builtin://{each}" if each.isidentifier() else each for each in connectors]
     with progress("Proving connectors"):
-        cards = _prove_all(cli, _find(cli, names, choice["file"], choice["fixtures"]), choice["operations"])
+        cards = _prove_all(cli, _find(cli, names, choice["file"]), choice["operations"])
     holds = all(each.holds for each in cards)
     if as_json:
         say_json({"holds": holds, "connectors": [{"holds": each.holds, **to_json(each)} for each in cards]})
@@ -58,11 +57,10 @@ def prove_connectors(
         context.exit(FAILED)
 
 
-def _find(cli: CliContext, names: Collection[str], file: Path | None, fixtures: Path | None) -> list[Specimen]:
-    from aileron.connectors import find_specimens, read_specimen
+def _find(cli: CliContext, names: Collection[str], file: Path | None) -> list[Specimen]:
+    from aileron.connectors import find_specimens
 
-    found = find_specimens(cli.home.connectors, names) if file is None else [read_specimen(file, fixtures)]
-    specimens = [each for each in found if each is not None]
+    specimens = list(find_specimens(file or cli.home.connectors, names))
     for name in names:
         if name not in {each.name for each in specimens}:
             raise CommandError(f"There is no valid connector {name}.", "List connectors: aileron connector list")
