@@ -30,6 +30,7 @@ from tests.connectors.mcpserver import (
     filled,
     giving,
     result,
+    spec_of,
 )
 from tests.connectors.service import answer, json_answer
 
@@ -234,6 +235,16 @@ class PinTests(McpCase):
         self.assertIsNone(self.run_(title="x").fault)
         self.assertEqual(2, self.service.methods().count("tools/list"))
 
+    def test_headers_of_none(self) -> None:
+        """A tool whose headers the newer protocol does not allow is not listed, and not called."""
+        bad = {**CREATE, "inputSchema": {"type": "object", "x-mcp-header": "A"}}
+        self.service.tools, self.service.version = [[SEARCH, bad]], MODERN
+        output: Any = self.run_("list_tools").output
+        self.assertEqual(["search"], [each["name"] for each in output["tools"]])
+        connector = self.service.connecting(spec_of(create=bad))
+        outcome = self.successResultOf(self.service.start(connector, "create_issue", {}, secret=SECRET))
+        self.assertEqual((False, "hash_mismatch"), (outcome.sent, outcome.fault and outcome.fault.kind))
+
     def test_list_tools(self) -> None:
         """Every such connector has a read that lists all tools, page by page, each with its pin and description."""
         self.service.tools = [[SEARCH], [CREATE]]
@@ -259,11 +270,19 @@ class OutcomeTests(McpCase):
             self.assertIn(str(code), outcome.fault.message if outcome.fault else "")
 
     def test_error_in_a_refusal(self) -> None:
-        """An error of JSON-RPC counts whatever the status of HTTP is, also if it does not say to what it belongs."""
-        body: Any = {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "no title"}}
-        outcome = self.answering(always(json_answer(body, 400, JSON_TYPE)))
-        self.assertTrue(outcome.classified)
-        self.assertIn("no title", outcome.fault.message if outcome.fault else "")
+        """An error of JSON-RPC counts in a refusal too, also if it does not say to what it belongs."""
+        body: Any = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "no title"}}
+        for more in ({}, {"id": None}, {"id": "server-error"}):
+            outcome = self.answering(always(json_answer({**body, **more}, 400, JSON_TYPE)))
+            self.assertTrue(outcome.classified)
+            self.assertIn("no title", outcome.fault.message if outcome.fault else "")
+
+    def test_error_of_another(self) -> None:
+        """It says nothing of the call if it is to another message, or in a redirect or a failure of the server's."""
+        body: Any = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "no title"}}
+        for status, number in ((400, 99), (400, True), (302, None), (500, None), (502, None)):
+            outcome = self.answering(always(json_answer({**body, "id": number}, status, JSON_TYPE)))
+            self.assertEqual((True, False, status), (outcome.sent, outcome.classified, outcome.status), number)
 
     def test_status(self) -> None:
         """A 401, and a 403 for want of a scope, say that nothing was done; any other status says nothing."""

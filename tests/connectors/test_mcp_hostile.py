@@ -18,7 +18,7 @@ from aileron.connectors.mcp import _pins
 from aileron.connectors.mcp._events import EventMessages
 from aileron.connectors.mcp._session import MOST_SERVER_REQUESTS, McpSession
 from aileron.connectors.mcp._wire import Delivery
-from aileron.values import JSON, Outcome
+from aileron.values import JSON, Outcome, canonical
 from tests.connectors.mcpserver import (
     CREATE,
     FILE,
@@ -37,6 +37,8 @@ from tests.connectors.test_mcp import SECRET, McpCase
 from tests.mcp.stepped import SteppedCase
 
 DONE = {"content": [{"type": "text", "text": "done"}]}
+
+_BOTH = {"error": {"code": -32602, "message": "no"}}
 
 
 def asking(method: str, number: int = 99, **params: JSON) -> dict[str, Any]:
@@ -107,6 +109,31 @@ class HostileTests(McpCase):
         flood = [asking("roots/list", number) for number in range(MOST_SERVER_REQUESTS + 5)]
         self.assertUnknown(self.answering(lambda message: events(*flood, result(message, DONE))))
 
+    def test_floods_with_pings(self) -> None:
+        """So is one that asks for so many signs of life at once that answering them would be a flood of ours."""
+        flood = [asking("ping", number) for number in range(500, 1500)]
+        self.assertUnknown(self.answering(lambda message: events(*flood, result(message, DONE))))
+        self.assertLess(self.service.methods().count(""), MOST_SERVER_REQUESTS)
+
+    def test_pings(self) -> None:
+        """Who asks for one after the other gets them all, however many."""
+        done: list[bytes] = []
+
+        def answer_on(message: Mapping[str, Any]) -> bytes:
+            done.append(b"")
+            return answer(b"", 202)
+
+        self.service.answers[""] = answer_on
+        self.service.answers["tools/call"] = lambda _: events(asking("ping", 1), ends=False)
+        running = self.start(title="x", seconds=5)
+        [stream] = [each.transport for each in self.service.peers if not each.closed]
+        for number in range(2, 40):
+            assert stream is not None
+            stream.write(b"data: " + canonical(asking("ping", number)) + b"\n\n")
+            self.service.advance()
+        self.assertEqual(39, len(done))
+        self.assertNoResult(running)
+
     def test_repeats(self) -> None:
         """The first response counts; another to the same request changes nothing."""
         other = {"content": [{"type": "text", "text": "other"}]}
@@ -144,7 +171,13 @@ class HostileTests(McpCase):
 
     def test_malformed_messages(self) -> None:
         """What is no response of JSON-RPC leaves the call unknown."""
-        for change in ({"result": "text"}, {"result": None}, {"jsonrpc": "1.0"}, {"error": "no", "result": None}):
+        for change in (
+            {"result": "text"},
+            {"result": None},
+            {"jsonrpc": "1.0"},
+            {"error": "no", "result": None},
+            _BOTH,
+        ):
             self.service.messages.clear()
             outcome = self.answering(giving(DONE, **change))
             if change != {"jsonrpc": "1.0"}:
@@ -194,6 +227,32 @@ class HostileTests(McpCase):
         self.service.answers["tools/list"] = giving(page)
         output: Any = self.run_("list_tools").output
         self.assertEqual(_pins.MOST_TOOLS, len(output["tools"]))
+
+    def test_many_tools(self) -> None:
+        """Of a page with too many tools the first ones are read, and no page follows a listing that is too large."""
+        self.patch(_pins, "MOST_TOOLS", 3)
+        self.service.answers["tools/list"] = giving({"tools": [SEARCH] * 9})
+        many = self.run_("list_tools")
+        output: Any = many.output
+        self.assertEqual((3, {"more": True}), (len(output["tools"]), many.notes))
+        self.patch(_pins, "MOST_BYTES", 50)
+        self.service.messages.clear()
+        self.service.answers["tools/list"] = giving({"tools": [SEARCH], "nextCursor": "again"})
+        self.assertEqual({"more": True}, self.run_("list_tools").notes)
+        self.assertEqual(1, self.service.methods().count("tools/list"))
+
+    def test_only_what_is_called(self) -> None:
+        """Of the tools that are not called no digest is made, because that would take time in the reactor."""
+        made: list[JSON] = []
+
+        def make(value: JSON) -> bytes:
+            made.append(value)
+            return canonical(value)
+
+        self.patch(_pins, "canonical", make)
+        self.service.answers["tools/list"] = giving({"tools": [SEARCH] * 50 + [CREATE]})
+        self.assertTrue(self.run_(title="x").sent)
+        self.assertEqual([CREATE], made)
 
     def test_malformed_tools(self) -> None:
         """A list of anything else, another cursor, or a number that no digest covers: nothing is called."""

@@ -7,7 +7,7 @@ import contextlib
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from mcp import Client, types
@@ -21,6 +21,8 @@ from aileron.values import JSON, plain
 
 from ._session import McpSession
 from ._wire import Delivery, Message, Refused
+
+T = TypeVar("T")
 
 _delivery: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
 """Of the request that the running task makes."""
@@ -94,9 +96,11 @@ class SdkClient:
         return str(session.protocol_version)
 
     async def list_tools(self, cursor: str | None, delivery: Delivery) -> None:
-        """Ask for a page of tools; the SDK keeps which arguments go into headers as well."""
+        """Ask for a page of tools; the SDK keeps which arguments go into headers as well, and leaves out bad ones."""
         params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
-        await self._ask(delivery, lambda session: session.list_tools(params=params))
+        kept = await self._ask(delivery, lambda session: session.list_tools(params=params))
+        whole = types.ListToolsResult.model_validate(delivery.answer and delivery.answer["result"], by_name=False)
+        delivery.left_out = frozenset(each.name for each in whole.tools) - {each.name for each in kept.tools}
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, JSON], meta: Mapping[str, JSON], delivery: Delivery
@@ -126,9 +130,9 @@ class SdkClient:
         self._inlet.close()
         self._leave.set()
 
-    async def _ask(self, delivery: Delivery, make: Callable[[ClientSession], Awaitable[object]]) -> None:
+    async def _ask(self, delivery: Delivery, make: Callable[[ClientSession], Awaitable[T]]) -> T:
         _delivery.set(delivery)
-        await make(await asyncio.shield(self._opened))
+        return await make(await asyncio.shield(self._opened))
 
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:

@@ -161,17 +161,24 @@ class _PostedMessage:
             raise ServiceUnreachable
 
     def _refuse(self, answer: ServiceAnswer) -> None:
-        """Read the error in the body of a refusal, which may not say to which message it belongs."""
-        if answer.status not in (401, 403):
+        """Read the error in the body of a refusal, which may not say to which message it belongs.
+
+        A redirect, and a server that is broken, or something before it, do not speak for the server.
+        """
+        if self._asks and 400 <= answer.status <= 499 and answer.status not in (401, 403):
             try:
                 body = decode(b"".join(self._parts))
             except ValueError:
                 body = None
-            if self._asks and isinstance(body, dict) and isinstance(body.get("error"), dict):
+            if isinstance(body, dict) and isinstance(body.get("error"), dict) and self._is_meant(body.get("id")):
                 self.wire.receive({"jsonrpc": "2.0", "id": self.message["id"], "error": body["error"]})
                 return
         challenge = answer.headers.get("www-authenticate", "")
         raise Refused(answer.status, answer.status == 403 and wanted_scopes(challenge) is not None, challenge)
+
+    def _is_meant(self, number: JSON) -> bool:
+        """Tell whether a refusal is one of this message: some servers put nothing there, or a word."""
+        return number is None or isinstance(number, str) or (type(number) is int and number == self.message["id"])
 
     def _events(self, reader: EventMessages) -> TakeBody:
         def take(piece: bytes) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 from attrs import frozen
 
 from aileron.connectors._conversation import NotUnderstood, Rejected
-from aileron.values import JSON, digest
+from aileron.values import JSON, canonical, digest_of_bytes
 
 from ._session import McpSession
 from ._wire import Delivery, Message
@@ -17,6 +19,9 @@ PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 
 MOST_PAGES = 64
 MOST_TOOLS = 2000
+MOST_BYTES = 4 * 1024 * 1024
+"""How much the descriptions of all tools may have; no further page is asked for."""
+
 _MOST_CURSOR_CHARACTERS = 4096
 
 
@@ -26,11 +31,13 @@ class Tool:
 
     :ivar described: what the pin covers, as the server says it.
     :ivar pin: the digest of that (RFC 8785).
+    :ivar size: how many bytes that digest covers.
     """
 
     name: str
     described: Mapping[str, JSON]
     pin: str
+    size: int
 
 
 @frozen
@@ -45,24 +52,32 @@ class Listing:
 
 
 async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
-    """Ask for one page of tools after the other, until C{sought} is among them.
+    """Ask for one page of tools after the other, all, or until those of the name C{sought} are found.
 
     :raises NotUnderstood: an answer is no list of tools.
     :raises Rejected: the server refuses.
     """
     found: list[Tool] = []
-    cursor: str | None = None
+    size, cursor = 0, None
     for _ in range(MOST_PAGES):
-        tools, cursor = _read_page(await session.list_tools(cursor, Delivery()))
+        delivery = Delivery()
+        tools, cursor = _read_page(await session.list_tools(cursor, delivery), sought, delivery.left_out)
         found += tools
-        if cursor is None:
+        size += sum(each.size for each in tools)
+        if cursor is None and len(found) <= MOST_TOOLS:
             return Listing(tuple(found), is_whole=True)
-        if len(found) >= MOST_TOOLS or any(each.name == sought for each in tools):
+        if cursor is None or len(found) >= MOST_TOOLS or size >= MOST_BYTES or (sought is not None and tools):
             break
-    return Listing(tuple(found), is_whole=False)
+    return Listing(tuple(found[:MOST_TOOLS]), is_whole=False)
 
 
-def _read_page(answer: Message) -> tuple[Sequence[Tool], str | None]:
+def _read_page(
+    answer: Message, sought: str | None = None, left_out: Collection[str] = ()
+) -> tuple[Sequence[Tool], str | None]:
+    """Read a page: the tools of the name that is sought, or all, as far as as many are listed.
+
+    More is not read, because each takes time in the reactor.
+    """
     error, result = answer.get("error"), answer.get("result")
     if isinstance(error, dict):
         code = error.get("code")
@@ -73,15 +88,22 @@ def _read_page(answer: Message) -> tuple[Sequence[Tool], str | None]:
     cursor = result.get("nextCursor")
     if cursor is not None and not (isinstance(cursor, str) and len(cursor) <= _MOST_CURSOR_CHARACTERS):
         raise NotUnderstood
-    return [_read_tool(each) for each in tools], cursor
+    named = [(_name(each), each) for each in tools]
+    wanted = (each for name, each in named if name not in left_out and sought in (None, name))
+    return [_read_tool(each) for each in islice(wanted, MOST_TOOLS + 1)], cursor
 
 
-def _read_tool(said: JSON) -> Tool:
+def _name(said: JSON) -> str:
     name = said.get("name") if isinstance(said, dict) else None
-    if not isinstance(said, dict) or not isinstance(name, str):
+    if not isinstance(name, str):
         raise NotUnderstood
+    return name
+
+
+def _read_tool(said: Any) -> Tool:
     described = {key: said[key] for key in PINNED if said.get(key) is not None}
     try:
-        return Tool(name, described, digest(described))
+        written = canonical(described)
     except ValueError:  # a number that no two readers would take alike
         raise NotUnderstood from None
+    return Tool(described["name"], described, digest_of_bytes(written), len(written))

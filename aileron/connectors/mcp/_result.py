@@ -43,9 +43,9 @@ class CallReader:
     def outcome(self, answer: Message) -> Outcome:
         """Judge what C{answer} means."""
         error, result = answer.get("error"), answer.get("result")
-        if isinstance(error, Mapping):
+        if isinstance(error, Mapping) and result is None:
             return self._failed(error)
-        if not isinstance(result, Mapping):
+        if not isinstance(result, Mapping) or error is not None:
             return Outcome(fault=not_understood(self.name), classified=False)
         if result.get("resultType", "complete") != "complete":
             message = f"{self.name} asked for more input during the call, which was refused: no approval covers it."

@@ -25,7 +25,7 @@ AUTO, LEGACY = "auto", "legacy"
 """How a session begins: the newest protocol is tried first, or the handshake of older ones alone."""
 
 MOST_SERVER_REQUESTS = 16
-"""How many requests of the server are refused, one by one, before the session is given up."""
+"""How many requests of the server are refused before the session is given up, and how many may wait for their reply."""
 
 
 class McpSessions(Protocol):
@@ -71,6 +71,7 @@ class McpSession:
     _pending: dict[Any, Delivery] = field(factory=dict)
     _client: Any = None
     _failure: Exception | None = None
+    _owed: int = 0
     _is_closed: bool = False
 
     async def start(self) -> str:
@@ -131,6 +132,8 @@ class McpSession:
         except Exception as error:
             delivery.failure = self._failure = error
             raise
+        finally:
+            self._owed -= "method" not in message
 
     def receive(self, message: Message) -> None:
         """Take a message of the server; of what it says unasked, only requests are passed on, to be refused."""
@@ -138,9 +141,10 @@ class McpSession:
         if "method" in message:
             if number is None:
                 return
+            self._owed += 1
             if message["method"] != "ping":
                 self.refused.append(str(message["method"]))
-            if len(self.refused) > MOST_SERVER_REQUESTS:
+            if max(self._owed, len(self.refused)) > MOST_SERVER_REQUESTS:
                 self.lost(NotUnderstood())
                 return
         elif type(number) is not int or (delivery := self._pending.pop(number, None)) is None:

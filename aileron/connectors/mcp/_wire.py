@@ -27,11 +27,13 @@ class Delivery(Flight):
 
     :ivar answer: the response to it, as it came: with C{result} or C{error}; L{None}: none yet.
     :ivar failure: why none can come, where the wire says so.
+    :ivar left_out: tools of a page that the protocol has a client ignore: their headers would be none.
     :ivar withdrawn: whether nobody waits any more: what has not begun to leave by then never does.
     """
 
     answer: Message | None = None
     failure: Exception | None = None
+    left_out: frozenset[str] = frozenset()
     withdrawn: bool = False
 
 
