@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -19,7 +19,7 @@ from ._references import ApiDocument, Inexpressible, WorkBudget, list_of, table_
 from ._schemas import flatten, narrow
 
 NEW, SAME, CHANGED, MISSING = "new", "reviewed", "changed", "missing"
-_MOST_WORDS = 2000
+_MOST_WORDS = 300  # that differ: comparing takes their number to the third power, at worst
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -77,23 +77,29 @@ class ServerTools:
 
         :param reviewed: descriptions as they were reviewed, by their pins; what does not have its pin is not believed.
         """
-        now = {str(tool["name"]): tool for tool in self.tools}
         for operation, table in self.pinned.items():
             name, pin = str(table.get("tool")), str(table.get("pin"))
-            if name not in now:
+            now = [tool for tool in self.tools if tool["name"] == name]
+            others = [tool for tool in now if tool["pin"] != pin]
+            if not now:
                 yield ToolChange(operation, name, MISSING)
-            elif now[name]["pin"] != pin:
+            elif others:
                 old = reviewed.get(pin)
                 known = old is not None and digest(old) == pin
-                yield ToolChange(operation, name, CHANGED, tuple(_compare(old if known and old else {}, now[name])))
+                yield ToolChange(operation, name, CHANGED, tuple(_compare(old if known and old else {}, others[0])))
 
     def _named(self) -> Mapping[str, Mapping[str, JSON]]:
-        """Return the tools by the names of their operations: those that they have, else their own."""
+        """Return the tools by the names of their operations: those that they have, else their own.
+
+        A tool whose very name is one of an operation has it before another whose name is like that.
+        """
         known = {str(table.get("tool")): name for name, table in self.pinned.items()}
         named: dict[str, Mapping[str, JSON]] = {}
+        plain = {name for name in (str(tool["name"]) for tool in self.tools) if name_of(name) == name}
         for tool in self.tools:
-            own = known.get(str(tool["name"])) or name_of(str(tool["name"]), (*named, *self.pinned, "list_tools"))
-            named[own] = tool
+            name = str(tool["name"])
+            taken = {*named, *self.pinned, "list_tools", *(plain - {name})}
+            named[known.pop(name, "") or name_of(name, taken)] = tool
         return named
 
     def _state(self, name: str, tool: Mapping[str, JSON]) -> str:
@@ -107,6 +113,8 @@ class ServerTools:
 
     def _operation(self, name: str, tool: Mapping[str, JSON]) -> ApiOperation:
         kept = self.pinned.get(name, {})
+        if sum(each["name"] == tool["name"] for each in self.tools) > 1:
+            return ApiOperation(name=name, refused="the server lists several tools of this name")
         description = text_of(tool.get("description"))
         try:
             parameters, marks = _arguments(table_of(tool.get("inputSchema")))
@@ -164,16 +172,28 @@ def _write(value: JSON) -> str:
 def word_difference(old: str, new: str) -> str:
     """Return both texts as one, C{[-what went-]} and C{{+what came+}} between what stayed, fit to be shown.
 
-    Texts with very many words are shown one behind the other, so that no server makes it take long.
+    Where very many words differ, they are shown one behind the other, so that no server makes it take long.
     """
     before, after = _WORDS.findall(old), _WORDS.findall(new)
+    first = _count_same(before, after)
+    last = _count_same(before[first:][::-1], after[first:][::-1])
+    start, end = "".join(before[:first]), "".join(before[len(before) - last :])
+    before, after = before[first : len(before) - last], after[first : len(after) - last]
+    pieces = [visible(start)]
     if max(len(before), len(after)) > _MOST_WORDS:
-        return _marked(old, new)
-    pieces = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        gone, came = "".join(before[a:b]), "".join(after[c:d])
-        pieces.append(visible(gone) if tag == "equal" else _marked(gone, came))
-    return "".join(pieces)
+        pieces.append(_marked("".join(before), "".join(after)))
+    else:
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            gone, came = "".join(before[a:b]), "".join(after[c:d])
+            pieces.append(visible(gone) if tag == "equal" else _marked(gone, came))
+    return "".join((*pieces, visible(end)))
+
+
+def _count_same(before: Sequence[str], after: Sequence[str]) -> int:
+    """Count the words with which both begin."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
 
 
 def _marked(gone: str, came: str) -> str:

@@ -8,6 +8,7 @@ import stat
 import tomllib
 from pathlib import Path
 
+from aileron.connectors import check
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import binding
 from tests.cli.test_trust import TrustCase, item
@@ -67,6 +68,9 @@ class MoveTests(TrustCase):
             "****",
         ):
             self.assertIn(part, out)
+        self.assertIn(
+            "If you move github, the program and everything that it starts can read GITHUB_TOKEN, as now.", err
+        )
         self.assertIn("old is not moved. It takes a secret as an argument", err)
         self.assertIn("add --yes", err)
 
@@ -110,8 +114,13 @@ class MoveTests(TrustCase):
                 "inherit": ["PATH", "HOME"],
                 "network": True,
             },
-            "credential": {"kind": "api_key", "variable": "GITHUB_TOKEN"},
+            "credential": {
+                "kind": "api_key",
+                "variable": "GITHUB_TOKEN",
+                "readable_by": "the program and everything that it starts",
+            },
         }
+        self.assertEqual([], check(self.home.connectors / "github.toml"))
         self.assertEqual((self.connector("github"), stat.S_IMODE(own.stat().st_mode)), (github, 0o700))
         self.assertEqual(
             self.bound(), [("local://me/linear-work", "canary-linear"), ("local://me/github", "canary\\github")]

@@ -9,6 +9,7 @@ from typing import Any
 
 from aileron.connectors import check
 from aileron.errors import NotFound
+from aileron.importing._tools import word_difference
 from aileron.values import digest
 from tests.cli.daemon import RUN, CommandCase
 
@@ -185,6 +186,14 @@ class ImportTests(ToolsCase):
         _, out, _ = self.import_(NAME)
         self.assertIn("description: [-Searches.-]{+a b a b", out)
 
+    def test_difference(self) -> None:
+        """Words that were added to a long text are shown alone; no two texts take long to compare."""
+        long = "Searches. " * 20_000
+        self.assertEqual(f"{long}{{+Deletes.+}}", word_difference(long, f"{long}Deletes."))
+        self.assertEqual(f"{long}{{+No. +}}{long}", word_difference(long * 2, f"{long}No. {long}"))
+        regular, other = "a b " * 500, "a a b b " * 250
+        self.assertEqual(f"[-c {regular}-]{{+{other}d+}}", word_difference(f"c {regular}", f"{other}d"))
+
     def test_no_action(self) -> None:
         """Without the action that lists the tools, one is written, and the command says how to add it."""
         self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
@@ -193,6 +202,51 @@ class ImportTests(ToolsCase):
         self.assertEqual(code, 1)
         self.assertIn("aileron action add", err)
         self.assertTrue((self.directory / "tracker-list-tools.md").exists())
+
+    def test_listing_is_kept(self) -> None:
+        """An action that lists the tools and was changed by hand is not written anew."""
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
+        path = self.directory / "tracker-list-tools.md"
+        path.write_text("mine")
+        self.import_(NAME)
+        self.assertEqual("mine", path.read_text())
+
+    def test_listing_is_approved(self) -> None:
+        """Where the daemon starts the server only after an approval, the action that lists its tools asks for one."""
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
+        self.environ["PATH"] = ""  # so that no bubblewrap is found
+        local = '[connector]\nname = "local://me/tracker"\nversion = "1.0.0"\nkind = "mcp"\n[mcp]\n'
+        local += 'command = ["/usr/bin/env"]\ndirectory = "/srv"\n'
+        free, key = 'sandbox = "none"\n', '[credential]\nkind = "api_key"\nvariable = "KEY"\n'
+        consent = 'readable_by = "the program and everything that it starts"\n'
+        for more, required in (("", True), (free, False), (free + key, True), (free + key + consent, False)):
+            (self.directory / "tracker-list-tools.md").unlink()
+            self.file.write_text(local + more)
+            self.assertEqual([], check(self.file))
+            self.import_(NAME)
+            action = (self.directory / "tracker-list-tools.md").read_text()
+            self.assertIn(f"required = {'true' if required else 'false'}", action, more)
+
+    def test_unknown_read(self) -> None:
+        """A tool that is named as a read and is not there is told of: another would be gated against expectation."""
+        code, _, err = self.import_(NAME, "--op", "create_issue", "--read", "create_issue")
+        self.assertEqual(code, 1)
+        self.assertIn("has no tool create_issue", err)
+        self.assertNotIn("operations", self.written())
+
+    def test_alike(self) -> None:
+        """A tool whose name becomes that of another tool gets another; one that is listed twice is not imported."""
+        self.listing({**SEARCH, "name": "Search", "description": "Deletes."}, SEARCH)
+        self.import_(NAME, "--op", "search")
+        self.assertEqual("search", self.written()["operations"]["search"]["tool"])
+        self.add()
+        twice = {**SEARCH, "description": "Deletes."}
+        for tools in ((SEARCH, twice), (twice, SEARCH)):
+            self.listing(*tools)
+            code, out, err = self.import_(NAME, "--op", "search", "--force")
+            self.assertIn("Changed since it was reviewed: search", out)
+            self.assertIn("several tools of this name", err)
+            self.assertEqual((1, digest(SEARCH)), (code, self.written()["operations"]["search"]["pin"]))
 
     def test_no_connector(self) -> None:
         """A connector that is not there, or is of another kind, is told of, and nothing is asked."""

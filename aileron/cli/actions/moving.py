@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _AGENTS = ("claude", "codex", "opencode", "goose", "cursor", "vscode")
 _KEYS = {"environment": "variable", "header": "header", "query": "query"}
+_READERS = "the program and everything that it starts"
 _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -106,9 +107,19 @@ def _list(cli: CliContext, found: Sequence[ServerSettings]) -> Sequence[_ServerM
         if rows:
             table(("NO", "NAME", "TRANSPORT", "COMMAND OR URL", "SECRETS"), rows)
         for each in file.entries:
-            for problem in each.problems[:1]:
-                note("  {name} is not moved. {problem}", name=each.keys[-1], problem=problem)
+            _tell_about(each)
     return tuple(moves.values())
+
+
+def _tell_about(entry: ServerEntry) -> None:
+    """Print why a server is not moved, or who can read its secret then, to which the person consents by moving it."""
+    name = entry.keys[-1]
+    if entry.problems:
+        note("  {name} is not moved. {problem}", name=name, problem=entry.problems[0])
+        return
+    for each in entry.secrets:
+        if each.place == "environment":
+            note("  If you move {name}, {who} can read {secret}, as now.", name=name, who=_READERS, secret=each.name)
 
 
 def _find_place(cli: CliContext, file: ServerSettings, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
@@ -170,8 +181,10 @@ def _tables(cli: CliContext, move: _ServerMove) -> Mapping[str, Mapping[str, JSO
         head["private_network"] = True
     tables: dict[str, Mapping[str, JSON]] = {"connector": head, "mcp": server}
     for secret in entry.secrets:
-        form: dict[str, JSON] = {"format": secret.form} if secret.place == "header" else {}
-        tables["credential"] = {"kind": "api_key", _KEYS[secret.place]: secret.name, **form}
+        more: dict[str, JSON] = {"format": secret.form} if secret.place == "header" else {}
+        if secret.place == "environment":
+            more["readable_by"] = _READERS
+        tables["credential"] = {"kind": "api_key", _KEYS[secret.place]: secret.name, **more}
     return tables
 
 

@@ -16,6 +16,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, progress, say
 from aileron.cli._session import as_session
 from aileron.cli.actions.copying import Sort, tell_fault
+from aileron.errors import Forbidden, NotFound
 from aileron.home import atomic_write, read_private
 from aileron.values import JSON
 
@@ -61,7 +62,7 @@ connector = "{name}"
 op = "list_tools"
 
 [approval]
-required = false
+required = {required}
 +++
 # List the tools of {name}
 """
@@ -120,7 +121,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort) -> 
     private = "private_network = true\n" if url.startswith("http://") else ""
     files = {
         output / f"{short}{connectors.suffix}": _CONNECTOR.format(name=name, url=json.dumps(url), private=private),
-        output / f"{_listing_of(short)}.md": _listing(name, "1.0.0"),
+        output / f"{_listing_of(short)}.md": _listing(name, "1.0.0", required=False),
     }
     for path in files:
         if path.exists():
@@ -142,8 +143,24 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort) -> 
         say("  {command}", command=command)
 
 
-def _listing(name: str, version: str) -> str:
-    return _LISTING.format(action=_listing_of(name.rpartition("/")[2]), name=name, version=version)
+def _listing(name: str, version: str, *, required: bool) -> str:
+    action = _listing_of(name.rpartition("/")[2])
+    return _LISTING.format(action=action, name=name, version=version, required=json.dumps(required))
+
+
+def _needs_approval(cli: CliContext, server: ServerConnector) -> bool:
+    """Tell whether even a listing runs only after an approval: the daemon refuses it otherwise."""
+    from aileron.launch import find_sandbox
+
+    program, credential = server.values["mcp"], server.values.get("credential")
+    if "command" not in program:
+        return False
+    if credential is not None and "readable_by" not in credential:
+        return True
+    try:
+        return program.get("sandbox") != "none" and not find_sandbox(cli.reactor(), cli.environ, "--bind-fd", "0", "/")
+    except (NotFound, Forbidden):
+        return True
 
 
 def find_server(cli: CliContext, name: str) -> ServerConnector:
@@ -184,9 +201,12 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], o
         if fault.fault.kind != "not_found":
             raise
         path = output / f"{server.listing}.md"
-        path.write_text(_listing(server.name, str(server.values["connector"].get("version"))), "utf-8")
+        version, required = str(server.values["connector"].get("version")), _needs_approval(cli, server)
+        output.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_text(_listing(server.name, version, required=required), "utf-8")
         raise CommandError(
-            f"No action lists the tools of {server.name} yet. One was written; nothing was asked.",
+            f"The action that lists the tools of {server.name} has not been added yet; nothing was asked.",
             f"aileron action add {path}",
         ) from None
     result = body.get("result")
@@ -195,6 +215,11 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], o
         raise CommandError(
             f"{server.name} has not listed its tools yet; nothing was written.",
             f"See the run: aileron runs show {body.get('run_id')}",
+        )
+    names = {each.get("name") for each in tools}
+    if unknown := [each for each in reads if each not in names]:
+        raise CommandError(
+            f"{server.name} has no tool {unknown[0]}; nothing was written.", "--read takes its own name."
         )
     operations = server.values.get("operations", {})
     pinned = {name: table for name, table in operations.items() if isinstance(table, Mapping)}
