@@ -118,6 +118,7 @@ async def _start_services(
     maker = ConnectorMaker(reactor, own.transport, str(home.root))
     life.at_end(maker.loop.stop)
     life.at_end(maker.servers.stop)
+    vault.locked().addCallback(lambda _: maker.servers.forget_credentials())
     connectors = Registry(home.connectors, maker)
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))

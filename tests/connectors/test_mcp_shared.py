@@ -183,6 +183,48 @@ class SharedTests(SynchronousTestCase):
         self.processes.advance(IDLE_SECONDS)
         self.assertFalse(self.processes.started[1][1].is_asked_to_end)
 
+    def test_forgets(self) -> None:
+        """A process with a credential ends when that must be forgotten: at once, or after the runs that use it."""
+        self.shared.forget_credential()
+        self.shared.done(self.opened())
+        self.shared.forget_credential()
+        self.assertTrue(self.processes.started[0][1].is_asked_to_end)
+        self.processes.dies(0, 0)
+        session = self.opened()
+        self.shared.forget_credential()
+        opening = self.opening()
+        self.assertFalse(self.processes.started[1][1].is_asked_to_end)
+        self.shared.done(session)
+        self.assertTrue(self.processes.started[1][1].is_asked_to_end)
+        self.processes.dies(1, 0)
+        self.begun[2].callback(another := _Session())
+        self.assertIs(self.successResultOf(opening), another)
+
+    def test_forgets_while_it_starts(self) -> None:
+        """Who waits for one that has only begun to start is told."""
+        opening = self.opening()
+        self.shared.forget_credential()
+        self.begun[0].errback(ServiceUnreachable())
+        self.processes.dies(0, 0)
+        self.assertIn("because the vault is locked", self.failureResultOf(opening, NetworkError).value.message)
+        self.opened()
+
+    def test_has_nothing_to_forget(self) -> None:
+        """A process without a credential stays."""
+        self.shared.done(self.opened(evolve(START, secrets=())))
+        self.shared.forget_credential()
+        self.assertFalse(self.processes.started[0][1].is_asked_to_end)
+
+    def test_dies_and_starts_again(self) -> None:
+        """A run whose process died gives it back while the next one starts, and disturbs neither."""
+        session = self.opened()
+        self.processes.dies(0)
+        self.processes.advance(1)
+        opening = self.opening()
+        self.shared.done(session)
+        self.begun[1].callback(another := _Session())
+        self.assertIs(self.successResultOf(opening), another)
+
     def test_different_starts_at_once(self) -> None:
         """A run that waits behind another's start does not take the process away from it."""
         first, second = self.opening(), self.opening(CHANGED)

@@ -111,6 +111,8 @@ class LocalMcpTests(OperatedTestCase):
         self.assertEqual(listed.body["result"]["output"]["text"], "one\ntwo\n", listed.text)
         (another,) = self.processes()
         self.assertNotEqual(another, pid)
+        await self.operator("vault", "lock")
+        await until(self.reactor, lambda: not self.processes(), 10, "the end of the server that has a credential")
         log = "".join(path.read_text() for path in self.state.log.glob("aileron.log*"))
         self.assertIn("local://me/notes wrote: noted with [redacted]", log)
         self.assertIn("the server of local://me/notes ended with exit code 9", log)

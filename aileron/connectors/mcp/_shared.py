@@ -55,15 +55,18 @@ class Start:
 class _Running:
     """A process from its start until it is gone.
 
+    :ivar session: with it, once that has begun.
     :ivar users: how many runs use it.
+    :ivar is_forgotten: whether no further run gets it.
     :ivar is_dismissed: whether it ends because it is not wanted any more.
     """
 
     start: Start
     since: float
     process: ServerProcess = field(init=False)
-    session: McpSession = field(init=False)
+    session: Any = None
     users: int = 0
+    is_forgotten: bool = False
     is_dismissed: bool = False
     why: str = ""
 
@@ -98,11 +101,12 @@ class SharedServer:
         opening = Deferred.fromCoroutine(self._ready(start))
         try:
             running = await uncancelled(opening)
+            session: McpSession = running.session
             if running.users == 0:
-                running.session.refused.clear()  # they are told of the runs that are under way
+                session.refused.clear()  # they are told of the runs that are under way
             running.users += 1
             self._stop_waiting()
-            return running.session
+            return session
         finally:
             opening.addBoth(lambda _: self._turn.release())
 
@@ -113,6 +117,13 @@ class SharedServer:
             running.users -= 1
             self._look_at_users(running)
 
+    def forget_credential(self) -> None:
+        """End a process that has a credential, as soon as no run uses it."""
+        running = self._running
+        if running is not None and running.start.secrets:
+            running.is_forgotten = True
+            self._look_at_users(running)
+
     async def stop(self) -> None:
         """End the process, and wait until it and what it has started are gone."""
         if self._running is not None:
@@ -120,7 +131,7 @@ class SharedServer:
 
     async def _ready(self, start: Start) -> _Running:
         running = self._running
-        while running is not None and (running.is_dismissed or running.start != start):
+        while running is not None and (running.is_dismissed or running.is_forgotten or running.start != start):
             if running.users == 0 or running.is_dismissed:
                 await self._dismiss(running, "was started in another way than the connector says now")
             else:  # what runs has begun before the change, and ends as it began
@@ -195,11 +206,14 @@ class SharedServer:
         if running.users == 0:
             self._changed.fire()
             self._stop_waiting()
-            self._idle = self.reactor.callLater(IDLE_SECONDS, self._end_idle, running)
+            if running.is_forgotten:
+                self._end_unused(running, "was ended, because the vault is locked")
+            else:
+                self._idle = self.reactor.callLater(IDLE_SECONDS, self._end_unused, running, "was not used")
 
-    def _end_idle(self, running: _Running) -> None:
+    def _end_unused(self, running: _Running, why: str) -> None:
         running.is_dismissed = True
-        running.process.end("was not used")
+        running.process.end(why)
 
     def _stop_waiting(self) -> None:
         if self._idle is not None and self._idle.active():
@@ -220,6 +234,11 @@ class LocalServers:
         if name not in self._servers:
             self._servers[name] = SharedServer(name, self.reactor, self._begin)
         return self._servers[name]
+
+    def forget_credentials(self) -> None:
+        """End those that have a credential, each as soon as no run uses it."""
+        for each in self._servers.values():
+            each.forget_credential()
 
     async def stop(self) -> None:
         """End all of them."""
