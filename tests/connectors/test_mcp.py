@@ -383,7 +383,7 @@ class FileTests(SynchronousTestCase):
     """The file of a connector."""
 
     def test_faults(self) -> None:
-        """What such a file must not say is refused: a second list_tools, a pin that is none, a URL of nobody's."""
+        """What such a file must not say is refused: a second list_tools, a bad pin, a write that is repeated."""
         for old, new in (
             ("[operations.search]", "[operations.list_tools]"),
             ("sha256:", "md5:"),
@@ -391,6 +391,7 @@ class FileTests(SynchronousTestCase):
             ("http://127.0.0.1:8765/mcp", "https://mcp.example/mcp?a=b"),
             ("private_network = true", ""),
             ('kind = "api_key"', 'kind = "aws_sigv4"'),
+            ("timeout_seconds = 3600", "idempotent = true"),
         ):
             text = filled()
             self.assertIn(old, text)
@@ -433,6 +434,8 @@ class ResultTests(McpCase):
             {"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]},
             {"content": [{"type": "text", "text": 1}]},
             {"content": [{"type": "resource"}]},
+            {"content": [], "isError": "true"},
+            {"content": [], "isError": 1},
         )
         for said in cases:
             outcome = self.answering(giving(said))

@@ -407,6 +407,7 @@ class EventTests(SynchronousTestCase):
         stream += b"\n\nevent: message\rdata\rdata: \r\r"
         self.assertEqual([b"a\nb", b"d", b"\n"], self.read(stream))
         self.assertEqual([], self.read(b"data: unfinished\n"))
+        self.assertEqual([b"a"], self.read(b"data: a\r", b"\n", b"\n"))
 
     @given(
         st.lists(st.sampled_from([b"data: a", b"data:", b"event: x", b"\n", b"\r", b"\r\n", b":", b"b"]), max_size=30),

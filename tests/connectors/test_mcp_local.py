@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.connectors import Enclosure, LocalServers, LocalSessions, McpConnector, McpSpec, Screened
 from aileron.connectors._schema import read_file
 from aileron.connectors.command import Enclose
-from aileron.errors import BindingRequired, CapabilityDenied
+from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
 from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential
 from aileron.values import JSON, Outcome, canonical
@@ -296,6 +296,16 @@ class StartTests(LocalCase):
         request = connector.prepare("create_issue", {"title": "x"}, "file:///usr/bin/tracker", "k1")
         self.failureResultOf(Deferred.fromCoroutine(connector.invoke(request, None, 5)), BindingRequired)
         self.assertEqual(self.service.started, [])
+
+    def test_bad_credential(self) -> None:
+        """A credential that no variable can have starts nothing, and another one does."""
+        connector = self.service.local()
+        request = connector.prepare("create_issue", {"title": "x"}, "file:///usr/bin/tracker", "k1")
+        running = Deferred.fromCoroutine(connector.invoke(request, MemoryCredential(b"a\0b"), 5))
+        self.service.advance()
+        self.failureResultOf(running, BindingFailed)
+        self.assertEqual(self.service.started, [])
+        self.successResultOf(self.start(connector))
 
     def test_shared(self) -> None:
         """All calls have the same process and session; with another credential there is another, after the first."""

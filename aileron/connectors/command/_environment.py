@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
-from aileron.errors import CapabilityDenied
+from aileron.errors import BindingFailed, CapabilityDenied
 from aileron.tables import FileTable, TextRule, quote
 from aileron.values import JSON, CredentialNeed
 
@@ -120,7 +120,10 @@ class ProgramEnvironment:
 
         :param daemon: the daemon's environment.
         :param more: variables, beside its own.
+        :raises BindingFailed: one cannot have that value.
         """
+        if not all(map(_NO_NULL.holds, more.values())):
+            raise BindingFailed("The credential holds a null character, which no variable can have; nothing was run.")
         inherited = {name: daemon[name] for name in self.inherited if name in daemon}
         variables, directory = {**inherited, **self.variables, **more}, os.path.normpath(self.directory)
         if enclosure is None:

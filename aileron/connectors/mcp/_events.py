@@ -38,11 +38,12 @@ class EventMessages:
 
     def feed(self, piece: bytes) -> None:
         """Take the next bytes of the stream."""
-        if self._ends_with_return and piece.startswith(b"\n"):
-            piece = piece[1:]  # the other half of a line's end
         if not piece:
             return
-        self._ends_with_return = piece.endswith(b"\r")
+        ends_with_return = piece.endswith(b"\r")
+        if self._ends_with_return and piece.startswith(b"\n"):
+            piece = piece[1:]  # the other half of a line's end
+        self._ends_with_return = ends_with_return
         first, *others = _LINE_ENDS.split(piece)
         self._pieces.append(first)
         for each in others:

@@ -79,7 +79,7 @@ def _output(result: Mapping[str, JSON]) -> dict[str, JSON]:
     texts: list[str] = []
     found: dict[str, list[JSON]] = {"attachments": [], "links": []}
     content = result.get("content", [])
-    if not isinstance(content, list):
+    if not isinstance(content, list) or not isinstance(result.get("isError") or False, bool):
         raise TypeError
     for block in content:
         kind = block.get("type")

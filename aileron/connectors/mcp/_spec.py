@@ -114,5 +114,7 @@ def _operation(name: str, table: FileTable) -> McpOperation:
     effect = table.choice("effect", (READ, WRITE), WRITE)
     tool, pin = table.text("tool", _TOOL), table.text("pin", _PIN)
     about = read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS)
+    if about.idempotent and effect == WRITE:
+        table.fault("idempotent", "must not be true of a write: a server has no way to recognise a repeated call")
     table.close()
     return McpOperation(evolve(about, pin=pin), tool, pin)
