@@ -134,6 +134,12 @@ class HostileTests(McpCase):
         self.assertEqual(39, len(done))
         self.assertNoResult(running)
 
+    def test_no_number(self) -> None:
+        """What asks for an answer under a name that none could have is left out, like what asks for none."""
+        strange = [{**asking("roots/list"), "id": number} for number in ({}, [1], 1.5, True, None)]
+        outcome = self.answering(lambda message: events(*strange, result(message, DONE)))
+        self.assertEqual(({"text": "done"}, {}), (outcome.output, outcome.notes))
+
     def test_repeats(self) -> None:
         """The first response counts; another to the same request changes nothing."""
         other = {"content": [{"type": "text", "text": "other"}]}

@@ -139,8 +139,8 @@ class McpSession:
         """Take a message of the server; of what it says unasked, only requests are passed on, to be refused."""
         number = message.get("id")
         if "method" in message:
-            if number is None:
-                return
+            if type(number) not in (int, str):
+                return  # it asks for no answer, or for none that could be given
             self._owed += 1
             if message["method"] != "ping":
                 self.refused.append(str(message["method"]))
