@@ -219,7 +219,7 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], o
     names = {each.get("name") for each in tools}
     if unknown := [each for each in reads if each not in names]:
         raise CommandError(
-            f"{server.name} has no tool {unknown[0]}; nothing was written.", "--read takes its own name."
+            f"{server.name} has no tool {unknown[0]}; nothing was written.", "List its tools without --read."
         )
     operations = server.values.get("operations", {})
     pinned = {name: table for name, table in operations.items() if isinstance(table, Mapping)}
