@@ -223,7 +223,8 @@ class ImportTests(ToolsCase):
             (self.directory / "tracker-list-tools.md").unlink()
             self.file.write_text(local + more)
             self.assertEqual([], check(self.file))
-            self.import_(NAME)
+            _, _, err = self.import_(NAME)
+            self.assertEqual(required, "Approve tracker-list-tools within 2 minutes" in err, more)
             action = (self.directory / "tracker-list-tools.md").read_text()
             self.assertIn(f"required = {'true' if required else 'false'}", action, more)
 

@@ -369,6 +369,14 @@ class OutcomeTests(McpCase):
         assert outcome.fault is not None
         self.assertEqual(("network_error", True, False), (outcome.fault.kind, outcome.fault.retriable, outcome.sent))
 
+    def test_slow_call(self) -> None:
+        """How long an answer was waited for is told in whole seconds, although opening the credential took of them."""
+        self.service.answers["tools/call"] = always(None)
+        running = self.start(title="x", seconds=19.9987)
+        self.service.advance(60)
+        fault = self.successResultOf(running).fault
+        self.assertIn("did not answer within 20 seconds", fault.message if fault else "")
+
     def test_slow_beginning(self) -> None:
         """A server that answers nothing before the call in time has got no call, also later."""
         self.service.answers["tools/list"] = always(None)

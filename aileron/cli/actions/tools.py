@@ -194,6 +194,9 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], o
     async def ask(daemon: Daemon) -> DaemonAnswer:
         return await daemon.run(server.listing, {}, wait_seconds=_WAIT_SECONDS)
 
+    if _needs_approval(cli, server):
+        words = "{name} is started only after an approval. Approve {action} within {minutes} minutes."
+        note(words, name=server.name, action=server.listing, minutes=_WAIT_SECONDS // 60)
     try:
         with progress(f"Asking {server.name} for its tools"):
             body = as_session(cli, ask).body

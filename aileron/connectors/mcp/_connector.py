@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -179,7 +180,7 @@ class _ToolRun:
             self.lacking.extend([error] if error.lacks_scope else [])
             outcome = self._refused(error)
         except FAILURES as error:
-            fault = describe_failure(self.name, error, self.delivery, seconds=seconds, most_bytes=most)
+            fault = describe_failure(self.name, error, self.delivery, seconds=ceil(seconds), most_bytes=most)
             outcome = Outcome(fault=fault, sent=self.delivery.sent, classified=not self.delivery.sent)
         refused = [show_safely(each) for session in self.used for each in session.refused]
         return evolve(outcome, notes={**outcome.notes, "refused": refused}) if refused else outcome
