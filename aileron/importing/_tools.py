@@ -45,12 +45,14 @@ class ServerTools:
     :ivar tools: with the member C{pin} each.
     :ivar pinned: the operations of the connector file, by name.
     :ivar reads: tools of which the operator says that they only read.
+    :ivar is_whole: whether these are all; else the server has too many, and one that is not there may be among them.
     """
 
     title: str
     tools: tuple[Mapping[str, JSON], ...]
     pinned: Mapping[str, Mapping[str, Any]]
     reads: frozenset[str] = frozenset()
+    is_whole: bool = True
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
         """List all tools, with how each stands to what was reviewed."""
@@ -81,7 +83,7 @@ class ServerTools:
             name, pin = str(table.get("tool")), str(table.get("pin"))
             now = [tool for tool in self.tools if tool["name"] == name]
             others = [tool for tool in now if tool["pin"] != pin]
-            if not now:
+            if not now and self.is_whole:
                 yield ToolChange(operation, name, MISSING)
             elif others:
                 old = reviewed.get(pin)

@@ -166,6 +166,17 @@ class ImportTests(ToolsCase):
         _, out, _ = self.import_(NAME)
         self.assertIn("No longer offered by the server: search", out)
 
+    def test_more(self) -> None:
+        """A server with too many tools to list is told of, and nothing is said of those that are not there."""
+        self.import_(NAME, "--op", "search")
+        self.add()
+        answer = listed(CREATE)
+        answer["result"]["output"]["more"] = True
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", answer)
+        _, out, err = self.import_(NAME)
+        self.assertIn("Only the first 1 were read", err)
+        self.assertNotIn("No longer offered", out)
+
     def test_forged_review(self) -> None:
         """A kept description that does not have the pin is not believed: all of the new one is shown."""
         self.import_(NAME, "--op", "search")
@@ -224,7 +235,7 @@ class ImportTests(ToolsCase):
             self.file.write_text(local + more)
             self.assertEqual([], check(self.file))
             _, _, err = self.import_(NAME)
-            self.assertEqual(required, "Approve tracker-list-tools within 2 minutes" in err, more)
+            self.assertEqual(required, "approve tracker-list-tools within 2 minutes" in err, more)
             action = (self.directory / "tracker-list-tools.md").read_text()
             self.assertIn(f"required = {'true' if required else 'false'}", action, more)
 

@@ -239,10 +239,11 @@ class PinTests(McpCase):
         """A tool whose headers the newer protocol does not allow is not listed, and not called."""
         bad = {**CREATE, "inputSchema": {"type": "object", "x-mcp-header": "A"}}
         self.service.tools, self.service.version = [[SEARCH, bad]], MODERN
-        output: Any = self.run_("list_tools").output
+        with self.assertLogs("client"):
+            output: Any = self.run_("list_tools").output
+            connector = self.service.connecting(spec_of(create=bad))
+            outcome = self.successResultOf(self.service.start(connector, "create_issue", {}, secret=SECRET))
         self.assertEqual(["search"], [each["name"] for each in output["tools"]])
-        connector = self.service.connecting(spec_of(create=bad))
-        outcome = self.successResultOf(self.service.start(connector, "create_issue", {}, secret=SECRET))
         self.assertEqual((False, "hash_mismatch"), (outcome.sent, outcome.fault and outcome.fault.kind))
 
     def test_list_tools(self) -> None:

@@ -136,7 +136,8 @@ class HostileTests(McpCase):
 
     def test_no_number(self) -> None:
         """What asks for an answer under a name that none could have is left out, like what asks for none."""
-        strange = [{**asking("roots/list"), "id": number} for number in ({}, [1], 1.5, True, None)]
+        numbers: Any = ({}, [1], 1.5, True, None)
+        strange = [{**asking("roots/list"), "id": number} for number in numbers]
         outcome = self.answering(lambda message: events(*strange, result(message, DONE)))
         self.assertEqual(({"text": "done"}, {}), (outcome.output, outcome.notes))
 
@@ -224,8 +225,8 @@ class HostileTests(McpCase):
         outcome = self.run_(title="x")
         self.assertEqual((False, "hash_mismatch"), (outcome.sent, outcome.fault and outcome.fault.kind))
         self.assertEqual(6, self.service.methods().count("tools/list"))
-        many = self.run_("list_tools")
-        self.assertEqual({"more": True}, many.notes)
+        many: Any = self.run_("list_tools").output
+        self.assertIs(True, many["more"])
 
     def test_endless_tools(self) -> None:
         """So are tools without an end."""
@@ -238,13 +239,13 @@ class HostileTests(McpCase):
         """Of a page with too many tools the first ones are read, and no page follows a listing that is too large."""
         self.patch(_pins, "MOST_TOOLS", 3)
         self.service.answers["tools/list"] = giving({"tools": [SEARCH] * 9})
-        many = self.run_("list_tools")
-        output: Any = many.output
-        self.assertEqual((3, {"more": True}), (len(output["tools"]), many.notes))
+        many: Any = self.run_("list_tools").output
+        self.assertEqual((3, True), (len(many["tools"]), many["more"]))
         self.patch(_pins, "MOST_BYTES", 50)
         self.service.messages.clear()
         self.service.answers["tools/list"] = giving({"tools": [SEARCH], "nextCursor": "again"})
-        self.assertEqual({"more": True}, self.run_("list_tools").notes)
+        large: Any = self.run_("list_tools").output
+        self.assertIs(True, large["more"])
         self.assertEqual(1, self.service.methods().count("tools/list"))
 
     def test_only_what_is_called(self) -> None:

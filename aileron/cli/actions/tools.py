@@ -188,32 +188,12 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], o
 
     :raises CommandError: there is no such action yet, or the server did not list them.
     """
-    from aileron.client import DaemonFault
     from aileron.importing import ServerTools
 
-    async def ask(daemon: Daemon) -> DaemonAnswer:
-        return await daemon.run(server.listing, {}, wait_seconds=_WAIT_SECONDS)
-
-    if _needs_approval(cli, server):
-        words = "{name} is started only after an approval. Approve {action} within {minutes} minutes."
-        note(words, name=server.name, action=server.listing, minutes=_WAIT_SECONDS // 60)
-    try:
-        with progress(f"Asking {server.name} for its tools"):
-            body = as_session(cli, ask).body
-    except DaemonFault as fault:
-        if fault.fault.kind != "not_found":
-            raise
-        path = output / f"{server.listing}.md"
-        version, required = str(server.values["connector"].get("version")), _needs_approval(cli, server)
-        output.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            path.write_text(_listing(server.name, version, required=required), "utf-8")
-        raise CommandError(
-            f"The action that lists the tools of {server.name} has not been added yet; nothing was asked.",
-            f"aileron action add {path}",
-        ) from None
-    result = body.get("result")
-    tools = result["output"].get("tools") if isinstance(result, Mapping) else None
+    body = _ask_for_tools(cli, server, output)
+    result: Any = body.get("result") or {}
+    found: Mapping[str, Any] = result.get("output", {})
+    tools = found.get("tools")
     if not isinstance(tools, list):
         raise CommandError(
             f"{server.name} has not listed its tools yet; nothing was written.",
@@ -224,9 +204,43 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], o
         raise CommandError(
             f"{server.name} has no tool {unknown[0]}; nothing was written.", "List its tools without --read."
         )
+    if "more" in found:
+        note("{name} has too many tools. Only the first {most} were read.", name=server.name, most=len(tools))
     operations = server.values.get("operations", {})
     pinned = {name: table for name, table in operations.items() if isinstance(table, Mapping)}
-    return ServerTools(server.name, tuple(tools), pinned, frozenset(reads))
+    return ServerTools(server.name, tuple(tools), pinned, frozenset(reads), is_whole="more" not in found)
+
+
+def _ask_for_tools(cli: CliContext, server: ServerConnector, output: Path) -> Mapping[str, JSON]:
+    """Run the action; where there is none yet, write it.
+
+    :raises CommandError: there is none yet.
+    """
+    from aileron.client import DaemonFault
+
+    async def ask(daemon: Daemon) -> DaemonAnswer:
+        return await daemon.run(server.listing, {}, wait_seconds=_WAIT_SECONDS)
+
+    required = _needs_approval(cli, server)
+    if required:
+        words = (
+            "{name} is started only after an approval. If this command waits, approve {action} within {most} minutes."
+        )
+        note(words, name=server.name, action=server.listing, most=_WAIT_SECONDS // 60)
+    try:
+        with progress(f"Asking {server.name} for its tools"):
+            return as_session(cli, ask).body
+    except DaemonFault as fault:
+        if fault.fault.kind != "not_found":
+            raise
+    path, version = output / f"{server.listing}.md", str(server.values["connector"].get("version"))
+    output.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_text(_listing(server.name, version, required=required), "utf-8")
+    raise CommandError(
+        f"The action that lists the tools of {server.name} has not been added yet; nothing was asked.",
+        f"aileron action add {path}",
+    )
 
 
 def tell_changes(server: ServerConnector, tools: ServerTools) -> None:

@@ -197,7 +197,7 @@ class _ToolRun:
     async def _list(self, session: McpSession) -> Outcome:
         listing = await list_tools(session)
         tools: list[JSON] = [{**each.described, "pin": each.pin} for each in listing.tools]
-        return Outcome({"tools": tools}, notes={} if listing.is_whole else {"more": True})
+        return Outcome({"tools": tools} if listing.is_whole else {"tools": tools, "more": True})
 
     async def _call(self, session: McpSession, declared: McpOperation) -> Outcome:
         listing = await list_tools(session, declared.tool)
