@@ -88,9 +88,12 @@ class BeginTests(ToolsCase):
         self.assertIn(f"aileron connector import {NAME}", out)
 
     def test_name(self) -> None:
-        """Without a name it is called after the host; a server on this machine is declared to be there."""
-        self.import_("http://127.0.0.1:8000/mcp", "--mcp", "--name", NAME)
-        self.assertTrue(self.written()["connector"]["private_network"])
+        """Without a name it is called after the host; a server in a private network is declared to be there."""
+        for url in ("http://127.0.0.1:8000/mcp", "https://10.0.0.7/mcp"):
+            self.import_(url, "--mcp", "--name", NAME)
+            self.assertTrue(self.written()["connector"]["private_network"], url)
+            for each in self.directory.iterdir():
+                each.unlink()
         _, out, _ = self.import_(URL, "--mcp")
         self.assertIn("mcp-example-com.toml", out)
 

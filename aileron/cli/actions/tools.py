@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from aileron.addresses import read_url
+from aileron.addresses import may_be_private, read_url
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, progress, say
@@ -118,7 +118,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort) -> 
         raise CommandError(f"The URL of the server {error}; nothing was written.") from None
     name = name or connector_name(host)
     short = name.rpartition("/")[2]
-    private = "private_network = true\n" if url.startswith("http://") else ""
+    private = "private_network = true\n" if url.startswith("http://") or may_be_private(host) else ""
     files = {
         output / f"{short}{connectors.suffix}": _CONNECTOR.format(name=name, url=json.dumps(url), private=private),
         output / f"{_listing_of(short)}.md": _listing(name, "1.0.0", required=False),

@@ -99,8 +99,10 @@ class SdkClient:
         """Ask for a page of tools; the SDK keeps which arguments go into headers as well, and leaves out bad ones."""
         params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
         kept = await self._ask(delivery, lambda session: session.list_tools(params=params))
-        whole = types.ListToolsResult.model_validate(delivery.answer and delivery.answer["result"], by_name=False)
-        delivery.left_out = frozenset(each.name for each in whole.tools) - {each.name for each in kept.tools}
+        answer: Any = delivery.answer  # in which every tool has a name, or the SDK would have raised
+        delivery.left_out = frozenset(each["name"] for each in answer["result"]["tools"]) - {
+            *(t.name for t in kept.tools)
+        }
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, JSON], meta: Mapping[str, JSON], delivery: Delivery
