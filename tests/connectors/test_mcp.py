@@ -279,11 +279,13 @@ class OutcomeTests(McpCase):
             self.assertIn("no title", outcome.fault.message if outcome.fault else "")
 
     def test_error_of_another(self) -> None:
-        """It says nothing of the call if it is to another message, or in a redirect or a failure of the server's."""
+        """It says nothing if it is to another message, beside a result, in a redirect, or in a status from 500."""
         body: Any = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "no title"}}
         for status, number in ((400, 99), (400, True), (302, None), (500, None), (502, None)):
             outcome = self.answering(always(json_answer({**body, "id": number}, status, JSON_TYPE)))
             self.assertEqual((True, False, status), (outcome.sent, outcome.classified, outcome.status), number)
+        outcome = self.answering(always(json_answer({**body, "id": None, "result": {"content": []}}, 400, JSON_TYPE)))
+        self.assertEqual((True, False), (outcome.sent, outcome.classified))
 
     def test_status(self) -> None:
         """A 401, and a 403 for want of a scope, say that nothing was done; any other status says nothing."""

@@ -170,15 +170,17 @@ class _PostedMessage:
                 body = decode(b"".join(self._parts))
             except ValueError:
                 body = None
-            if isinstance(body, dict) and isinstance(body.get("error"), dict) and self._is_meant(body.get("id")):
+            if isinstance(body, dict) and self._is_failed_by(body):
                 self.wire.receive({"jsonrpc": "2.0", "id": self.message["id"], "error": body["error"]})
                 return
         challenge = answer.headers.get("www-authenticate", "")
         raise Refused(answer.status, answer.status == 403 and wanted_scopes(challenge) is not None, challenge)
 
-    def _is_meant(self, number: JSON) -> bool:
-        """Tell whether a refusal is one of this message: some servers put nothing there, or a word."""
-        return number is None or isinstance(number, str) or (type(number) is int and number == self.message["id"])
+    def _is_failed_by(self, body: Message) -> bool:
+        """Tell whether the body of a refusal is an error to this message, whose number may be left out or be a word."""
+        number = body.get("id")
+        is_meant = number is None or isinstance(number, str) or (type(number) is int and number == self.message["id"])
+        return is_meant and isinstance(body.get("error"), dict) and "result" not in body
 
     def _events(self, reader: EventMessages) -> TakeBody:
         def take(piece: bytes) -> bool:
