@@ -97,7 +97,8 @@ class AwsModel:
     def _effect(self, key: str, method: str) -> tuple[str, bool, tuple[str, ...]]:
         """Return the effect of an operation, whether it may change or remove things, and what is unsure of that."""
         name = name_of(key)
-        if table_of(self.operations[key]).get("readonly") is True or (method == "POST" and _READS.match(name)):
+        looks = effect_of("GET", name)[0] == READ and table_of(self.operations[key]).get("readonly") is True
+        if looks or (method == "POST" and _READS.match(name)):
             return READ, False, ()
         return effect_of(method if self.shapes.protocol.startswith("rest") else "POST", name)
 

@@ -20,12 +20,17 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHER = re.compile(r"[^a-z0-9]+")
 _READING = ("GET", "HEAD")
 _CHANGING = frozenset(
-    "add approve archive cancel close create delete destroy disable enable execute invite logout merge post purge put "
-    "reject remove reset restart revoke run send set start stop trash trigger unset update".split()
+    "add approve archive cancel close connect create delete destroy disable enable exec execute invite logout merge "
+    "modify post purge put reboot reject remove replace reset restart revoke rotate run send set start stop terminate "
+    "trash trigger unset update".split()
+)
+_LOOKING = frozenset(
+    "check count describe download fetch find get has head is list lookup read search show view watch".split()
 )
 _ADDING = frozenset("add create insert new open post send upload".split())
-"""Verbs that change something, and those that only add to what is there."""
+"""Verbs that change something, those that only look, and those that only add to what is there."""
 
+_SCOPE = re.compile(r"[!#-\[\]-~]+")
 _STEP = re.compile(r"[A-Za-z0-9_$-]+")
 _CURSORS: Mapping[str, tuple[str, ...]] = {
     "cursor": ("next_cursor", "nextCursor", "response_metadata.next_cursor", "meta.next_cursor"),
@@ -61,10 +66,14 @@ def name_of(text: str, taken: Collection[str] = (), most: int = MOST_NAME) -> st
 
 
 def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
-    """Return the effect of an operation, whether it may change or remove existing things, and what is unsure."""
-    verb = name.partition("_")[0]
+    """Return the effect of an operation, whether it may change or remove existing things, and what is unsure.
+
+    :param name: of what it does, without the method: the first verb in it counts.
+    """
+    words = name.split("_")
     if method not in _READING:
-        return WRITE, method != "POST" or verb not in _ADDING, ()
+        return WRITE, method != "POST" or words[0] not in _ADDING, ()
+    verb = next((each for each in words if each in _CHANGING | _LOOKING), "")
     if verb in _CHANGING:
         return WRITE, True, (f"it is a {method}, but its name says {verb}: taken for a write",)
     return READ, False, ()
@@ -215,4 +224,7 @@ def wanted_of(requirements: object) -> Iterator[tuple[Sequence[str], Sequence[st
     """Yield the alternatives of a security requirement: names of schemes, and scopes."""
     for each in list_of(requirements):
         names = table_of(each)
-        yield list(names), [scope for found in names.values() for scope in list_of(found) if isinstance(scope, str)]
+        yield (
+            list(names),
+            [scope for found in names.values() for scope in list_of(found) if _SCOPE.fullmatch(text_of(scope))],
+        )

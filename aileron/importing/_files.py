@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,7 +11,7 @@ from attrs import evolve, frozen
 from tomlkit.items import InlineTable, Item, Table
 from tomlkit.toml_document import TOMLDocument
 
-from aileron.values import JSON, READ, canonical, visible
+from aileron.values import JSON, READ, visible
 
 from ._description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter
 
@@ -78,7 +79,7 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
         WrittenFile(f"{short}.toml", tomlkit.dumps(document)),
         tuple(actions),
         tuple(map(one_line, marks)),
-        {each.name: each.refused for each in fitted if each.refused},
+        {each.name: one_line(each.refused) for each in fitted if each.refused},
     )
 
 
@@ -98,26 +99,32 @@ def _fit(operation: ApiOperation) -> ApiOperation:
     """Leave out what an action has no room for: of what is optional that which lies deepest."""
     if operation.refused:
         return operation
-    required = [each for each in operation.parameters if each.required]
-    if len(required) > MOST_INPUTS:
-        return evolve(operation, refused=f"it needs {len(required)} arguments; an action has {MOST_INPUTS} at most")
-    optional = [each for each in operation.parameters if not each.required]
-    optional.sort(key=lambda each: sum(1 + step.count("[") for step in each.steps))
-    room, size, left_out = MOST_INPUTS, 0, dict[str, list[str]]()
-    for each in (*required, *optional):
-        size += len(canonical(each.schema))
-        if size > MOST_SCHEMAS and each.required:
-            return evolve(operation, refused="the schemas of its arguments are larger than an action may have")
-        if size > MOST_SCHEMAS or not room:
-            why = f"has at most {MOST_INPUTS} inputs" if not room else "would be too large"
+    ordered = sorted(
+        operation.parameters, key=lambda each: (not each.required, sum(1 + step.count("[") for step in each.steps))
+    )
+    room, left_out = MOST_SCHEMAS, dict[str, list[str]]()
+    names = set[str]()
+    for each in ordered:
+        text = json.dumps([each.steps, each.schema], ensure_ascii=False, default=dict)
+        if why := _misfit(text, room, len(names)):
+            if each.required:
+                return evolve(operation, refused=f"{each.name} is required, but {why}")
             left_out.setdefault(why, []).append(each.name)
-            size -= len(canonical(each.schema))
         else:
-            room -= 1
-    gone = {name for names in left_out.values() for name in names}
-    kept = tuple(each for each in operation.parameters if each.name not in gone)
-    marks = [f"left out, because an action {why}: {', '.join(names)}" for why, names in left_out.items()]
+            room -= len(text)
+            names.add(each.name)
+    kept = tuple(each for each in operation.parameters if each.name in names)
+    marks = [f"left out, because {why}: {', '.join(gone)}" for why, gone in left_out.items()]
     return evolve(operation, parameters=kept, marks=(*operation.marks, *marks))
+
+
+def _misfit(text: str, room: int, number: int) -> str:
+    """Tell why an argument has no place in an action; empty: it has."""
+    if visible(text) != text:
+        return "it holds characters that cannot be seen"
+    if len(text) > room:
+        return "an action would be too large"
+    return f"an action has at most {MOST_INPUTS} inputs" if number == MOST_INPUTS else ""
 
 
 def _head(description: ApiDescription) -> TOMLDocument:

@@ -27,7 +27,9 @@ from ._description import (
 from ._files import one_line
 from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
 from ._requests import JSON_TYPE, Arguments
+from ._types import discloses, guarded
 
+MOST_WORDS = 200
 MOST_LOOKED_AT = 2_000
 """Of the schemas of an answer."""
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -77,7 +79,7 @@ class OpenApi:
             key = text_of(operation.get("operationId")) or f"{method}{path}"
             name = name_of(key, self._operations)
             words = one_line(text_of(operation.get("summary")) or text_of(operation.get("description")), 100)
-            effect, _, _ = effect_of(method.upper(), name)
+            effect, _, _ = effect_of(method.upper(), _does(path, operation))
             summary = OperationSummary(name, key, method.upper(), path, words, effect)
             self._operations[name] = item, operation, summary
 
@@ -105,13 +107,14 @@ class OpenApi:
         no_need = schemes and not secured
         credential = None if no_need else credential_of(schemes, wanted, scopes)
         hosts: dict[str, str] = {}
-        operations = [self._describe(each, base_url, hosts, credential) for each in chosen]
+        keys = {} if credential is None else credential.keys
+        operations = [guarded(each, lambda found: self._describe(found, base_url, hosts, keys)) for each in chosen]
         return ApiDescription(
             name=name,
             title=self.title,
             base_url=base_url,
             operations=tuple(operations),
-            credential=credential,
+            credential=None if credential is None else _with_host(credential, base_url),
             variables=variables,
             hosts=hosts,
             marks=marks,
@@ -121,38 +124,37 @@ class OpenApi:
         return list(wanted_of(operation.get("security", self.document.root.get("security"))))
 
     def _describe(
-        self, chosen: OperationSummary, base_url: str, hosts: dict[str, str], credential: ApiCredential | None
+        self, chosen: OperationSummary, base_url: str, hosts: dict[str, str], keys: Mapping[str, JSON]
     ) -> ApiOperation:
-        """Describe one operation; what cannot be imported says why."""
+        """Describe one operation.
+
+        :param keys: of the credential.
+        """
         item, operation, _ = self._operations[chosen.name]
-        effect, destructive, unsure = effect_of(chosen.method, chosen.name)
-        found = ApiOperation(
-            name=chosen.name,
-            title=one_line(text_of(operation.get("summary")), 100),
-            description=text_of(operation.get("description")) or text_of(operation.get("summary")),
-            effect=effect,
-            destructive=destructive,
-            method=chosen.method,
-        )
-        keys: Mapping[str, JSON] = {} if credential is None else credential.keys
+        does = _does(chosen.path, operation)
+        effect, destructive, unsure = effect_of(chosen.method, does)
         header = "" if not keys or "query" in keys else text_of(keys.get("header")) or "authorization"
         reserved = frozenset({header.lower(), text_of(keys.get("query")).lower()} - {""})
         arguments = Arguments(self.document, WorkBudget(), reserved)
-        try:
-            arguments.add_parameters(item.get("parameters"), operation.get("parameters"))
-            if "requestBody" in operation:
-                arguments.add_body(operation["requestBody"], chosen.method)
-            path = _path(chosen.path, arguments)
-            host = self._host(operation.get("servers", item.get("servers")), base_url, hosts)
-        except Inexpressible as problem:
-            return evolve(found, refused=str(problem))
+        arguments.add_parameters(item.get("parameters"), operation.get("parameters"))
+        if "requestBody" in operation:
+            arguments.add_body(operation["requestBody"], chosen.method)
+        path = _path(chosen.path, arguments)
+        host = self._host(operation.get("servers", item.get("servers")), base_url, hosts)
+        sent = (f"it goes to {hosts[host]}, with the credential: check that this is the service",) if host else ()
         answer, marks = self._answer(operation, [each for each in arguments.found if each.place == QUERY], effect)
         if chosen.method == "HEAD":
             answer = {"answer": "none"}
         extra: dict[str, JSON] = {"headers": arguments.headers} if arguments.headers else {}
         scopes = [each for _, names in self._needs(operation) for each in names if each in list_of(keys.get("scopes"))]
-        return evolve(
-            found,
+        return ApiOperation(
+            name=chosen.name,
+            title=one_line(text_of(operation.get("summary")), 100),
+            description=text_of(operation.get("description")) or text_of(operation.get("summary")),
+            effect=effect,
+            destructive=destructive,
+            asked=effect == READ and discloses(f"{does} {_IN_PATH.sub('', chosen.path)}"),
+            method=chosen.method,
             path=path,
             parameters=tuple(arguments.found),
             body=arguments.body,
@@ -160,7 +162,7 @@ class OpenApi:
             scopes=tuple(dict.fromkeys(scopes)),
             host=host,
             extra={**extra, **answer},
-            marks=(*unsure, *arguments.marks, *marks),
+            marks=(*unsure, *sent, *arguments.marks, *marks),
         )
 
     def _answer(
@@ -236,6 +238,21 @@ class OpenApi:
         return name
 
 
+def _does(path: str, operation: Mapping[str, Any]) -> str:
+    """Return what an operation does, as its C{operationId} says it, or else its path."""
+    return name_of(text_of(operation.get("operationId")) or _IN_PATH.sub("", path), most=MOST_WORDS)
+
+
+def _with_host(credential: ApiCredential, base_url: str) -> ApiCredential:
+    """Mark a credential whose secret is sent to another host than the requests."""
+    token_url = text_of(credential.keys.get("token_url"))
+    host = host_shown(token_url) if token_url else ""
+    if not host or host == host_shown(base_url):
+        return credential
+    mark = f"the client's secret is sent to {host}: check that this is the service"
+    return evolve(credential, marks=(*credential.marks, mark))
+
+
 def read_server(server: Mapping[str, Any], address: str) -> tuple[str, tuple[ApiVariable, ...], tuple[str, ...]]:
     """Read a server's URL as a base URL with variables; empty: it is none, as the marks say.
 
@@ -258,6 +275,8 @@ def read_server(server: Mapping[str, Any], address: str) -> tuple[str, tuple[Api
     examples = {each.name: each.example for each in variables}
     if url.startswith("http://") and not is_loopback(host_shown(fill(url, examples))):
         url, marks = f"https{url[4:]}", ("the document says http://, which is not spoken",)
+    if url.startswith("http://") and not address.startswith("http://"):
+        marks = ("the document says that the service is on this machine: check what is there",)
     problem, base = misplaced(url), ""
     try:
         base = read_base_url(fill(url, examples), exact=True).url
@@ -289,7 +308,7 @@ def _path(path: str, arguments: Arguments) -> str:
     for name in _IN_PATH.findall(path):
         if name not in names:
             raise Inexpressible(f"its path has {one_line(name, 60)}, which is not described")
-        path = path.replace(f"{{{name}}}", f"{{{names[name]}}}")
+    path = _IN_PATH.sub(lambda found: f"{{{names[found[1]]}}}", path)
     path = path.partition("#")[0]
     if "?" in path or not path.startswith("/") or _LITERAL.sub("", _IN_PATH.sub("", path)):
         raise Inexpressible("its path holds what no path can")

@@ -35,7 +35,14 @@ _SEPARATORS = {
 _MOST_JOINED = 2000
 _ELEMENTS = {"integer": "-?[0-9]+", "number": "-?[0-9]+(?:[.][0-9]+)?", "boolean": "true|false"}
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_IGNORED_HEADERS = ("accept", "content-type", "authorization", "user-agent", "host", "content-length", "cookie")
+_IGNORED_HEADERS = frozenset(
+    "accept accept-encoding authorization connection content-length content-type cookie expect host keep-alive "
+    "proxy-authorization te trailer transfer-encoding upgrade user-agent".split()
+)
+_REROUTING = frozenset(
+    "_method x-http-method x-http-method-override x-method-override x-original-url x-rewrite-url".split()
+)
+"""Headers that the daemon sets, and parameters that would make another request of it than what was reviewed."""
 _SECRETS = ("token", "access_token", "auth_token", "api_key", "apikey", "api-key", "x-api-key", "x-auth-token")
 _KEYS = ("idempotency-key", "x-idempotency-key")
 _NESTED = ("object", "array", None)
@@ -89,7 +96,7 @@ class Arguments:
         if place == HEADER and name.lower() in _KEYS:
             self.headers[name] = "${effect.uuid}"
             return
-        if name.lower() in (*self.reserved, *(_IGNORED_HEADERS if place == HEADER else ())):
+        if name.lower() in self.reserved | _REROUTING | (_IGNORED_HEADERS if place == HEADER else frozenset()):
             return
         if self.reserved and place in (HEADER, QUERY) and name.lower() in _SECRETS:
             self._left_out.setdefault("is a credential, and the connector adds its own", []).append(name)

@@ -93,6 +93,7 @@ RPC = model(
         "DeleteThings": {},
         "GetAndDelete": {"output": {"shape": "Item"}},
         "Watch": {"output": {"shape": "StreamOutput"}},
+        "DeletePing": {"readonly": True},
         "Ping": {"endpoint": {"hostPrefix": "data."}, "readonly": True, "output": {"shape": "Item"}},
         "Other": {"endpoint": {"hostPrefix": "{Account}."}},
         "Open": {"auth": ["smithy.api#httpBearerAuth"]},

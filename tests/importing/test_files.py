@@ -153,7 +153,7 @@ class FileTests(SynchronousTestCase):
         self.assertLess(len(written.actions[0].text), 128 * 1024)
         self.assertIn("would be too large: p", written.marks[0])
         needed = evolve(operation, parameters=tuple(evolve(each, required=True) for each in several))
-        self.assertIn("larger", write_connector(ApiDescription("local://me/x", "X", "", (needed,))).refused["many"])
+        self.assertIn("too large", write_connector(ApiDescription("local://me/x", "X", "", (needed,))).refused["many"])
 
     def test_plain_inputs(self) -> None:
         """A schema that the plain keys of an input can say is written in these, and any other as it is."""

@@ -107,6 +107,27 @@ class HostileTests(SynchronousTestCase):
         ]
         self.assertEqual(texts[0], texts[1])
 
+    def test_unseen(self) -> None:
+        """An argument with characters that nobody sees is left out; an operation that needs it is refused."""
+        hidden = {"name": "a\u202eb", "in": "query", "schema": {"type": "string"}}
+        choice = {"name": "c", "in": "query", "required": True, "schema": {"enum": ["x\u200b"]}}
+        long = {"name": "n" * 100_000, "in": "cookie", "required": True}
+        paths = {f"/{i}": {"get": {"parameters": [each]}} for i, each in enumerate((hidden, choice, long))}
+        reader = read_api(json.dumps({"openapi": "3.0.0", "paths": paths}).encode())
+        written = write_connector(reader.describe("local://me/x", reader.list_operations()))
+        self.assertEqual(list(written.refused), ["get_1", "get_2"])
+        self.assertLess(max(map(len, written.refused.values())), 500)
+        self.assertTrue(any("cannot be seen: a_b" in each for each in written.marks))
+        self.assertNotIn("\u202e", written.connector.text)
+
+    def test_this_machine(self) -> None:
+        """A document that leads to this machine says so in a mark, unless it was found there."""
+        document = {"openapi": "3.0.0", "servers": [{"url": "http://127.0.0.1:2375"}], "paths": {}}
+        for address, marks in (("", 1), ("https://x.example/a", 1), ("http://127.0.0.1:8000/a", 0)):
+            reader = read_api(json.dumps(document).encode(), address)
+            found = reader.describe("local://me/x", ())
+            self.assertEqual((found.base_url, len(found.marks)), ("http://127.0.0.1:2375", marks), address)
+
     def test_many(self) -> None:
         """Thousands of operations, parameters and choices with the same names take no more than their share of time."""
         parameters = [{"name": "a", "in": "query", "schema": {"enum": [str(i)]}} for i in range(1)]

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.importing import ApiDescription, NotImported, choose, connector_name, read_api, search, write_connector
+from aileron.importing import (
+    ApiDescription,
+    ApiOperation,
+    NotImported,
+    choose,
+    connector_name,
+    read_api,
+    search,
+    write_connector,
+)
 from tests.importing.library import actions, describe, operation, reader, request
 
 
@@ -83,6 +93,16 @@ class ListTests(SynchronousTestCase):
         self.assertIn("swagger2openapi", caught.exception.advice)
 
 
+def operation_at(path: str, name: str | None = None, method: str = "get", **keys: Any) -> ApiOperation:
+    """The only operation of a document."""
+    names = re.findall(r"\{(\w+)\}", path)
+    keys.setdefault("parameters", [{"name": each, "in": "path", "schema": {"type": "string"}} for each in names])
+    keys |= {} if name is None else {"operationId": name}
+    reader = read_api(json.dumps({"openapi": "3.0.1", "paths": {path: {method: keys}}}).encode())
+    (found,) = reader.describe("local://me/x", reader.list_operations()).operations
+    return found
+
+
 class OperationTests(SynchronousTestCase):
     """The operations of the library, as requests of the connector that is written."""
 
@@ -139,8 +159,48 @@ class OperationTests(SynchronousTestCase):
         self.assertEqual(url, "https://search.library.example/search")
         self.assertEqual(body, b"words=x%20y&near%5Bcity%5D=Bath&near%5Bwithin%5D=1.5")
         found = operation("search_books")
-        self.assertEqual(found.marks, ("left out, because it cannot be written flat: labels",))
+        sent, left_out = found.marks
+        self.assertEqual(left_out, "left out, because it cannot be written flat: labels")
+        self.assertIn("https://search.library.example, with the credential", sent)
         self.assertEqual(found.extra["answer"], "text")
+
+    def test_like_names(self) -> None:
+        """Two parameters whose names differ in case only each stand in their own part of the path."""
+        parameters = [{"name": name, "in": "path", "schema": {"type": "string"}} for name in ("B", "b")]
+        found = operation_at("/{B}/{b}", parameters=parameters)
+        self.assertEqual({each.steps: each.name for each in found.parameters}, {("B",): "b", ("b",): "path_b"})
+        self.assertEqual(found.path, "/{b}/{path_b}")
+
+    def test_effects(self) -> None:
+        """A GET whose C{operationId}, or else whose path, says that it changes something is a write, and marked."""
+        for path, name, effect in (
+            ("/chat.delete", None, "write"),
+            ("/users/{a}/delete", None, "write"),
+            ("/a", "userDelete", "write"),
+            ("/a", "connectCoreV1GetNamespacedPodExec", "write"),
+            ("/workflow/run", "actions/get-workflow-run", "read"),
+            ("/users/{delete}", None, "read"),
+            ("/updates", None, "read"),
+        ):
+            found = operation_at(path, name)
+            self.assertEqual((found.effect, bool(found.marks)), (effect, effect == "write"), path)
+        self.assertTrue(operation_at("/posts/{a}/delete", method="post").destructive)
+
+    def test_secrets(self) -> None:
+        """A read is asked if its name or its path says that the answer may hold a secret."""
+        for path, name, asked in (
+            ("/secrets", "listThem", True),
+            ("/a", "getApiKeys", True),
+            ("/a/{token}", "getThem", False),
+        ):
+            self.assertEqual(operation_at(path, name).asked, asked)
+
+    def test_rerouting(self) -> None:
+        """No argument becomes a header of the daemon's, or one by which a service takes a request for another."""
+        names = ("Host", "Transfer-Encoding", "X-HTTP-Method-Override", "X-Original-URL", "X-Mine")
+        parameters = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in names]
+        parameters.append({"name": "_method", "in": "query", "schema": {"type": "string"}})
+        self.assertEqual([each.name for each in operation_at("/", parameters=parameters).parameters], ["x_mine"])
 
     def test_answers(self) -> None:
         """A write that may be answered without content is marked; a GET or HEAD has no body, and a HEAD no answer."""
@@ -243,11 +303,11 @@ class CredentialTests(SynchronousTestCase):
                 {"kind": "api_key", "header": "Authorization"},
                 1,
             ),
-            ({"type": "oauth2", "flows": {"clientCredentials": flow}}, asked, 0),
+            ({"type": "oauth2", "flows": {"clientCredentials": flow}}, asked, 1),
             (
                 {"type": "oauth2", "flows": {"authorizationCode": code}},
                 {**asked, "authorize_url": code["authorizationUrl"]},
-                0,
+                1,
             ),
             ({"type": "oauth2", "flows": {"implicit": code}}, bearer, 1),
             ({"type": "openIdConnect", "openIdConnectUrl": "https://a.example/"}, bearer, 1),
