@@ -13,7 +13,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from aileron.values import JSON, READ, visible
 
-from ._description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter
+from ._description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter, NotImported
 
 MOST_INPUTS = 64
 MOST_SCHEMAS = 64 * 1024
@@ -50,12 +50,14 @@ class WrittenFiles:
 
     :ivar marks: what could not be derived, as the lines in the files say.
     :ivar refused: operations that are in no file, and why.
+    :ivar replaced: operations that the connector file had with other contents.
     """
 
     connector: WrittenFile
     actions: tuple[WrittenFile, ...]
     marks: tuple[str, ...]
     refused: Mapping[str, str]
+    replaced: tuple[str, ...] = ()
 
 
 def write_connector(description: ApiDescription, *, existing: str = "", with_actions: bool = True) -> WrittenFiles:
@@ -63,13 +65,19 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
 
     :param existing: a connector file that the operations are put into; those of the same name are replaced, all else
         stays as it is.  Empty: it is written anew.
+    :raises NotImported: the operations do not fit into that file.
     """
     fitted = [_fit(each) for each in description.operations]
     operations = [each for each in fitted if not each.refused]
     document = _extended(existing, description) if existing else _head(description)
     tables = document.setdefault("operations", tomlkit.table(is_super_table=True))
+    replaced = []
     for each in operations:
-        tables[each.name] = _operation_table(each, with_actions=with_actions)
+        table = _operation_table(each, with_actions=with_actions)
+        known = tables.get(each.name)
+        if known is None or known.unwrap() != table.unwrap():
+            replaced += [] if known is None else [each.name]
+            tables[each.name] = table
     short = description.name.rpartition("/")[2]
     named = dict(zip(_action_names(short, operations), operations, strict=True)) if with_actions else {}
     actions = [_action(description.name, name, each) for name, each in named.items()]
@@ -80,6 +88,7 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
         tuple(actions),
         tuple(map(one_line, marks)),
         {each.name: one_line(each.refused) for each in fitted if each.refused},
+        tuple(replaced),
     )
 
 
@@ -149,10 +158,19 @@ def _head(description: ApiDescription) -> TOMLDocument:
 
 
 def _extended(existing: str, description: ApiDescription) -> TOMLDocument:
-    """Return a file that exists with the hosts and scopes that further operations need."""
+    """Return a file that exists with the hosts and scopes that further operations need.
+
+    :raises NotImported: its operations go elsewhere than those of the description.
+    """
     document = tomlkit.parse(existing)
-    if description.hosts:
-        document.setdefault("hosts", tomlkit.table()).update(description.hosts)
+    base_url = document.get("connector", {}).get("base_url")
+    if description.base_url and isinstance(base_url, str) and base_url != description.base_url:
+        problem = f"The connector file leads to {base_url}, and this document to {description.base_url}."
+        raise NotImported(problem, f"Choose another --name. If it is the same service: --base-url {base_url}")
+    hosts = document.setdefault("hosts", tomlkit.table()) if description.hosts else {}
+    for name, url in description.hosts.items():
+        if hosts.setdefault(name, url) != url:
+            raise NotImported(f"The connector file has another host named {name}.", "Choose another --name.")
     known = document.get("credential", {}).get("scopes")
     for scope in (each for operation in description.operations for each in operation.scopes):
         if known is not None and scope not in known:

@@ -27,6 +27,7 @@ from graphql import (
     parse,
 )
 
+from aileron.addresses import host_shown
 from aileron.values import JSON, READ, WRITE
 
 from ._derive import effect_of, name_of
@@ -84,8 +85,8 @@ class GraphqlSchema:
 
     @property
     def title(self) -> str:
-        """Return what the API calls itself, which a schema does not say."""
-        return "GraphQL"
+        """Return the host of the API: a schema does not say what it calls itself."""
+        return host_shown(self.base_url) or "GraphQL"
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
         """List the fields of the query type and of the mutation type."""

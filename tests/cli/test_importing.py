@@ -109,6 +109,37 @@ class ImportTests(CommandCase):
         self.assertEqual((code, "has errors; nothing was written" in err), (1, True))
         self.assertEqual(file.read_text(), "[connector")
 
+    def test_kept(self) -> None:
+        """An operation that was changed by hand is replaced by force only, and one that was not stays as it is."""
+        self.imported("--op", "add_book")
+        file = self.output / "library.toml"
+        file.write_text(file.read_text().replace("destructive = false", "destructive = false\nidempotent = true"))
+        code, _, err = self.imported("--op", "add_book")
+        self.assertEqual((code, "other contents for add_book" in err), (1, True))
+        self.assertIn("idempotent", file.read_text())
+        self.assertEqual(self.imported("--op", "add_book", "--force")[0], 0)
+        self.assertNotIn("idempotent", file.read_text())
+        file.write_text(file.read_text().replace("# TODO(import): left out", "# Left out"))
+        self.assertEqual(self.imported("--op", "add_book")[0], 0)
+        self.assertIn("# Left out", file.read_text())
+
+    def test_other_place(self) -> None:
+        """Operations of an API at another base URL are not put into the file, where they would be sent elsewhere."""
+        self.imported("--op", "add_book")
+        before = (self.output / "library.toml").read_text()
+        code, _, err = self.imported("--op", "remove_book", "--base-url", "https://other.example", "--force")
+        self.assertEqual((code, "https://other.example" in err, "--name" in err), (1, True, True))
+        self.assertEqual((self.output / "library.toml").read_text(), before)
+
+    def test_link(self) -> None:
+        """A link in the place of a file is replaced, and what it leads to is not written."""
+        self.output.mkdir()
+        target = self.output / "target"
+        (self.output / "library-add-book.md").symlink_to(target)
+        self.assertEqual(self.imported("--op", "add_book")[0], 0)
+        self.assertFalse(target.exists())
+        self.assertFalse((self.output / "library-add-book.md").is_symlink())
+
     def test_no_actions(self) -> None:
         """Actions are left out if so wished; for programs the result is JSON."""
         code, out, _ = self.imported("--op", "add_book", "--no-actions", "--json")

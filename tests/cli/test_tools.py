@@ -104,9 +104,13 @@ class BeginTests(ToolsCase):
         self.assertIn("The URL of the server", err)
         self.assertFalse(self.directory.exists())
         self.import_(URL, "--mcp", "--name", NAME)
+        self.assertEqual(self.import_(URL, "--mcp", "--name", NAME)[0], 0)
+        file = self.directory / "tracker.toml"
+        file.write_text("# Ours")
         code, _, err = self.import_(URL, "--mcp", "--name", NAME)
-        self.assertEqual(code, 1)
-        self.assertIn("already exists", err)
+        self.assertEqual((code, "different contents" in err, file.read_text()), (1, True, "# Ours"))
+        self.assertEqual(self.import_(URL, "--mcp", "--name", NAME, "--force")[0], 0)
+        self.assertIn("kind", self.written()["connector"])
 
 
 class ImportTests(ToolsCase):
@@ -138,6 +142,15 @@ class ImportTests(ToolsCase):
         self.assertIn("required = true", action)
         self.assertIn("left out: more", out + action)
         self.assertIn("--force", out)
+
+    def test_kept(self) -> None:
+        """A file that is there, and is not the connector's as it is in the home, is replaced by force only."""
+        file = self.directory / "tracker.toml"
+        file.write_text("# Ours")
+        code, _, err = self.import_(NAME, "--op", "search")
+        self.assertEqual((code, "different contents" in err, file.read_text()), (1, True, "# Ours"))
+        self.assertEqual(self.import_(NAME, "--op", "search", "--force")[0], 0)
+        self.assertIn("search", self.written()["operations"])
 
     def test_read(self) -> None:
         """A tool is a read only by the operator's word, and then its action needs no approval."""
@@ -211,7 +224,7 @@ class ImportTests(ToolsCase):
     def test_no_action(self) -> None:
         """Without the action that lists the tools, one is written, and the command says how to add it."""
         self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
-        (self.directory / "tracker-list-tools.md").unlink()
+        self.directory = self.directory / "new"
         code, _, err = self.import_(NAME)
         self.assertEqual(code, 1)
         self.assertIn("aileron action add", err)

@@ -17,6 +17,7 @@ from aileron.importing import (
     ApiDescription,
     ApiOperation,
     ApiParameter,
+    NotImported,
     one_line,
     write_connector,
 )
@@ -102,6 +103,19 @@ class FileTests(SynchronousTestCase):
         self.check(text)
         self.assertIn('scopes = ["r", "w"]\n', text)
         self.assertIn('[hosts]\nother = "https://other.example"\n', text)
+
+    def test_other_hosts(self) -> None:
+        """A host of a file that exists never becomes another one, nor does its base URL."""
+        one = ApiOperation("one", method="GET", path="/", effect="read", host="other")
+        api = ApiDescription("local://me/x", "X", "https://x.example", (one,), hosts={"other": "https://o.example"})
+        text = write_connector(api).connector.text
+        self.assertEqual(write_connector(api, existing=text).connector.text, text)
+        for changed in (
+            evolve(api, hosts={"other": "https://evil.example"}),
+            evolve(api, base_url="https://y.example"),
+        ):
+            with self.assertRaises(NotImported):
+                write_connector(changed, existing=text)
 
     def test_names(self) -> None:
         """No two actions have one name, however alike those of their operations are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -19,6 +19,7 @@ from aileron.values import LoadError
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MAX_BYTES = 1024 * 1024
+_OPEN_FILE = 0o644
 
 
 @frozen
@@ -125,6 +126,27 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
     if not quiet:
         say("{name} {done}.", name=path.name, done=done)
     return target
+
+
+def write_files(files: Mapping[Path, str], replaced: Collection[Path] = ()) -> None:
+    """Write files where the user wants them: all, or none.
+
+    :param replaced: those that may be there with other contents.
+    :raises CommandError: another one is.
+    """
+    different = [path for path, text in files.items() if path not in replaced and _differs(path, text)]
+    if different:
+        raise CommandError(
+            f"Already there with different contents: {', '.join(map(str, different))}. Nothing was written.",
+            "Choose another --output. To replace them, add --force.",
+        )
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, text.encode(), _OPEN_FILE)
+
+
+def _differs(path: Path, text: str) -> bool:
+    return path.exists() and path.read_bytes() != text.encode()
 
 
 def add_ready(home: Home, sort: Sort, name: str, text: str) -> Path:

@@ -14,7 +14,7 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, say_json, table
-from aileron.cli.actions.copying import Sort, tell_fault
+from aileron.cli.actions.copying import Sort, tell_fault, write_files
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.tools import (
     ServerConnector,
@@ -27,7 +27,7 @@ from aileron.cli.actions.tools import (
 from aileron.values import LoadError
 
 if TYPE_CHECKING:
-    from aileron.importing import ApiReader, OperationSummary, WrittenFile, WrittenFiles
+    from aileron.importing import ApiReader, OperationSummary, WrittenFiles
 
 MOST_BYTES = 32 * 1024 * 1024
 _MOST_LISTED = 60
@@ -67,8 +67,8 @@ def import_command(connectors: Sort) -> click.Command:
         "--output", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Directory for the files."
     )
     @click.option("--actions/--no-actions", "with_actions", default=True, help="Whether to write action files.")
-    @click.option("--base-url", default="", metavar="URL", help="Base URL of the API, if not the document's.")
-    @click.option("--force", is_flag=True, help="Replace existing action files.")
+    @click.option("--base-url", default="", metavar="URL", help="Base URL of the API, in place of the document's.")
+    @click.option("--force", is_flag=True, help="Replace operations and files that exist.")
     @click.option("--mcp", "is_server", is_flag=True, help="The URL is that of an MCP server: begin a connector to it.")
     @click.option(
         "--read", "reads", multiple=True, metavar="TOOL", help="An MCP tool that only reads; can be repeated."
@@ -78,8 +78,12 @@ def import_command(connectors: Sort) -> click.Command:
     def command(cli: CliContext, /, **options: object) -> None:
         """Make a connector file and action files from the description of an API, for the operations that you choose.
 
-        Without --op it lists the operations; at a terminal, it asks which ones to import. Reads need no approval,
-        everything else does. Nothing is trusted, and nothing is added to your home.
+        A description is a file, or a URL that is fetched: OpenAPI 3.0 or 3.1, a Google API Discovery document, a
+        service model of AWS or a GraphQL schema.
+
+        Without --op it lists the operations; at a terminal, it asks which ones to import. Reads need no
+        approval unless they may disclose a secret; everything else does. Nothing is trusted, and nothing is added to
+        your home.
 
         Given the NAME of a connector to an MCP server, it lists the tools of the server, shows what has changed since
         you reviewed them, and pins those that you choose.
@@ -94,7 +98,7 @@ def _import(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
 
     try:
         if request.is_server:
-            begin_server(request.source, request.name, request.output, connectors)
+            begin_server(request.source, request.name, request.output, connectors, force=request.force)
             return
         if request.source.startswith("local://"):
             _import_tools(cli, request, connectors)
@@ -109,7 +113,7 @@ def _import(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
 
 def _import_tools(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
     server = find_server(cli, request.source)
-    tools = read_tools(cli, server, request.reads, request.output)
+    tools = read_tools(cli, server, request.reads, output=request.output, force=request.force)
     if not request.as_json:
         tell_changes(server, tools)
     chosen = _choose(cli, request, tools)
@@ -183,7 +187,7 @@ def _write(
     name = request.name or connector_name(reader.title)
     short = name.rpartition("/")[2]
     path = request.output / (request.existing.path.name if request.existing else f"{short}{connectors.suffix}")
-    own = path.read_text("utf-8", "replace") if path.is_file() else ""
+    own = _read_existing(path)
     if own and not request.existing and connectors.faults(path):
         raise CommandError(f"{path} has errors; nothing was written.", f"See them: aileron connector check {path}")
     existing = request.existing.text if request.existing else own
@@ -219,19 +223,20 @@ def _check(written: WrittenFiles, connectors: Sort) -> None:
 
 def _save(request: ImportRequest, written: WrittenFiles) -> None:
     """Write all files, or none."""
-    different = [each.name for each in written.actions if _is_other(request.output / each.name, each)]
-    if different and not request.force:
+    connector, *actions = [request.output / each.name for each in (written.connector, *written.actions)]
+    if written.replaced and not request.force and not request.existing:
         raise CommandError(
-            f"{', '.join(different)} exists with different contents; nothing was written.",
-            "To replace it, add --force.",
+            f"{connector} has other contents for {', '.join(written.replaced)}; nothing was written.",
+            "To replace them, add --force.",
         )
-    request.output.mkdir(parents=True, exist_ok=True)
-    for file in (written.connector, *written.actions):
-        (request.output / file.name).write_text(file.text, "utf-8")
+    texts = [each.text for each in (written.connector, *written.actions)]
+    files = dict(zip((connector, *actions), texts, strict=True))
+    is_ours = not request.existing or _read_existing(connector) == request.existing.text
+    write_files(files, replaced=files if request.force else (connector,) if is_ours else ())
 
 
-def _is_other(path: Path, file: WrittenFile) -> bool:
-    return path.exists() and path.read_text("utf-8", "replace") != file.text
+def _read_existing(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
 
 
 def _tell(request: ImportRequest, written: WrittenFiles) -> None:

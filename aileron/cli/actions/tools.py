@@ -15,7 +15,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, progress, say
 from aileron.cli._session import as_session
-from aileron.cli.actions.copying import Sort, tell_fault
+from aileron.cli.actions.copying import Sort, tell_fault, write_files
 from aileron.errors import Forbidden, NotFound
 from aileron.home import atomic_write, read_private
 from aileron.values import JSON
@@ -104,7 +104,7 @@ def _listing_of(short: str) -> str:
     return f"{short}-list-tools"
 
 
-def begin_server(url: str, name: str | None, output: Path, connectors: Sort) -> None:
+def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, force: bool) -> None:
     """Write a connector file without operations, and the action that lists the server's tools.
 
     :param name: of the connector; L{None}: one is made of the host.
@@ -123,12 +123,8 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort) -> 
         output / f"{short}{connectors.suffix}": _CONNECTOR.format(name=name, url=json.dumps(url), private=private),
         output / f"{_listing_of(short)}.md": _listing(name, "1.0.0", required=False),
     }
+    write_files(files, replaced=files if force else ())
     for path in files:
-        if path.exists():
-            raise CommandError(f"{path} already exists; nothing was written.", "Choose another --name or --output.")
-    output.mkdir(parents=True, exist_ok=True)
-    for path, text in files.items():
-        path.write_text(text, "utf-8")
         say("Written: {path}", path=path)
     connector, listing = files
     for fault in connectors.faults(connector):
@@ -183,14 +179,16 @@ def find_server(cli: CliContext, name: str) -> ServerConnector:
     )
 
 
-def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], output: Path) -> ServerTools:
+def read_tools(
+    cli: CliContext, server: ServerConnector, reads: Sequence[str], *, output: Path, force: bool
+) -> ServerTools:
     """Have the daemon list the tools of a server, by the action for it.
 
     :raises CommandError: there is no such action yet, or the server did not list them.
     """
     from aileron.importing import ServerTools
 
-    body = _ask_for_tools(cli, server, output)
+    body = _ask_for_tools(cli, server, output, force=force)
     result: Any = body.get("result") or {}
     found: Mapping[str, Any] = result.get("output", {})
     tools = found.get("tools")
@@ -211,7 +209,7 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str], o
     return ServerTools(server.name, tuple(tools), pinned, frozenset(reads), is_whole="more" not in found)
 
 
-def _ask_for_tools(cli: CliContext, server: ServerConnector, output: Path) -> Mapping[str, JSON]:
+def _ask_for_tools(cli: CliContext, server: ServerConnector, output: Path, *, force: bool) -> Mapping[str, JSON]:
     """Run the action; where there is none yet, write it.
 
     :raises CommandError: there is none yet.
@@ -234,9 +232,8 @@ def _ask_for_tools(cli: CliContext, server: ServerConnector, output: Path) -> Ma
         if fault.fault.kind != "not_found":
             raise
     path, version = output / f"{server.listing}.md", str(server.values["connector"].get("version"))
-    output.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        path.write_text(_listing(server.name, version, required=required), "utf-8")
+    if force or not path.exists():
+        write_files({path: _listing(server.name, version, required=required)}, replaced=(path,) if force else ())
     raise CommandError(
         f"The action that lists the tools of {server.name} has not been added yet; nothing was asked.",
         f"aileron action add {path}",
