@@ -1,4 +1,4 @@
-"""Reads AWS's service models, as the SDK for Python has them, for four of AWS's protocols."""
+"""Reads AWS's service models, as the SDK for Python has them, for the two of AWS's protocols that speak JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from aileron.values import JSON, READ
 
-from ._aws_request import FORM, JSON_RPC, OWN_HEADERS, REST_JSON, REST_XML, AwsRequest, Shapes, parts, wire_name
+from ._aws_request import JSON_RPC, OWN_HEADERS, REST_JSON, AwsRequest, Shapes, parts, wire_name
 from ._derive import effect_of, name_of
 from ._description import ApiCredential, ApiDescription, ApiOperation, ApiVariable, NotImported, OperationSummary
 from ._files import one_line
@@ -20,7 +20,7 @@ from ._references import Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._requests import Arguments
 from ._types import discloses, guarded, list_summaries
 
-PROTOCOLS = (JSON_RPC, REST_JSON, REST_XML, FORM)
+PROTOCOLS = (JSON_RPC, REST_JSON)
 
 _HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)*[a-z0-9-]{1,63}")
 _LABEL = re.compile(r"[a-z][a-z0-9]{0,30}")
@@ -100,7 +100,7 @@ class AwsModel:
         looks = effect_of("GET", name)[0] == READ and table_of(self.operations[key]).get("readonly") is True
         if looks or (method == "POST" and _READS.match(name)):
             return READ, False, ()
-        return effect_of(method if self.shapes.protocol.startswith("rest") else "POST", name)
+        return effect_of(method if self.shapes.protocol == REST_JSON else "POST", name)
 
     def _discloses(self, key: str, about: Mapping[str, Any]) -> bool:
         """Tell whether an answer may hold a secret, by the operation's name or by what AWS calls sensitive."""
@@ -132,8 +132,9 @@ class AwsModel:
         arguments = Arguments(self.shapes.types, WorkBudget(), OWN_HEADERS)
         request = AwsRequest(self.shapes, arguments, summary.path)
         request.add(summary.key, self.shapes.of(about.get("input")))
-        extra = {**request.keys(effect), **self._answer(summary.key, about)}
-        if extra.get("answer", "json") == "json" and effect == READ:
+        path, answer = request.path(), self._answer(about)
+        extra = {**request.keys(effect), **answer}
+        if "answer" not in answer and effect == READ:
             extra |= self._pages(about)
         return ApiOperation(
             name=summary.name,
@@ -143,16 +144,16 @@ class AwsModel:
             destructive=destructive,
             asked=effect == READ and self._discloses(summary.key, about),
             method=summary.method,
-            path=request.path(),
+            path=path,
             parameters=tuple(arguments.found),
             body=arguments.body,
             constant=tuple(arguments.constant),
             host=host,
             extra=extra,
-            marks=(*marks, *request.marks, *arguments.marks),
+            marks=(*marks, *arguments.marks),
         )
 
-    def _answer(self, key: str, about: Mapping[str, Any]) -> dict[str, JSON]:
+    def _answer(self, about: Mapping[str, Any]) -> dict[str, JSON]:
         """Say how an answer is read, and how a failure."""
         output, shapes = self.shapes.of(about.get("output")), self.shapes
         members = dict(parts(output))
@@ -161,14 +162,8 @@ class AwsModel:
             raise Inexpressible("it answers with a stream of events")
         if payload in ("blob", "string"):
             return {"answer": "file" if payload == "blob" else "text"}
-        if shapes.protocol == FORM:
-            error: dict[str, JSON] = {"when": f"{key}Response missing", "message": "ErrorResponse.Error.Message"}
-            return {"answer": "xml", "lists": shapes.lists_in(about.get("output")), "error": error}
         if all("location" in each for each in members.values()):
             return {"answer": "none"}
-        if shapes.protocol == REST_XML:
-            message = "Error.Message" if shapes.metadata["endpointPrefix"] == "s3" else "ErrorResponse.Error.Message"
-            return {"answer": "xml", "lists": shapes.lists_in(about.get("output")), "error": {"message": message}}
         failures = [name for each in list_of(about.get("errors")) for name, _ in parts(shapes.of(each))]
         said = Counter(each for each in failures if each.lower() == "message").most_common(1)
         return {"error": {"message": said[0][0] if said else "message"}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -13,24 +12,20 @@ from attrs import define, field, frozen
 from aileron.values import JSON, WRITE
 
 from ._description import HEADER, PATH, QUERY
-from ._files import one_line
 from ._references import Inexpressible, list_of, table_of, text_of
-from ._requests import BYTES_TYPE, FORM_TYPE, Arguments
+from ._requests import BYTES_TYPE, Arguments
 from ._types import NamedTypes, reference
 
-JSON_RPC, REST_JSON, REST_XML, FORM = "json", "rest-json", "rest-xml", "query"
+JSON_RPC, REST_JSON = "json", "rest-json"
 
 OWN_HEADERS = frozenset({"accept-encoding", "expect", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"})
 """What signing and sending a request sets."""
 
-_IN_PATH = re.compile(r"\{([A-Za-z0-9_-]{1,100})(\+?)\}")
-_BRACE = re.compile(r"[{}]")
 _TYPES = {"structure": "object", "map": "object", "list": "array", "boolean": "boolean"}
 _TYPES |= dict.fromkeys(("integer", "long", "short", "byte", "bigInteger"), "integer")
 _TYPES |= dict.fromkeys(("float", "double", "bigDecimal"), "number")
 _BOUNDS = {"string": "Length", "array": "Items", "integer": "imum", "number": "imum"}
 _PLACES = {"uri": PATH, "querystring": QUERY, "header": HEADER}
-_MOST_LEVELS = 3
 _UUID_CHARACTERS = 36
 _KEY = "${effect.uuid}"
 
@@ -50,7 +45,7 @@ def wire_name(name: str, member: Mapping[str, Any]) -> str:
 class Shapes:
     """The shapes of a model, and what holds for all of them.
 
-    :ivar protocol: L{JSON_RPC}, L{REST_JSON}, L{REST_XML} or L{FORM}.
+    :ivar protocol: L{JSON_RPC} or L{REST_JSON}.
     """
 
     protocol: str
@@ -65,19 +60,6 @@ class Shapes:
     def of(self, member: object) -> Mapping[str, Any]:
         """Find the shape that a member, an input or an output names."""
         return table_of(self.by_name.get(text_of(table_of(member).get("shape"))))
-
-    def lists_in(self, output: object) -> list[JSON]:
-        """Return the elements of an answer in XML that are arrays."""
-        left, seen, found = [("", table_of(output))], set[str](), set[str]()
-        while left:
-            name, member = left.pop()
-            shape, element = self.of(member), wire_name(name, member)
-            if shape.get("type") == "list":
-                inside = text_of(table_of(shape.get("member")).get("locationName"))
-                found.add(inside or (element if shape.get("flattened") is True else "member"))
-            left += parts(shape) if text_of(member.get("shape")) not in seen else ()
-            seen.add(text_of(member.get("shape")))
-        return list[JSON](sorted(found - {""}))
 
 
 def schema_of(member: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, JSON]:
@@ -113,7 +95,6 @@ class AwsRequest:
     """The request of one operation, as its parts are found.
 
     :ivar target: the path, with what stands in the query of every request.
-    :ivar marks: what was left out.
     :ivar has_key: whether the service knows a repetition by a token in it.
     """
 
@@ -122,7 +103,7 @@ class AwsRequest:
     target: str
     query: dict[str, JSON] = field(factory=dict)
     has_key: bool = False
-    marks: list[str] = field(factory=list)
+    slashes: list[JSON] = field(factory=list)
     _parameters: list[JSON] = field(factory=list)
     _members: dict[str, JSON] = field(factory=dict)
     _needed: list[JSON] = field(factory=list)
@@ -148,17 +129,12 @@ class AwsRequest:
 
     def _add_body(self, operation: str) -> None:
         """Take in what was found of the body, and what the protocol has in it beside."""
-        protocol, about = self.shapes.protocol, self.shapes.metadata
+        about = self.shapes.metadata
         if self._members:
-            schema: JSON = {"type": "object", "properties": self._members, "required": self._needed}
-            media_type = FORM_TYPE if protocol == FORM else "application/json"
-            self.arguments.add_body({"required": True, "content": {media_type: {"schema": schema}}})
+            self.arguments.add_members({"type": "object", "properties": self._members, "required": self._needed})
         elif self.arguments.constant and not self.arguments.body:
             self.arguments.body = "json"
-        if protocol == FORM:
-            self.arguments.body = "form"
-            self.arguments.constant += [(("Action",), operation), (("Version",), text_of(about.get("apiVersion")))]
-        if protocol == JSON_RPC:
+        if self.shapes.protocol == JSON_RPC:
             target, version = f"{text_of(about.get('targetPrefix'))}.{operation}", text_of(about.get("jsonVersion"))
             headers = {"X-Amz-Target": target, "Content-Type": f"application/x-amz-json-{version or '1.0'}"}
             self.arguments.headers |= headers
@@ -175,10 +151,8 @@ class AwsRequest:
         elif location in _PLACES and member.get("jsonvalue") is not True:
             schema = schema_of(member, inside)
             self._parameters.append({"name": wire, "in": _PLACES[location], "required": required, "schema": schema})
-        elif location or self.shapes.protocol == REST_XML:
-            self._leave_out(wire, "is sent as XML" if not location else "is a table of headers", required)
-        elif self.shapes.protocol == FORM:
-            self._add_flat(wire, member, required, _MOST_LEVELS)
+        elif location:
+            self.arguments.leave_out(wire, Inexpressible("is a table of headers"), required)
         else:
             self._members[wire] = schema_of(member, inside)
             self._needed += [wire] if required else []
@@ -193,27 +167,6 @@ class AwsRequest:
         else:
             self.arguments.constant.append(((wire,), _KEY))
 
-    def _add_flat(self, wire: str, member: Mapping[str, Any], required: bool, levels: int) -> None:
-        """Take in a member of a form, where the members of members have dots in their names."""
-        self.arguments.work.take()
-        inside = self.shapes.of(member)
-        if inside.get("type") in ("list", "map"):
-            self._leave_out(wire, "is a list, whose elements are numbered in a form of AWS's", required)
-        elif inside.get("type") != "structure":
-            self._members[wire] = schema_of(member, inside)
-            self._needed += [wire] if required else []
-        elif levels:
-            for name, part in parts(inside):
-                needed = required and name in list_of(inside.get("required"))
-                self._add_flat(f"{wire}.{wire_name(name, part)}", part, needed, levels - 1)
-        else:
-            self._leave_out(wire, "is nested too deeply", required)
-
-    def _leave_out(self, wire: str, problem: str, required: bool) -> None:
-        if required:
-            raise Inexpressible(f"{one_line(wire, 60)} is required and {problem}")
-        self.marks.append(f"{one_line(wire, 60)} is left out: it {problem}")
-
     def keys(self, effect: str) -> dict[str, JSON]:
         """Return the further keys of the operation's table."""
         same = {"headers": self.arguments.headers, "query": self.query}
@@ -222,22 +175,9 @@ class AwsRequest:
             found["json"] = {}
         if self.has_key and effect == WRITE:
             found["idempotent"] = True
-        if slashes := [name for name, several in self._in_path() if several]:
-            found["slashes"] = list[JSON](slashes)
-        return found
-
-    def _in_path(self) -> Iterator[tuple[str, str]]:
-        """Yield the inputs that stand in the path, and whether each may be several segments."""
-        names = {each.steps[0]: each.name for each in self.arguments.found if each.place == PATH}
-        for wire, several in _IN_PATH.findall(self.target):
-            if wire not in names:
-                raise Inexpressible("its path is one that a connector file cannot say")
-            yield names[wire], several
+        return {**found, "slashes": self.slashes} if self.slashes else found
 
     def path(self) -> str:
         """Return the path with the names of inputs."""
-        names = iter([f"{{{name}}}" for name, _ in self._in_path()])
-        path = _IN_PATH.sub(lambda _: next(names), self.target.partition("?")[0])
-        if _BRACE.search(_IN_PATH.sub("", self.target)):
-            raise Inexpressible("its path is one that a connector file cannot say")
+        path, self.slashes = self.arguments.write_path(self.target.partition("?")[0])
         return path

@@ -13,7 +13,7 @@ from attrs import field, frozen
 from aileron.values import JSON, READ
 
 from ._derive import effect_of, name_of, pages_of, paths_of
-from ._description import PATH, QUERY, ApiCredential, ApiDescription, ApiOperation, NotImported, OperationSummary
+from ._description import QUERY, ApiCredential, ApiDescription, ApiOperation, NotImported, OperationSummary
 from ._references import Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._requests import Arguments
 from ._types import NamedTypes, discloses, guarded, list_summaries, reference
@@ -25,8 +25,6 @@ MOST_PATTERN_LENGTH = 1024
 
 _BASE = re.compile(r"https://(?:[a-z0-9-]+\.)+googleapis\.com/(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*")
 _SCOPE = re.compile(r"https://[A-Za-z0-9._~/-]{1,200}")
-_IN_PATH = re.compile(r"\{(\+?)([A-Za-z0-9_.$-]{1,200})\}")
-_BRACE = re.compile(r"[{}]")
 _READ_ONLY = re.compile(r"[._-]read-?only$")
 _READ_VERBS = re.compile(r"(?:batch_)?(?:get|list|search|query|lookup|count)(?:_|$)")
 _OUTPUT_ONLY = re.compile(r"\[?output[ -]only\b|\bread-only\.?\s*$", re.IGNORECASE)
@@ -120,16 +118,16 @@ class DiscoveryDocument:
             marks = ("only what describes the file is sent: a connector file cannot upload its content",)
         arguments.add_parameters(_parameters(method))
         if "request" in method:
-            arguments.add_body(self._body(summary.key, table_of(method["request"])))
-        inputs = {each.steps[0]: each.name for each in arguments.found if each.place in (PATH, QUERY)}
+            arguments.add_members(self._body(summary.key, table_of(method["request"])))
+        path, slashes = arguments.write_path(summary.path)
         effect, destructive = _effect(summary.key, method)
         if method.get("supportsMediaDownload") is True and not response:
             extra = {"answer": "file", "query": {"alt": "media"}}
         elif response and effect == READ:
             paths = paths_of(self.types, _schema(response), WorkBudget())
-            extra |= pages_of(list(inputs), paths, linked=False)[0]
-        if slashes := [inputs[key] for several, key in _IN_PATH.findall(summary.path) if several and key in inputs]:
-            extra["slashes"] = list[JSON](slashes)
+            names = [each.steps[0] for each in arguments.found if each.place == QUERY]
+            extra |= pages_of(names, paths, linked=False)[0]
+        extra |= {"slashes": slashes} if slashes else {}
         return ApiOperation(
             name=summary.name,
             title=summary.words.partition(". ")[0],
@@ -138,7 +136,7 @@ class DiscoveryDocument:
             destructive=destructive,
             asked=effect == READ and discloses(summary.key),
             method=summary.method,
-            path=_path(summary.path, inputs),
+            path=path,
             parameters=tuple(arguments.found),
             body=arguments.body,
             scopes=self._scopes(summary.key, method, effect)[:1],
@@ -147,14 +145,13 @@ class DiscoveryDocument:
         )
 
     def _body(self, key: str, request: Mapping[str, Any]) -> JSON:
-        """Describe a body as OpenAPI does; which of its members a method needs, their annotations say."""
+        """Describe the members of a body; which of its members a method needs, their annotations say."""
         members = table_of(table_of(self.schemas.get(text_of(request.get("$ref")))).get("properties"))
         needed = {
             name: list_of(table_of(table_of(each).get("annotations")).get("required")) for name, each in members.items()
         }
         required: list[JSON] = [name for name in needed if key in needed[name]]
-        schema: JSON = {"allOf": [_schema(request), {"required": required}]}
-        return {"required": True, "content": {"application/json": {"schema": schema}}}
+        return {"allOf": [_schema(request), {"required": required}]}
 
     def _scopes(self, key: str, method: Mapping[str, Any], effect: str) -> tuple[str, ...]:
         """Order the scopes of which each is enough: first what is named like the method, then what is the rarest."""
@@ -200,13 +197,6 @@ def _parameters(method: Mapping[str, Any]) -> list[JSON]:
 
 def _is_outdated(keys: Mapping[str, Any]) -> bool:
     return keys.get("deprecated") is True or text_of(keys.get("description")).lower().startswith("deprecated")
-
-
-def _path(path: str, inputs: Mapping[str, str]) -> str:
-    """Return the path with the names of inputs."""
-    if _BRACE.search(_IN_PATH.sub("", path)) or not all(key in inputs for _, key in _IN_PATH.findall(path)):
-        raise Inexpressible("its path is one that a connector file cannot say")
-    return _IN_PATH.sub(lambda found: f"{{{inputs[found[2]]}}}", path)
 
 
 def _schema(raw: Any) -> dict[str, JSON]:

@@ -157,8 +157,7 @@ class GraphqlSchema:
                 raise Inexpressible("it takes too many arguments")
             schemas = {name: self._fit(name, each, marks) for name, each in table_of(described["properties"]).items()}
             if schemas:
-                schema: JSON = {**described, "properties": schemas}
-                arguments.add_body({"required": True, "content": {"application/json": {"schema": schema}}})
+                arguments.add_members({**described, "properties": schemas})
             added = [evolve(each, steps=("variables", *steps, *each.steps)) for each in arguments.found[known:]]
             arguments.found[known:] = added
         return tuple(arguments.found), (*marks, *arguments.marks)

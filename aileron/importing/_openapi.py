@@ -14,7 +14,6 @@ from aileron.values import JSON, READ, fill, misplaced
 
 from ._derive import credential_of, effect_of, error_of, name_of, pages_of, paths_of, wanted_of
 from ._description import (
-    PATH,
     QUERY,
     ApiCredential,
     ApiDescription,
@@ -36,7 +35,6 @@ _METHODS = ("get", "head", "post", "put", "patch", "delete")
 _VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
 _VALUE = re.compile(r"[A-Za-z0-9_~-]{1,63}")
 _IN_PATH = re.compile(r"\{([^{}/]{1,200})\}")
-_LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@/-]+|%[0-9A-Fa-f]{2}")
 _CONVERT = "Convert it first, for example with the npm package swagger2openapi: swagger2openapi FILE -o openapi.json"
 
 
@@ -139,13 +137,14 @@ class OpenApi:
         arguments.add_parameters(item.get("parameters"), operation.get("parameters"))
         if "requestBody" in operation:
             arguments.add_body(operation["requestBody"], chosen.method)
-        path = _path(chosen.path, arguments)
+        path, slashes = arguments.write_path(chosen.path.partition("#")[0])
         host = self._host(operation.get("servers", item.get("servers")), base_url, hosts)
         sent = (f"it goes to {hosts[host]}, with the credential: check that this is the service",) if host else ()
         answer, marks = self._answer(operation, [each for each in arguments.found if each.place == QUERY], effect)
         if chosen.method == "HEAD":
             answer = {"answer": "none"}
-        extra: dict[str, JSON] = {"headers": arguments.headers} if arguments.headers else {}
+        extra: dict[str, JSON] = {"headers": arguments.headers, "slashes": slashes}
+        extra = {key: each for key, each in extra.items() if each}
         scopes = [each for _, names in self._needs(operation) for each in names if each in list_of(keys.get("scopes"))]
         return ApiOperation(
             name=chosen.name,
@@ -259,6 +258,7 @@ def read_server(server: Mapping[str, Any], address: str) -> tuple[str, tuple[Api
     :param address: of the document, from which a relative one is seen.
     """
     url = urljoin(address, text_of(server.get("url")) or "/") if address else text_of(server.get("url"))
+    url = f"https:{url}" if url.startswith("//") else url
     marks: tuple[str, ...] = ()
     variables: list[ApiVariable] = []
     for name in dict.fromkeys(_VARIABLE.findall(url)):
@@ -297,19 +297,3 @@ def _form(media_type: str) -> str:
     if plain.endswith(("/xml", "+xml")):
         return "xml"
     return "text" if plain.startswith("text/") else "file"
-
-
-def _path(path: str, arguments: Arguments) -> str:
-    """Return the path with the names of inputs.
-
-    :raises Inexpressible: it has another, or none that a connector file can say.
-    """
-    names = {each.steps[0]: each.name for each in arguments.found if each.place == PATH}
-    for name in _IN_PATH.findall(path):
-        if name not in names:
-            raise Inexpressible(f"its path has {one_line(name, 60)}, which is not described")
-    path = _IN_PATH.sub(lambda found: f"{{{names[found[1]]}}}", path)
-    path = path.partition("#")[0]
-    if "?" in path or not path.startswith("/") or _LITERAL.sub("", _IN_PATH.sub("", path)):
-        raise Inexpressible("its path holds what no path can")
-    return path

@@ -23,7 +23,7 @@ READERS: Sequence[Callable[[Mapping[str, JSON], str, str], ApiReader | None]] = 
 """Each returns the reader of a document that it knows; L{None}: it is another's."""
 
 _KNOWN = (
-    "Supported: OpenAPI 3.0 and 3.1, as JSON or YAML; Google's API Discovery documents; AWS's service models; "
+    "Supported: OpenAPI 3.0 and 3.1, as JSON or YAML; Google API Discovery documents; AWS service models; "
     "GraphQL schemas, as SDL or as the answer of an introspection."
 )
 _SDL = re.compile(rb'"""|(?:schema|type|interface|enum|input|union|scalar|directive|extend)\s*[^\s:]')

@@ -13,6 +13,7 @@ from aileron.values import JSON
 
 from ._derive import name_of
 from ._description import BODY, GIVEN, HEADER, PATH, QUERY, ApiParameter
+from ._files import one_line
 from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
 from ._schemas import flatten, narrow
 
@@ -34,6 +35,8 @@ _SEPARATORS = {
 }
 _MOST_JOINED = 2000
 _ELEMENTS = {"integer": "-?[0-9]+", "number": "-?[0-9]+(?:[.][0-9]+)?", "boolean": "true|false"}
+_IN_PATH = re.compile(r"\{(\+?)([^{}/+]{1,200})(\+?)\}")
+_LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@/-]+|%[0-9A-Fa-f]{2}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _IGNORED_HEADERS = frozenset(
     "accept accept-encoding authorization connection content-length content-type cookie expect host keep-alive "
@@ -89,7 +92,7 @@ class Arguments:
             try:
                 self._add_parameter(name, place, node, required)
             except Inexpressible as problem:
-                self._leave_out(name, problem, required)
+                self.leave_out(name, problem, required)
 
     def _add_parameter(self, name: str, place: str, node: Node, required: bool) -> None:
         said = text_of(node.keys.get("description"))
@@ -142,6 +145,28 @@ class Arguments:
                 return found
         return None
 
+    def add_members(self, schema: JSON) -> None:
+        """Take in the members of an object that is the body, as JSON.
+
+        :raises Inexpressible: one that is required cannot be said.
+        """
+        self.body = "json"
+        self._add_json(flatten(self.document, schema, self.work), True, "")
+
+    def write_path(self, path: str) -> tuple[str, list[JSON]]:
+        """Return a path with the names of inputs, and those that may be several segments, as C{+} says.
+
+        :raises Inexpressible: it has another, or is none that a connector file can say.
+        """
+        names = {each.steps[0]: each.name for each in self.found if each.place == PATH}
+        for _, name, _ in _IN_PATH.findall(path):
+            if name not in names:
+                raise Inexpressible(f"its path has {one_line(name, 60)}, which is not described")
+        if not path.startswith("/") or _LITERAL.sub("", _IN_PATH.sub("", path)):
+            raise Inexpressible("its path holds what no path can")
+        several = [names[name] for before, name, after in _IN_PATH.findall(path) if before or after]
+        return _IN_PATH.sub(lambda found: f"{{{names[found[2]]}}}", path), list[JSON](several)
+
     def add_body(self, value: JSON, method: str = "") -> None:
         """Take in the body of a request.
 
@@ -156,7 +181,7 @@ class Arguments:
         try:
             self._add_content(table_of(node.keys.get("content")), required, node)
         except Inexpressible as problem:
-            self._leave_out("its body", problem, required)
+            self.leave_out("its body", problem, required)
 
     def _add_content(self, content: Mapping[str, Any], required: bool, node: Node) -> None:
         plain = {name.partition(";")[0].strip().lower(): table_of(each) for name, each in content.items()}
@@ -195,7 +220,7 @@ class Arguments:
             try:
                 self.found.append(self._make(name, BODY, (name,), value, schema.trail, required=needed))
             except Inexpressible as problem:
-                self._leave_out(name, problem, needed)
+                self.leave_out(name, problem, needed)
 
     def _add_members(
         self, prefix: str, schema: Node, place: str, *, required: bool, deep: frozenset[str] | bool, levels: int = 0
@@ -212,7 +237,7 @@ class Arguments:
             try:
                 self._add_member(wire, value, schema.trail, place, required and needed, nested, levels)
             except Inexpressible as problem:
-                self._leave_out(wire, problem, required and needed)
+                self.leave_out(wire, problem, required and needed)
 
     def _add_member(
         self, wire: str, value: JSON, trail: frozenset[str], place: str, required: bool, nested: bool, levels: int
@@ -267,7 +292,7 @@ class Arguments:
             described = f"{described} Default: {str(default).lower() if isinstance(default, bool) else default}."
         return ApiParameter(own, narrowed.schema, place, steps, required, described.strip(), narrowed.marks)
 
-    def _leave_out(self, name: str, problem: Inexpressible, required: bool) -> None:
+    def leave_out(self, name: str, problem: Inexpressible, required: bool) -> None:
         """Leave out what cannot be said.
 
         :raises Inexpressible: it is required.

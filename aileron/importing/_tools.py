@@ -8,15 +8,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.values import JSON, READ, WRITE, digest, visible
 
 from ._derive import name_of
-from ._description import ARGUMENT, ApiDescription, ApiOperation, ApiParameter, OperationSummary
+from ._description import ARGUMENT, ApiDescription, ApiOperation, OperationSummary
 from ._files import one_line
-from ._references import ApiDocument, Inexpressible, WorkBudget, list_of, table_of, text_of
-from ._schemas import flatten, narrow
+from ._references import ApiDocument, Inexpressible, WorkBudget, table_of, text_of
+from ._requests import Arguments
+from ._schemas import flatten
 
 NEW, SAME, CHANGED, MISSING = "new", "reviewed", "changed", "missing"
 _MOST_WORDS = 300  # that differ: comparing takes their number to the third power, at worst
@@ -119,7 +120,7 @@ class ServerTools:
             return ApiOperation(name=name, refused="the server lists several tools of this name")
         description = text_of(tool.get("description"))
         try:
-            parameters, marks = _arguments(table_of(tool.get("inputSchema")))
+            arguments = _arguments(table_of(tool.get("inputSchema")))
         except Inexpressible as problem:
             return ApiOperation(name=name, refused=f"its arguments {problem}")
         return ApiOperation(
@@ -128,35 +129,22 @@ class ServerTools:
             description=description,
             effect=self._effect(name, tool),
             destructive=bool(kept.get("destructive", True)),
-            parameters=parameters,
+            parameters=tuple(evolve(each, place=ARGUMENT) for each in arguments.found),
             extra={"tool": tool["name"], "pin": tool["pin"]},
-            marks=marks,
+            marks=arguments.marks,
         )
 
 
-def _arguments(schema: Mapping[str, JSON]) -> tuple[tuple[ApiParameter, ...], tuple[str, ...]]:
-    """Make the inputs of an action of a tool's schema.
+def _arguments(schema: Mapping[str, JSON]) -> Arguments:
+    """Find the arguments of a tool in its schema.
 
     :raises Inexpressible: one that is required cannot be said.
     """
     document, work = ApiDocument(schema), WorkBudget()
-    node = flatten(document, schema, work)
-    required = list_of(node.keys.get("required"))
-    found: list[ApiParameter] = []
-    marks: list[str] = []
-    for name, value in table_of(node.keys.get("properties")).items():
-        try:
-            narrowed = narrow(document, value, work, node.trail)
-        except Inexpressible as problem:
-            if name in required:
-                raise Inexpressible(f"cannot be said: {one_line(name, 60)} {problem}") from None
-            marks.append(f"left out: {one_line(name, 60)}, which {problem}")
-            continue
-        own = name_of(name, [each.name for each in found], 60)
-        said = text_of(narrowed.schema.get("description"))
-        is_required = name in required
-        found.append(ApiParameter(own, narrowed.schema, ARGUMENT, (name,), is_required, said, narrowed.marks))
-    return tuple(found), tuple(marks)
+    arguments = Arguments(document, work, frozenset())
+    if table_of(flatten(document, schema, work).keys.get("properties")):
+        arguments.add_members(schema)
+    return arguments
 
 
 def _compare(old: Mapping[str, JSON], new: Mapping[str, JSON]) -> Iterator[str]:

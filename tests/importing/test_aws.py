@@ -144,40 +144,6 @@ REST = model(
     signingName="thingsapi",
 )
 
-FORM = model(
-    "query",
-    {
-        "TellInput": _structure("To", To="Text", What="Message", All="Texts"),
-        "Message": _structure("Body", Body={"shape": "Text", "locationName": "Content"}, Inner="Inner"),
-        "Inner": _structure(Count="Count", Again="Message"),
-        "ManyInput": _structure("All", All="Texts"),
-    },
-    {
-        "Tell": {"input": {"shape": "TellInput"}, "output": {"shape": "ListOutput", "resultWrapper": "TellResult"}},
-        "TellMany": {"input": {"shape": "ManyInput"}},
-    },
-    globalEndpoint="things.amazonaws.com",
-)
-
-XML = model(
-    "rest-xml",
-    {
-        "FindInput": _structure(Prefix={"shape": "Text", "location": "querystring", "locationName": "prefix"}),
-        "FindOutput": _structure(Found={"shape": "FlatItems"}, More={"shape": "NamedItems"}),
-        "FlatItems": {"type": "list", "member": {"shape": "Item"}, "flattened": True},
-        "NamedItems": {"type": "list", "member": {"shape": "Item", "locationName": "Entry"}},
-        "WriteInput": {**_structure("Item", Item={"shape": "Item"}), "payload": "Item"},
-    },
-    {
-        "Find": {
-            "http": {"method": "GET", "requestUri": "/?list=2"},
-            "input": {"shape": "FindInput"},
-            "output": {"shape": "FindOutput"},
-        },
-        "Write": {"http": {"method": "PUT", "requestUri": "/"}, "input": {"shape": "WriteInput"}},
-    },
-)
-
 
 class RpcTests(SynchronousTestCase):
     def test_request(self) -> None:
@@ -242,8 +208,9 @@ class RpcTests(SynchronousTestCase):
         found = named.describe("local://me/things", named.list_operations())
         self.assertEqual(found.base_url, "https://things.{region}.api.aws")
         self.assertEqual(found.hosts, {"data": "https://data.things.{region}.api.aws"})
-        form = describe(FORM, "Tell")
-        self.assertEqual((form.base_url, form.variables), ("https://things.amazonaws.com", ()))
+        everywhere = {**RPC, "metadata": {**RPC["metadata"], "globalEndpoint": "things.amazonaws.com"}}
+        found = describe(everywhere, "ListThings")
+        self.assertEqual((found.base_url, found.variables), ("https://things.amazonaws.com", ()))
 
     def test_refused(self) -> None:
         """Streams, hosts that an argument names, and requests that are signed otherwise are refused."""
@@ -289,44 +256,13 @@ class RestTests(SynchronousTestCase):
         self.assertEqual(credential.keys["service"], "thingsapi")
 
 
-class FormTests(SynchronousTestCase):
-    def test_request(self) -> None:
-        """A request is what the SDK would send; members of members have dots in their names."""
-        made = request(FORM, "Tell", "https://things.amazonaws.com", to="x", what_content="y", what_inner_count=2)
-        wanted = of_sdk(FORM, "Tell", {"To": "x", "What": {"Body": "y", "Inner": {"Count": 2}}})
-        told = dict(parse_qsl((made.body or b"").decode()))
-        self.assertEqual(told, {name: str(each) for name, each in wanted["body"].items()})
-
-    def test_lists(self) -> None:
-        """An optional list is left out with a mark; an operation that needs one is refused."""
-        found = operation(FORM, "Tell")
-        self.assertTrue(any("All" in each and "numbered" in each for each in found.marks))
-        self.assertIn("All is required", operation(FORM, "TellMany").refused)
-
-    def test_answer(self) -> None:
-        """An answer is XML, whose lists are known, and fails if its element is missing."""
-        extra = operation(FORM, "Tell").extra
-        self.assertEqual((extra["answer"], extra["lists"]), ("xml", ["member"]))
-        self.assertEqual(extra["error"], {"when": "TellResponse missing", "message": "ErrorResponse.Error.Message"})
-
-
-class XmlTests(SynchronousTestCase):
-    def test_read(self) -> None:
-        """What is in the query of every request stays there, and an answer's lists are known by their elements."""
-        made = request(XML, "Find", RPC_URL, prefix="a")
-        self.assertEqual(dict(parse_qsl(urlsplit(made.url).query)), {"list": "2", "prefix": "a"})
-        self.assertEqual(operation(XML, "Find").extra["lists"], ["Entry", "Found", "member"])
-
-    def test_bodies(self) -> None:
-        """What has to be sent as XML is refused."""
-        self.assertIn("is sent as XML", operation(XML, "Write").refused)
-
-
 class ModelTests(SynchronousTestCase):
     def test_not_imported(self) -> None:
         """Protocols, signatures and hosts that no connector file can say are refused; any host is AWS's own."""
         for metadata in (
             {"protocol": "ec2"},
+            {"protocol": "query"},
+            {"protocol": "rest-xml"},
             {"protocol": "smithy-rpc-v2-cbor", "protocols": ["smithy-rpc-v2-cbor"]},
             {"signatureVersion": "v2"},
             {"endpointPrefix": "evil.example/"},
@@ -351,14 +287,8 @@ class ModelTests(SynchronousTestCase):
         shapes["B"]["members"]["D"] = 7
         wrong = {"input": 7, "http": 7, "errors": 7}
         operations = {"Do": {"input": {"shape": "B"}, "output": {"shape": "A"}}, "Not": wrong}
-        for protocol in ("json", "rest-json", "query", "rest-xml"):
+        for protocol in ("json", "rest-json"):
             wild = model(protocol, shapes, operations)
             wild["operations"] |= {"Seven": 7}
             self.assertEqual(len(reader(wild).list_operations()), 3)
             write_connector(describe(wild))
-
-    def test_wide(self) -> None:
-        """A form whose members hold each other, many times over, is refused before they are all looked at."""
-        wide = _structure(**{f"M{number}": "Wide" for number in range(300)})
-        document = model("query", {"Wide": wide}, {"Tell": {"input": {"shape": "Wide"}}})
-        self.assertIn("too large", operation(document, "Tell").refused)

@@ -255,6 +255,7 @@ class PlaceTests(SynchronousTestCase):
     def test_relative(self) -> None:
         """A relative address is seen from where the document was fetched; from a file, a binding says it."""
         self.assertEqual(self.base_url("/api/", "https://a.example/docs/x.json"), "https://a.example/api")
+        self.assertEqual(self.base_url("//a.example/api"), "https://a.example/api")
         found = described(servers=[{"url": "/api"}])
         self.assertEqual(found.base_url, "")
         self.assertIn("no usable base URL", found.marks[0])
@@ -274,7 +275,7 @@ class PlaceTests(SynchronousTestCase):
             "file:///etc",
             "https://{a}{b}.example",
             "https://a.example/../x",
-            "//x",
+            "//user@a.example",
         ):
             self.assertEqual(self.base_url(url, a={"default": "x"}, b={"default": "y"}), "", url)
 

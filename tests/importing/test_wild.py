@@ -23,8 +23,6 @@ DOCUMENTS: Mapping[str, Any] = {
     "discovery": test_discovery.NOTES,
     "rpc": test_aws.RPC,
     "rest": test_aws.REST,
-    "form": test_aws.FORM,
-    "xml": test_aws.XML,
     "graphql": _INTROSPECTION,
 }
 _VALUES = st.one_of(

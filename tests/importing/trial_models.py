@@ -35,15 +35,13 @@ from tests.importing.trial import TITLES, Result, _arguments, _faults, _marks
 
 PACKAGES = {"@octokit/graphql-schema": "15.26.1"}
 GOOGLE = ("calendar.v3", "drive.v3", "sheets.v4", "gmail.v1")
-AWS = ("sqs", "dynamodb", "lambda", "s3", "sns")
+AWS = ("sqs", "dynamodb", "lambda")
 NAMES = (*(f"Google {each}" for each in GOOGLE), *(f"AWS {each}" for each in AWS), "GitHub GraphQL", "Linear GraphQL")
 _PLACE = "https://double.example"
 _REASONS = (
     "cannot upload",
     "uploads a file",
     "stream of events",
-    "sent as XML",
-    "numbered",
     "table of headers",
     "not checked, as there are too many",
     "may be null",
