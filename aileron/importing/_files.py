@@ -160,17 +160,25 @@ def _head(description: ApiDescription) -> TOMLDocument:
 def _extended(existing: str, description: ApiDescription) -> TOMLDocument:
     """Return a file that exists with the hosts and scopes that further operations need.
 
-    :raises NotImported: its operations go elsewhere than those of the description.
+    :raises NotImported: it is another connector's, or its operations go elsewhere than those of the description.
     """
     document = tomlkit.parse(existing)
-    base_url = document.get("connector", {}).get("base_url")
+    head = document.get("connector", {})
+    if head.get("name") != description.name:
+        problem = f"The connector file is another connector's file: {head.get('name')}. Nothing was written."
+        raise NotImported(problem, "Choose another --name.")
+    base_url = head.get("base_url")
     if description.base_url and isinstance(base_url, str) and base_url != description.base_url:
-        problem = f"The connector file leads to {base_url}, and this document to {description.base_url}."
+        problem = (
+            f"The connector file leads to {base_url}, and this document to {description.base_url}. Nothing was written."
+        )
         raise NotImported(problem, f"Choose another --name. If it is the same service: --base-url {base_url}")
     hosts = document.setdefault("hosts", tomlkit.table()) if description.hosts else {}
     for name, url in description.hosts.items():
         if hosts.setdefault(name, url) != url:
-            raise NotImported(f"The connector file has another host named {name}.", "Choose another --name.")
+            raise NotImported(
+                f"The connector file has another host named {name}. Nothing was written.", "Choose another --name."
+            )
     known = document.get("credential", {}).get("scopes")
     for scope in (each for operation in description.operations for each in operation.scopes):
         if known is not None and scope not in known:

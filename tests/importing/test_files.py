@@ -105,7 +105,7 @@ class FileTests(SynchronousTestCase):
         self.assertIn('[hosts]\nother = "https://other.example"\n', text)
 
     def test_other_hosts(self) -> None:
-        """A host of a file that exists never becomes another one, nor does its base URL."""
+        """What is in a file that exists never becomes another connector's, and never goes to another place."""
         one = ApiOperation("one", method="GET", path="/", effect="read", host="other")
         api = ApiDescription("local://me/x", "X", "https://x.example", (one,), hosts={"other": "https://o.example"})
         text = write_connector(api).connector.text
@@ -113,6 +113,7 @@ class FileTests(SynchronousTestCase):
         for changed in (
             evolve(api, hosts={"other": "https://evil.example"}),
             evolve(api, base_url="https://y.example"),
+            evolve(api, name="local://you/x"),
         ):
             with self.assertRaises(NotImported):
                 write_connector(changed, existing=text)

@@ -191,8 +191,6 @@ def _write(
     if own and not request.existing and connectors.faults(path):
         raise CommandError(f"{path} has errors; nothing was written.", f"See them: aileron connector check {path}")
     existing = request.existing.text if request.existing else own
-    if existing and f'name = "{name}"' not in existing:
-        raise CommandError(f"{path} is another connector's file; nothing was written.", "Choose another --name.")
     description = reader.describe(name, tuple(chosen))
     if description.kind == "http" and not (description.base_url or existing) and cli.interactive():
         answer = cli.ask("Base URL of the API (empty: it is set when a credential is bound): ").strip()
