@@ -82,7 +82,8 @@ def google(document: Mapping[str, Any]) -> Callable[[str, list[Given]], Double]:
         wanted = method(**arguments, **({"body": body} if body else {}))
         url = urlsplit(wanted.uri)
         query = {name: value for name, value in parse_qs(url.query).items() if name not in ("alt", "key")}
-        return Double(lambda message: compare(message, wanted.method, url.path, query, wanted.body), lambda _: b"{}")
+        path = url.path.removeprefix(f"/{document['servicePath']}".rstrip("/"))  # it is part of the base URL
+        return Double(lambda message: compare(message, wanted.method, path, query, wanted.body), lambda _: b"{}")
 
     return judge
 
