@@ -59,6 +59,8 @@ _REASONS = (
     "at most 64 inputs",
     "further members",
     "may be paged",
+    "with the credential",
+    "taken for a write",
     "has a choice of no",
     "can be given",
     "is a credential",
