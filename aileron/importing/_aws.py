@@ -132,8 +132,9 @@ class AwsModel:
         arguments = Arguments(self.shapes.types, WorkBudget(), OWN_HEADERS)
         request = AwsRequest(self.shapes, arguments, summary.path)
         request.add(summary.key, self.shapes.of(about.get("input")))
-        path, answer = request.path(), self._answer(about)
-        extra = {**request.keys(effect), **answer}
+        path, slashes = arguments.write_path(summary.path.partition("?")[0])
+        answer = self._answer(about)
+        extra = {**request.keys(effect), **answer, **({"slashes": slashes} if slashes else {})}
         if "answer" not in answer and effect == READ:
             extra |= self._pages(about)
         return ApiOperation(

@@ -103,7 +103,6 @@ class AwsRequest:
     target: str
     query: dict[str, JSON] = field(factory=dict)
     has_key: bool = False
-    slashes: list[JSON] = field(factory=list)
     _parameters: list[JSON] = field(factory=list)
     _members: dict[str, JSON] = field(factory=dict)
     _needed: list[JSON] = field(factory=list)
@@ -175,9 +174,4 @@ class AwsRequest:
             found["json"] = {}
         if self.has_key and effect == WRITE:
             found["idempotent"] = True
-        return {**found, "slashes": self.slashes} if self.slashes else found
-
-    def path(self) -> str:
-        """Return the path with the names of inputs."""
-        path, self.slashes = self.arguments.write_path(self.target.partition("?")[0])
-        return path
+        return found
