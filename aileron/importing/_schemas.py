@@ -109,7 +109,9 @@ def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozens
         node = evolve(node, keys=_merge(node.keys, beside) if beside else node.keys)
     work.take(1 + sum(len(each) for each in node.keys.values() if isinstance(each, list | dict)))
     parts = list_of(node.keys.get("allOf"))
-    own = {key: each for key, each in node.keys.items() if key != "allOf"}
+    own = {key: each for key, each in node.keys.items() if key not in ("allOf", "const")}
+    if "const" in node.keys:
+        own = _merge({"enum": [node.keys["const"]]}, own)
     trail = node.trail
     for part in parts:
         inside = flatten(document, part, work, node.trail)
@@ -121,7 +123,7 @@ def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema that allows what both allow."""
     found = dict(one)
     for key, value in other.items():
-        if key not in found or found[key] == value:
+        if key not in found or (key != "enum" and found[key] == value):  # True is equal to 1
             found[key] = value
         elif key == "properties":
             found[key] = _merge_properties(table_of(found[key]), table_of(value))
@@ -221,14 +223,14 @@ class _Narrowing:
         keys = node.keys
         schema: dict[str, JSON] = {"type": kind, **self._described(node)}
         schema.update({key: keys[key] for key in _KEYWORDS[kind] if key in keys and not _is_beyond(keys[key])})
-        if "const" in keys or "enum" in keys:
+        if "enum" in keys:
             schema.pop("format", None)
-            schema["enum"] = _choose(kind, [keys["const"]] if "const" in keys else list_of(keys["enum"]))
+            schema["enum"] = _choose(kind, list_of(keys["enum"]))
         for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             said = schema.pop(exclusive, None)
             if said is True and bound in schema:  # as OpenAPI 3.0 has it
                 schema[exclusive] = schema.pop(bound)
-            elif said not in (True, False, None):
+            elif said is not None and not isinstance(said, bool):  # 0 and 1 are equal to these
                 schema[exclusive] = said
         if kind == "string" and isinstance(keys.get("pattern"), str):
             self._add_pattern(schema, keys["pattern"])
@@ -289,8 +291,8 @@ def _types(keys: Mapping[str, Any]) -> list[str]:
         if not kinds:
             raise Inexpressible(f"is of the type {one_line(str(said), 40)}")
         return kinds
-    options = [keys["const"]] if "const" in keys else list_of(keys.get("enum"))
-    if options:
+    if "enum" in keys:
+        options = list_of(keys["enum"])
         kinds = list(dict.fromkeys(kind for each in options for kind in list(_types_of_value(each))[:1]))
         if not kinds:
             raise Inexpressible("has a choice of nothing")

@@ -121,6 +121,15 @@ class NarrowTests(SynchronousTestCase):
         }
         self.assertEqual(self.schema(schema), {"type": "integer", "exclusiveMinimum": 3})
 
+    def test_like_values(self) -> None:
+        """A bound of 0 or 1 is no truth value, nor is a choice; what must be two constants at once is refused."""
+        for bound in (0, 1):
+            schema = {"type": "integer", "exclusiveMaximum": bound}
+            self.assertEqual(self.schema(schema), schema)
+        for one, other in (({"const": "a"}, {"enum": [1]}), ({"enum": [True]}, {"enum": [1]}), ({"enum": []}, {})):
+            with self.assertRaises(Inexpressible):
+                self.narrowed({"allOf": [one, other]})
+
     def test_circles(self) -> None:
         """A member that leads back is left out, and no other can then be given; a required one refuses the whole."""
         tree = {"type": "object", "properties": {"name": {"type": "string"}, "under": {"$ref": "#/root"}}}
