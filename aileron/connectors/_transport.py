@@ -158,14 +158,14 @@ class HttpFetch:
         try:
             answer = await self.transport.send(message, Flight()).addTimeout(_FETCH_SECONDS, self.clock)
         except AddressRefused:
-            raise NetworkError("The address leads to a private network, where nothing is fetched from.") from None
+            raise NetworkError("The address is in a private network, so it was not fetched.") from None
         except TooLarge:
             raise NetworkError(f"The document is larger than {self.most_bytes // 1024 // 1024} MiB.") from None
         except (Overdue, ServiceUnreachable):
-            raise NetworkError("The address cannot be reached, or its answer was not whole.") from None
+            raise NetworkError("The address could not be reached, or its answer was incomplete.") from None
         if answer.status in _REDIRECTS:
             target = show_safely(answer.headers.get("location", ""))
-            raise NetworkError(f"The address leads to another, which was not followed: {target}")
+            raise NetworkError(f"The address redirects to another one, which was not followed: {target}")
         if answer.status != _OK:
             raise NetworkError(f"The address answered with status {answer.status}.")
         return answer.body

@@ -65,7 +65,7 @@ class ProtectedResource:
         if "resource_metadata" in told:
             page = _read_place("resource_metadata", told["resource_metadata"], settings)
             if read_origin(page) != read_origin(url):
-                raise SignInRefused("The MCP server says that another host describes it (resource_metadata).")
+                raise SignInRefused("The MCP server names a metadata document on another host (resource_metadata).")
             pages.insert(0, page)
         members = await _find_metadata(pages, settings, exchange)
         return cls(url, (), scopes) if members is None else cls._read(url, members, scopes)
@@ -74,7 +74,7 @@ class ProtectedResource:
     def _read(cls, url: str, members: Mapping[str, JSON], scopes: tuple[str, ...]) -> Self:
         name = members.get("resource")
         if not isinstance(name, str) or not covers(name, url):
-            raise SignInRefused("The MCP server describes another resource than itself (resource).")
+            raise SignInRefused("The MCP server's metadata is for another resource (resource).")
         issuers = _texts(members, "authorization_servers")
         return cls(name, issuers, scopes or read_scopes(_texts(members, "scopes_supported")))
 
@@ -85,7 +85,9 @@ class ProtectedResource:
         """
         declared = settings.get(ISSUER)
         if declared is not None and declared not in (self.issuers or (declared,)):
-            raise SignInRefused("The MCP server does not name the authorization server of the connector file (issuer).")
+            raise SignInRefused(
+                "The MCP server does not name the authorization server that the connector file expects (issuer)."
+            )
         if declared is None and not self.issuers:
             raise SignInRefused(
                 "The MCP server does not say where to sign in. If you know its authorization server, "
@@ -126,9 +128,9 @@ class AuthorizationServer:
         """
         members = await _find_metadata(_pages(issuer, _SERVER_PAGES), settings, exchange)
         if members is None:
-            raise SignInRefused("The authorization server does not describe itself.")
+            raise SignInRefused("The authorization server publishes no metadata.")
         if members.get("issuer") != issuer:
-            raise SignInRefused("The authorization server describes itself as another one (issuer).")
+            raise SignInRefused("The authorization server's metadata names another issuer (issuer).")
         if "S256" not in _texts(members, "code_challenge_methods_supported"):
             raise SignInRefused("The authorization server does not say that it supports PKCE with S256.")
         registers = members.get("registration_endpoint") is not None
@@ -195,7 +197,7 @@ async def register(client: SignInClient, redirect_uri: str, exchange: TokenExcha
     answered = read_answer(await exchange(request))
     told = {**asked, **{name: value for name, value in answered.items() if value not in (None, "")}}
     if told["redirect_uris"] != [redirect_uri]:
-        raise SignInRefused("The authorization server registered another redirect URI than this sign-in has.")
+        raise SignInRefused("The authorization server registered a different redirect URI.")
     return _registered(client, told)
 
 
@@ -211,7 +213,7 @@ def _registered(client: SignInClient, told: Mapping[str, JSON]) -> SignInClient:
     except ValueError:
         raise SignInRefused("The authorization server registered a client without an ID or a secret.") from None
     if not isinstance(method, str) or method not in METHODS:
-        raise SignInRefused("The authorization server registered a client that has to prove itself in an unknown way.")
+        raise SignInRefused("The authorization server registered a client with an unsupported authentication method.")
     return evolve(client, client_id=client_id, client_secret=secret, settings={**client.settings, _METHOD: method})
 
 

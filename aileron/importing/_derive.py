@@ -75,7 +75,7 @@ def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
         return WRITE, method != "POST" or words[0] not in _ADDING, ()
     verb = next((each for each in words if each in _CHANGING | _LOOKING), "")
     if verb in _CHANGING:
-        return WRITE, True, (f"it is a {method}, but its name says {verb}: taken for a write",)
+        return WRITE, True, (f"it is a {method}, but its name says {verb}, so it counts as a write",)
     return READ, False, ()
 
 
@@ -124,7 +124,7 @@ def pages_of(
         kind |= {} if size is None else {"size": size}
     else:
         other = next((each for each in query if each in (*_CURSORS, *_OTHER_PAGES)), None)
-        return {}, () if other is None else (f"it may be paged by `{other}`: add a table `pages` to read all",)
+        return {}, () if other is None else (f"it may be paged by `{other}`: to read all pages, add a table `pages`",)
     pages = {**kind, **({"items": items} if items else {}), "more": "more"}
     return {"result": {items.rpartition(".")[2] or "items": items or "items"}, "pages": pages}, ()
 
@@ -196,7 +196,7 @@ def _api_key(scheme: Mapping[str, Any], words: str) -> ApiCredential:
         return ApiCredential(keys)
     if "bearer" in words:
         return ApiCredential({**keys, "format": "Bearer {key}"})
-    return ApiCredential(keys, ("the document does not say what stands before the key",))
+    return ApiCredential(keys, ("the document does not say what comes before the key",))
 
 
 def _oauth2(flows: Mapping[str, Any], scopes: Sequence[str]) -> dict[str, JSON] | None:

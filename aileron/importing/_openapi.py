@@ -229,7 +229,7 @@ class OpenApi:
         if url == base_url:
             return ""
         if not url or variables or marks:
-            raise Inexpressible("goes to a host that cannot be said")
+            raise Inexpressible("goes to a host that a connector file cannot name")
         name = next((each for each, known in hosts.items() if known == url), None)
         if name is None:
             name = name_of(url.partition("://")[2].partition(".")[0].partition("/")[0], hosts, 30)
@@ -274,7 +274,7 @@ def read_server(server: Mapping[str, Any], address: str) -> tuple[str, tuple[Api
         url = url.replace(f"{{{name}}}", f"{{{own}}}")
     examples = {each.name: each.example for each in variables}
     if url.startswith("http://") and not is_loopback(host_shown(fill(url, examples))):
-        url, marks = f"https{url[4:]}", ("the document says http://, which is not spoken",)
+        url, marks = f"https{url[4:]}", ("the document says http://; https:// is used instead",)
     if url.startswith("http://") and not address.startswith("http://"):
         marks = ("the document says that the service is on this machine: check what is there",)
     problem, base = misplaced(url), ""

@@ -90,10 +90,10 @@ def narrow(
         try:
             problem = input_schema_problem(schema) or ""
         except ValueError:
-            problem = "it holds what no file can say"
+            problem = "it holds a value that the file format cannot hold"
         if not problem:
             return Narrowed(schema, tuple(dict.fromkeys(narrowing.marks)))
-    raise Inexpressible(f"cannot be said: {problem}")
+    raise Inexpressible(f"cannot be written as an input: {problem}")
 
 
 def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozenset[str] = frozenset()) -> Node:
@@ -183,7 +183,7 @@ class _Narrowing:
         options = [each for key in _ALTERNATIVES for each in list_of(schema.get(key))]
         kinds = list(dict.fromkeys(str(each.get("type")) for each in options if each.get("type") in _TYPES))
         if not kinds:
-            self.marks.append(f"it may be anything; only the type {usual} can be given")
+            self.marks.append(f"it can be of any type; only the type {usual} can be given")
             return {"type": usual}
         kind = next((each for each in ("object", "array") if each in kinds), kinds[0])
         fitting = [each for each in options if each.get("type") == kind]
@@ -200,13 +200,13 @@ class _Narrowing:
             except Inexpressible as problem:
                 self.marks.append(f"an alternative of it {problem}, and cannot be given")
         if not found:
-            raise Inexpressible("has no alternative that can be said")
+            raise Inexpressible("has no alternative that can be written as an input")
         if len(found) == 1:
             return found[0]
         kinds = {each.get("type") for each in found}
         own: dict[str, JSON] = {"type": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
         if key == "oneOf" and len(found) < len(given):
-            self.marks.append("that it fits one alternative only is not checked")
+            self.marks.append("that it matches only one alternative is not checked")
         return {**own, key: found}
 
     def _is_nothing(self, value: JSON, trail: frozenset[str]) -> bool:

@@ -103,7 +103,7 @@ class ImportTests(CommandCase):
         self.assertTrue(file.read_text().startswith("# Ours\n"))
         self.assertNotIn("Ours.", action.read_text())
         code, _, err = self.imported("--op", "add_book", "--name", "local://you/library")
-        self.assertEqual((code, "another connector's file" in err), (1, True))
+        self.assertEqual((code, "belongs to another connector" in err), (1, True))
         file.write_text("[connector")
         code, _, err = self.imported("--op", "remove_book")
         self.assertEqual((code, "has errors; nothing was written" in err), (1, True))

@@ -128,7 +128,7 @@ class MoveTests(TrustCase):
         self.assertEqual(self.path.read_bytes(), self.before)
         for part in ('-    "github": {', "****", "--write"):
             self.assertIn(part, out)
-        self.assertNotIn('"old"', out.partition("Take this out")[2])
+        self.assertNotIn('"old"', out.partition("Remove this from")[2])
         self.assertIn("aileron connector import local://me/linear-work", err)
 
     def test_written(self) -> None:
@@ -190,7 +190,7 @@ class MoveTests(TrustCase):
         self.site.answer("POST", "/v1/bindings/setup", change)
         code, _, err = self.imported("--write", answers=("all", PASSPHRASE, "y"))
         self.assertEqual((code, self.path.read_text()), (1, '{"mcpServers": {}}'))
-        self.assertIn("was changed meanwhile", err)
+        self.assertIn("was changed by another program meanwhile", err)
 
     def test_by_hand(self) -> None:
         """An entry that has no lines of its own is named, to be taken out by hand."""
@@ -198,7 +198,7 @@ class MoveTests(TrustCase):
         before = self.path.read_bytes()
         code, _, err = self.imported("--write", names=("github",), answers=("all", PASSPHRASE, "y"))
         self.assertEqual((code, self.path.read_bytes(), os.listdir(self.path.parent)), (0, before, ["mcp.json"]), err)
-        self.assertIn("Take mcpServers.github out of", err)
+        self.assertIn("Remove mcpServers.github from", err)
 
     def test_none(self) -> None:
         """Without servers nothing is asked, and a file with an error is named."""

@@ -101,7 +101,7 @@ class BeginTests(ToolsCase):
         """What is no URL makes no file, and no file is replaced."""
         code, _, err = self.import_("not a url", "--mcp")
         self.assertEqual(code, 1)
-        self.assertIn("The URL of the server", err)
+        self.assertIn("The server's URL", err)
         self.assertFalse(self.directory.exists())
         self.import_(URL, "--mcp", "--name", NAME)
         self.assertEqual(self.import_(URL, "--mcp", "--name", NAME)[0], 0)

@@ -137,7 +137,7 @@ class ResourceTests(DiscoveryCase):
         self.settings["issuer"] = ISSUER
         self.assertEqual(self.resource().issuer(self.settings), ISSUER)
         self.settings["issuer"] = f"{ISSUER}/"
-        self.refuses("does not name the authorization server of the connector file")
+        self.refuses("does not name the authorization server that the connector file expects")
         del self.settings["issuer"]
         self.world.pages[f"{PAGE}/team/mcp"]["authorization_servers"] = [f"{ISSUER}?tenant=canary"]
         self.refuses("must have no query")
@@ -219,7 +219,7 @@ class ServerTests(DiscoveryCase):
         for issuer in (f"{ISSUER}/", "https://canary.example", ISSUER.upper(), None):
             self.world.asked.clear()
             self.world.pages[SERVER_PAGE]["issuer"] = issuer
-            self.refuses("another one")
+            self.refuses("another issuer")
             self.assertEqual(self.world.urls[-1], SERVER_PAGE)
 
     def test_no_s256(self) -> None:
@@ -251,7 +251,7 @@ class ServerTests(DiscoveryCase):
         self.world.pages[SERVER_PAGE] = 301
         self.refuses("301")
         self.world.pages[SERVER_PAGE] = b"[" * 60_000
-        self.refuses("does not describe itself")
+        self.refuses("publishes no metadata")
 
 
 class ClientTests(DiscoveryCase):

@@ -221,7 +221,7 @@ class OperationTests(SynchronousTestCase):
         """A GET whose name says that it changes something is a write, and marked."""
         found = operation("reset_everything")
         self.assertEqual((found.effect, found.destructive), ("write", True))
-        self.assertIn("taken for a write", found.marks[0])
+        self.assertIn("counts as a write", found.marks[0])
 
     def test_refused(self) -> None:
         """An operation that needs what cannot be said is in no file, and says why."""

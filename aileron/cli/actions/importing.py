@@ -64,29 +64,36 @@ def import_command(connectors: Sort) -> click.Command:
     @click.option("--search", "words", default="", metavar="WORDS", help="List only operations with all these words.")
     @click.option("--name", metavar="local://NAME", help="Name of the connector. Default: from the title of the API.")
     @click.option(
-        "--output", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Directory for the files."
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path(),
+        help="Directory for the files. Default: this one.",
     )
     @click.option("--actions/--no-actions", "with_actions", default=True, help="Whether to write action files.")
-    @click.option("--base-url", default="", metavar="URL", help="Base URL of the API, in place of the document's.")
-    @click.option("--force", is_flag=True, help="Replace operations and files that exist.")
-    @click.option("--mcp", "is_server", is_flag=True, help="The URL is that of an MCP server: begin a connector to it.")
     @click.option(
-        "--read", "reads", multiple=True, metavar="TOOL", help="An MCP tool that only reads; can be repeated."
+        "--base-url", default="", metavar="URL", help="Base URL of the API, if the document's is missing or wrong."
+    )
+    @click.option("--force", is_flag=True, help="Replace existing operations and files.")
+    @click.option("--mcp", "is_server", is_flag=True, help="The URL is an MCP server: begin a connector to it.")
+    @click.option(
+        "--read",
+        "reads",
+        multiple=True,
+        metavar="TOOL",
+        help="An MCP tool that only reads: no approval; can be repeated.",
     )
     @_options.as_json
     @pass_cli
     def command(cli: CliContext, /, **options: object) -> None:
-        """Make a connector file and action files from the description of an API, for the operations that you choose.
+        """Make a connector file and action files for operations of an API that you choose.
 
-        A description is a file, or a URL that is fetched: OpenAPI 3.0 or 3.1, a Google API Discovery document, a
-        service model of AWS or a GraphQL schema.
+        FILE or URL is the API's description: OpenAPI 3.0 or 3.1, a Google API Discovery document, an AWS service
+        model or a GraphQL schema. Without --op, the command lists the operations; in a terminal, it asks which ones to
+        import. Reads need no approval unless they may disclose a secret; everything else does. Nothing is trusted,
+        and nothing is added to your home.
 
-        Without --op it lists the operations; at a terminal, it asks which ones to import. Reads need no
-        approval unless they may disclose a secret; everything else does. Nothing is trusted, and nothing is added to
-        your home.
-
-        Given the NAME of a connector to an MCP server, it lists the tools of the server, shows what has changed since
-        you reviewed them, and pins those that you choose.
+        NAME is a connector to an MCP server that you have added. The command lists the server's tools, shows what
+        has changed since you reviewed them, and pins those that you choose.
         """
         _import(cli, ImportRequest(**options), connectors)  # type: ignore[arg-type]
 
@@ -150,9 +157,11 @@ def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Seque
     while True:
         _list(reader.title, found, len(operations))
         if not cli.interactive():
-            note("Choose operations: --op NAME. List fewer: --search WORDS")
+            note("Choose operations with --op NAME. Shorten the list with --search WORDS.")
             return ()
-        answer = cli.ask("Operations to import, with commas between (or words to search for; empty: none): ").strip()
+        answer = cli.ask(
+            "Operations to import, separated by commas. Or words to search for, or Enter to leave: "
+        ).strip()
         if not answer:
             return ()
         names = [each.strip() for each in answer.split(",")]
@@ -172,7 +181,7 @@ def _list(title: str, found: Sequence[OperationSummary], total: int) -> None:
         table(_TITLES, rows)
     note("{title}: {found} of {total} operations", title=title, found=len(found), total=total)
     if len(found) > len(rows):
-        note("Only the first {most} are listed. Add words: --search WORDS", most=_MOST_LISTED)
+        note("Only the first {most} are listed. Search with --search WORDS.", most=_MOST_LISTED)
 
 
 def _write(
@@ -193,7 +202,7 @@ def _write(
     existing = request.existing.text if request.existing else own
     description = reader.describe(name, tuple(chosen))
     if description.kind == "http" and not (description.base_url or existing) and cli.interactive():
-        answer = cli.ask("Base URL of the API (empty: it is set when a credential is bound): ").strip()
+        answer = cli.ask("Base URL of the API (or Enter to set it when you bind a credential): ").strip()
         description = evolve(description, base_url=answer, marks=() if answer else description.marks)
     written = write_connector(description, existing=existing, with_actions=request.with_actions)
     written = evolve(written, connector=evolve(written.connector, name=path.name))
@@ -216,7 +225,9 @@ def _check(written: WrittenFiles, connectors: Sort) -> None:
     for fault in faults:
         note("{fault}", fault=tell_fault(fault))
     if faults:
-        raise CommandError("Nothing was written: the files would have errors.", "Choose other operations, or a --name.")
+        raise CommandError(
+            "Nothing was written: the files would have errors.", "Choose other operations, or another --name."
+        )
 
 
 def _save(request: ImportRequest, written: WrittenFiles) -> None:
@@ -245,14 +256,15 @@ def _tell(request: ImportRequest, written: WrittenFiles) -> None:
     for path in paths:
         say("Written: {path}", path=path)
     if written.marks:
-        heading("To complete by hand, in lines that begin with # TODO(import)")
+        heading("Complete these by hand, in the lines that begin with # TODO(import)")
         for mark in written.marks:
             say("  {mark}", mark=mark)
     _tell_refused(written)
     heading("Review the files, then add and trust them")
     say("  aileron connector add {path}{force}", path=paths[0], force=" --force" if request.existing else "")
     if paths[1:]:
-        say("  aileron action add {paths}", paths=" ".join(paths[1:]))
+        force = " --force" if request.force else ""
+        say("  aileron action add {paths}{force}", paths=" ".join(paths[1:]), force=force)
 
 
 def _tell_refused(written: WrittenFiles) -> None:

@@ -51,14 +51,14 @@ class _ServerMove:
 
 @click.command("import")
 @click.argument("agent", type=click.Choice(_AGENTS))
-@click.option("--write", is_flag=True, help="Take the servers out of the agent's settings. A backup is kept.")
+@click.option("--write", is_flag=True, help="Also remove the servers from the agent's settings. A backup is kept.")
 @yes
 @operator_command
 def import_servers(command: OperatorCommand, /, agent: str, write: bool, yes: bool) -> None:
     """Move the MCP servers in AGENT's settings behind Aileron.
 
-    Lists them, and which secrets the settings hold. Each that you choose becomes a connector that you trust, and its
-    secret goes into the vault. With --json, only lists them.
+    The command lists the servers and the names of their secrets. Each server that you choose becomes a connector for
+    you to trust, and its secret goes into the vault. With --json it only lists them.
     """
     from aileron.launch import Invocation, find_server_sources, read_servers
 
@@ -158,7 +158,7 @@ def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool)
         for each in moves:
             for secret in each.entry.secrets:
                 if each.connector in bound:
-                    note("A credential is bound to {name} already, and is kept.", name=each.connector)
+                    note("{name} already has a credential, which was kept.", name=each.connector)
                     continue
                 body = {"connector": each.connector, "service": service_of(each.connector), "secret": secret.value}
                 made = await operator.post("bindings", "setup", body=body)
@@ -204,20 +204,22 @@ def _take_out(cli: CliContext, file: ServerSettings, entries: Sequence[ServerEnt
         try:
             after = file.source.syntax.remove(after, each.keys)
         except ValueError as error:
-            note("Take {name} out of {path} yourself: {error}.", name=".".join(each.keys), path=path, error=error)
+            note("Remove {name} from {path} yourself: {error}.", name=".".join(each.keys), path=path, error=error)
     if after == before:
         return
     if not write:
-        heading("Take this out of {path}, or run the command again with --write", path=path)
+        heading("Remove this from {path}, or run the command again with --write", path=path)
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "now", "then", lineterm="", n=0)
         secrets = {
             part for each in file.entries for one in each.secrets for part in (one.value, *one.value.splitlines())
         }
         block(Redactor.of(*(secrets - {""})).text("\n".join(lines)))
     elif read_private(path, len(file.data) + 1) != file.data:
-        raise CommandError(f"{path} was changed meanwhile, and is left as it is.", "Run the same command again.")
+        raise CommandError(
+            f"{path} was changed by another program meanwhile, and was left as it is.", "Run the same command again."
+        )
     else:
         backup = path.with_name(f"{path.name}.before-aileron-{int(cli.wall())}")
         atomic_write(backup, file.data, replace=False)
         atomic_write(path, after.encode(), stat.S_IMODE(path.stat().st_mode))
-        say("{path} was changed. The file as it was, with its secrets: {backup}", path=path, backup=backup)
+        say("{path} was changed. Backup, which still has the secrets: {backup}", path=path, backup=backup)

@@ -182,7 +182,9 @@ class _Packages:
         found = self.lock.find(name)
         if found is None:
             names = ", ".join(each.name for each in self.lock.packages) or "none"
-            raise CommandError(f"The package {name} is not installed.", f"Installed packages: {names}")
+            raise CommandError(
+                f"The package {name} is not installed. Nothing was changed.", f"Installed packages: {names}"
+            )
         return found
 
     def _there(self, places: Iterable[str]) -> Mapping[str, bytes]:
@@ -288,8 +290,8 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
     words = [each["trusted"] for each in (await operator.get("trust"))["items"] if each["name"] == _LOCK]
     if data is None and words:
         raise CommandError(
-            f"{_LOCK} is missing, although you trusted it. Restore it.",
-            f"To begin without it: aileron config distrust {_LOCK}",
+            f"{_LOCK} is missing, although you trusted it. Nothing was changed. Restore the file.",
+            f"To start without it: aileron config distrust {_LOCK}",
         )
     if data is not None and [word and word["digest"] for word in words] != [digest_of_bytes(data)]:
         raise CommandError(f"{_LOCK} is not trusted as it is now.", "Review it: aileron config trust")
@@ -359,7 +361,7 @@ update = _make_command(
     _Packages.update,
     "[NAME[@VERSION]]...",
     "is installed",
-    "Update installed packages, all if no name is given, and show what they can do that they could not before.",
+    "Update the named packages, or all of them, and show what each new version can do that the old one could not.",
 )
 uninstall = _make_command(
     _Packages.uninstall,
@@ -373,7 +375,7 @@ uninstall = _make_command(
 @_options
 @operator_command
 def sync(command: OperatorCommand, /, **given: Any) -> None:
-    """Fetch files of installed packages that are missing, and report those that were changed."""
+    """Fetch missing files of the packages in packages.json, and report files that were changed."""
     wrong = _run(command, lambda packages: packages.sync(), given)
     for each in wrong:
         note("{problem}", problem=each)

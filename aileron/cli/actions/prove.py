@@ -40,9 +40,10 @@ _TITLES = {
 def prove_connectors(
     context: click.Context, cli: CliContext, /, connectors: tuple[str, ...], as_json: bool, **choice: Any
 ) -> None:
-    """Prove that connectors keep Aileron's promises, against a local double of their service. Needs no daemon.
+    """Test connectors against a local double of their service that fails in every way. Needs no daemon.
 
-    Nothing leaves this machine, and none of your credentials is used. Without CONNECTOR: all that are installed.
+    Nothing leaves this machine, and your credentials are not used. Without CONNECTOR, all installed connectors are
+    tested.
     """
     names = [f"builtin://{each}" if each.isidentifier() else each for each in connectors]
     with progress("Proving connectors"):

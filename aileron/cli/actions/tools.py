@@ -115,7 +115,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
     try:
         host = read_url(url).origin.host
     except ValueError as error:
-        raise CommandError(f"The URL of the server {error}; nothing was written.") from None
+        raise CommandError(f"The server's URL {error}; nothing was written.") from None
     name = name or connector_name(host)
     short = name.rpartition("/")[2]
     private = "private_network = true\n" if url.startswith("http://") or may_be_private(host) else ""
@@ -174,8 +174,8 @@ def find_server(cli: CliContext, name: str) -> ServerConnector:
         except (ValueError, KeyError, TypeError):
             continue  # another command tells of files with errors
     raise CommandError(
-        f"There is no connector {name} of the kind mcp; nothing was asked.",
-        "Make one for a server: aileron connector import https://… --mcp",
+        f"Your home has no connector {name} of kind mcp. No server was contacted.",
+        "Add its file with aileron connector add FILE, or begin one: aileron connector import https://… --mcp",
     )
 
 
@@ -253,7 +253,7 @@ def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
         for line in each.lines:
             say("  {line}", line=line)
     if changes:
-        note("These tools are not called until you review them. To accept one as it is now: --op NAME")
+        note("These tools are not called until you review them. To accept one as it is now, add --op NAME --force.")
 
 
 def keep_reviewed(server: ServerConnector, tools: ServerTools) -> None:
