@@ -188,7 +188,7 @@ class LoopOnDemand:
         self._started: Deferred[None] | None = None
 
     def bridge(self) -> Deferred[ThreadBridge]:
-        """Return the bridge to it, once it runs."""
+        """Return the bridge to the loop, once the loop runs."""
         if self._started is None:
             filter_logs()
             self._started = self._thread.start()
@@ -197,12 +197,12 @@ class LoopOnDemand:
         return ready
 
     def stop(self) -> Deferred[None] | None:
-        """End it, if it was started; fires when the thread is gone.  To be called once."""
+        """Stop the loop if it was started; fires when the thread has ended.  To be called once."""
         return None if self._started is None else self._thread.stop()
 
 
 class LogFilter(logging.Handler):
-    """Says of each record who made it where, and the kind of the failure; nothing of its message."""
+    """Reduces each log record to its logger, its place and the kind of its failure, without the message."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log who made a record, where, and the kind of its exception, without its message."""
@@ -212,7 +212,7 @@ class LogFilter(logging.Handler):
 
 
 def filter_logs(level: int = logging.ERROR) -> None:
-    """Have the loggers of the SDK, and ours beside it, say no more than that; twice is safe."""
+    """Filter the loggers of the SDK, and ours for it, in this way; calling it twice is safe."""
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers[:] = [LogFilter(level)]

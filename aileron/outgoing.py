@@ -232,14 +232,14 @@ class _BodyReader(EndedBody):
 
 
 class _BodyTaker(_BodyReader):
-    """Hands the body on, piece by piece."""
+    """Passes the body on, piece by piece."""
 
     def __init__(self, max_bytes: int, is_whole: Callable[[Failure], bool], take: Callable[[bytes], bool]) -> None:
         super().__init__(max_bytes, is_whole)
         self._take = take
 
     def take(self, data: bytes) -> None:
-        """Hand a piece on, and end the connection if that was enough."""
+        """Pass a piece on, and close the connection if that was enough."""
         try:
             is_enough = self._take(data)
         except Exception:  # noqa: BLE001 - it is the reader's, who waits for the body

@@ -73,7 +73,7 @@ class TooLarge(Exception):
 
 
 TakeBody = Callable[[bytes], bool]
-"""Takes a piece of a body, and tells whether that is enough: then the connection is dropped."""
+"""Takes a piece of a body, and returns whether that is enough: then the connection is closed."""
 
 BeginBody = Callable[[ServiceAnswer], TakeBody]
 """From an answer without its body to what takes this."""
@@ -92,7 +92,7 @@ class Transport(Protocol):
 
 
 class StreamingTransport(Transport, Protocol):
-    """A transport that does not need to have an answer whole."""
+    """A transport that can hand on an answer piece by piece."""
 
     def stream(self, message: OutgoingRequest, flight: Flight, begin: BeginBody) -> Deferred[ServiceAnswer]:
         """Send C{message} as L{send} does, and hand each piece of the body on as it comes.

@@ -1,4 +1,4 @@
-"""Samples of what a service is asked and answers: from recorded answers, or where there are none, from the file."""
+"""Sample requests and answers of a service, from recorded answers or, without any, from the connector file."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class _Maker:
     recorded: FileFaults
 
     def specimen(self) -> Specimen:
-        """Make all."""
+        """Make all samples."""
         samples, without, recorded = {}, {}, self.recorded.toml.values.get("operations", {})
         for name, operation in self.spec.operations.items():
             sample = self._sample(operation, recorded.get(name, ()))

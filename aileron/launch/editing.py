@@ -1,4 +1,4 @@
-"""Takes an entry out of a user's settings, in the text itself: all else of the file stays byte for byte."""
+"""Removes an entry from the text of a user's settings; everything else stays byte for byte."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def parse_jsonc(text: str) -> JSON:
 
 
 def blank_comments(text: str) -> str:
-    """Put spaces in the place of comments; everything else stays where it stands."""
+    """Replace comments with spaces, so that everything else keeps its position."""
     return _COMMENT.sub(_keep_string, text)
 
 

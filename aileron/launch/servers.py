@@ -27,7 +27,7 @@ HERE = "*"
 
 MASK = "****"
 ARGUMENT, ENVIRONMENT, HEADER, QUERY = "argument", "environment", "header", "query"
-"""The places of what is said of a server."""
+"""The places where a server's entry has values."""
 
 _TEXTS = {
     "env": ENVIRONMENT,

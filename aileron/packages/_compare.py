@@ -19,7 +19,7 @@ from ._source import Fetched, version_key
 _SETTINGS = tuple(
     "private_network network sandbox directory environment inherited repository branches tags url command".split()
 )
-"""What kinds of connectors have that widens what they can do."""
+"""Settings of connectors that widen what they can do."""
 
 
 @frozen
@@ -29,8 +29,8 @@ class PackageChange:
     :ivar before: what is installed of it; L{None}: nothing.
     :ivar files: to be written, by their paths in the home, or removed: L{None}.
     :ivar capabilities: lines that begin with a plus or a minus.
-    :ivar objections: what is done only by force, in sentences.
-    :ivar new_key: the key of a publisher whom the operator has not agreed to; empty: there is none.
+    :ivar objections: sentences that say why C{--force} is needed.
+    :ivar new_key: the publisher's key, if the operator has not accepted it yet; empty: there is none.
     """
 
     before: Installed | None
@@ -97,7 +97,7 @@ def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
 
 
 def _objections(before: Installed | None, after: Installed) -> Iterator[str]:
-    """Yield what an agreement to an earlier version does not cover."""
+    """Yield what the operator's approval of an earlier version does not cover."""
     if before is None:
         return
     if before.source != after.source and (not after.publisher or before.publisher != after.publisher):

@@ -56,10 +56,10 @@ class Installed:
 
 @frozen
 class Lock:
-    """The content of C{packages.json}.
+    """The contents of C{packages.json}.
 
     :ivar github: what C{github://} stands for.
-    :ivar publishers: the keys that the operator has agreed to.
+    :ivar publishers: the keys that the operator has accepted.
     """
 
     github: str = "https://github.com/"
@@ -76,7 +76,7 @@ class Lock:
         return next((each for each in self.packages if each.name == name), None)
 
     def replace(self, name: str, package: Installed | None) -> Lock:
-        """Return the same with another package of that name, or with none."""
+        """Return a copy with another package of that name, or without it."""
         others = [each for each in self.packages if each.name != name]
         found = sorted([*others, *([] if package is None else [package])], key=lambda each: each.name)
         key = "" if package is None else package.publisher
@@ -102,7 +102,7 @@ def read_lock(data: bytes | None) -> Lock:
 @implementer(IConfigFile)
 @frozen
 class LockFile:
-    """C{packages.json} of one home, for the operator to trust; the daemon does nothing by it.
+    """C{packages.json} of one home, for the operator to trust; the daemon does not use it.
 
     :ivar trust: the operator's word, as far as it is known.
     """

@@ -1,4 +1,4 @@
-"""Proves what a connector keeps of what Aileron promises, against a service of this process that behaves badly."""
+"""Proves that a connector keeps Aileron's promises, against a double of its service that behaves badly."""
 
 from ._bench import Bench, with_bench
 from ._prover import Check, ProofCard, prove

@@ -1,4 +1,4 @@
-"""The bench of a proof: a runner in a temporary home, a service, and a clock that goes on when nothing else moves."""
+"""The test bench of a proof: a runner in a temporary home, a service, and a clock that advances when all is idle."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Seen:
 
 @define(eq=False)
 class Bench:
-    """Runs one operation after the other, and moves the clock on whenever nothing else moves any more."""
+    """Runs one operation after the other, and advances the clock whenever everything else is idle."""
 
     home: Home
     clock: Clock
@@ -81,13 +81,13 @@ class Bench:
     _logged: list[str] = field(factory=list)
 
     async def bind(self, new: NewBinding) -> None:
-        """Keep a credential, in the place of any other."""
+        """Store a credential in place of any other."""
         for each in self._vault.list():
             await self._vault.revoke(each.name)
         await self._vault.set_up(new)
 
     def offer(self, connector: IConnector, operation: str, inputs: Mapping[str, JSON]) -> None:
-        """Offer one operation, as an action that its operator trusts and lets run unasked."""
+        """Offer one operation as a trusted action that needs no approval."""
         about, path = connector.describe(), self.home.actions / f"{_ACTION}.md"
         text = _write_action(about, operation, inputs)
         path.unlink(missing_ok=True)  # another file, even within a tick of the file system's clock
@@ -99,7 +99,7 @@ class Bench:
         self._runner.look()
 
     async def run(self, inputs: Mapping[str, JSON]) -> Seen:
-        """Run it until nothing more comes of it by itself."""
+        """Run it until nothing more happens by itself."""
         values = {f"a{number}": value for number, value in enumerate(inputs.values())}
         run = await self._runner.submission.submit(Call(_ACTION, values, _PROVER))
         self.double.key, states = f"{run.effect_key}.{_STEP}", list[RunState]()
@@ -122,7 +122,7 @@ class Bench:
         return Seen(states, told, "" if run.fault is None else run.fault.message)
 
     async def _settle(self) -> None:
-        """Wait until no connection moves, other than those that the service holds."""
+        """Wait until every connection is idle, except those that the service holds open."""
         still, since = 0, time.monotonic()
         while still < _STILL_TURNS and time.monotonic() - since < _MOST_REAL_SECONDS:
             await deferLater(self.network.reactor, 0)
@@ -151,7 +151,7 @@ class Bench:
 
 
 async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T:
-    """Do C{work} on a bench of which nothing is left afterwards."""
+    """Do C{work} on a bench, and delete it afterwards."""
     with TemporaryDirectory(prefix="aileron-prove-") as root:
         bench = await _build(reactor, Home(Path(root)))
         try:

@@ -1,4 +1,4 @@
-"""The service in a proof: it answers well or as badly as it is told, and counts what it has carried out."""
+"""The double of a service: it answers correctly or as badly as instructed, and counts what it carried out."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class DoubleConnection(Protocol):
         transport.abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Count it no more."""
+        """Stop counting it."""
         self._service.open.remove(self)
 
 

@@ -1,4 +1,4 @@
-"""The network of a proof: hosts are judged as ever, and each connection ends at one server of this process."""
+"""The network of a proof: hosts are checked as usual, and each connection goes to one server in this process."""
 
 from __future__ import annotations
 

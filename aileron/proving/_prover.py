@@ -1,4 +1,4 @@
-"""Proves connectors: puts every operation through every trial, and sums up what holds on a card."""
+"""Proves connectors: runs every operation through every trial, and summarizes the results on a card."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MINTED: Mapping[str, Callable[[str], bytes]] = {
         {"access_key_id": "PROVE000000000000000", "secret_access_key": secret, "region": "prove", "service": "prove"}
     ),
 }
-"""By the kinds of credential, what makes one that only this proof knows."""
+"""Makes a credential for a proof, by the kind of credential."""
 
 
 @frozen

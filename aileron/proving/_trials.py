@@ -64,7 +64,7 @@ class Result:
 
 
 def list_trials(sample: Sample, secret: str) -> Iterator[Trial]:
-    """Yield all that an operation is put through; a read, which has no effect, through the first of them."""
+    """Yield all trials of an operation; a read has no effect, and gets only the first ones."""
     method, answer, good = sample.operation.method, sample.operation.answer, sample.done("sample")[0]
     lost, whole, does = (0, wire(good, method), "") if _reads(sample) else (1, wire(good, method), "does it, and ")
     head = len(whole) if method == "HEAD" else len(whole) - len(good.body)
@@ -157,7 +157,7 @@ def list_controls(sample: Sample, decoy: str) -> Iterator[tuple[str, Trial]]:
 
 
 def judge(name: str, trial: Trial, bench: Bench, seen: Seen, secret: str) -> Iterator[Result]:
-    """Hold what was told of a run against what the service did; yield a result for each check that this tells of."""
+    """Compare what was reported of a run with what the service did; yield a result for each check that applies."""
     double, sought = bench.double, trial.decoy or secret
     found = {TRUTH: _find_untruth(trial, double, seen), SECRET: _find_leak(bench.network.strange, seen, sought)}
     if not _reads(double.sample):

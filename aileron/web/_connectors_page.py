@@ -85,7 +85,7 @@ def _is_pinned(about: ConnectorDescription, name: str) -> bool:
 
 
 def _changes(about: ConnectorDescription, runs: Sequence[Run]) -> Iterator[Part]:
-    """Say that a run found a tool that is not the one that was reviewed."""
+    """Return a sentence that says that a run found a changed tool."""
     if runs:
         yield tags.p("The server has changed tools since you reviewed them. They are not run.", **{"class": "warning"})
         yield runs_table(runs, "Runs that found it")

@@ -144,7 +144,7 @@ def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
 
 
 def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Sequence[OperationSummary]:
-    """Return the operations to import; none: they were listed."""
+    """Return the operations to import; none if they were only listed."""
     from aileron.importing import choose, search
 
     operations = reader.list_operations()
@@ -215,7 +215,7 @@ def _write(
 
 
 def _check(written: WrittenFiles, connectors: Sort) -> None:
-    """Check the files as the daemon would, before any is written where it is wanted."""
+    """Check the files as the daemon would, before any is written to its place."""
     with TemporaryDirectory() as directory:
         faults: list[LoadError] = []
         for sort, file in ((connectors, written.connector), *((ACTIONS, each) for each in written.actions)):

@@ -123,7 +123,7 @@ def _tell_about(entry: ServerEntry) -> None:
 
 
 def _find_place(cli: CliContext, file: ServerSettings, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
-    """Name the connector of a server: after it, and as no connector to another server is named."""
+    """Name the connector after its server, with a name that no connector to another server has."""
     plain = _NOT_OF_A_NAME.sub("-", entry.keys[-1].lower()).strip("-") or "server"
     shorts = (f"{plain}{ending}" for ending in chain(("",), (f"-{number}" for number in count(2))))
     moves = (_ServerMove(file, entry, f"local://me/{short}", f"{short}.toml") for short in shorts)
@@ -170,7 +170,7 @@ def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool)
 
 
 def _tables(cli: CliContext, move: _ServerMove) -> Mapping[str, Mapping[str, JSON]]:
-    """Return what the file of a connector says."""
+    """Return the contents of a connector's file."""
     entry = move.entry
     head: dict[str, JSON] = {"name": move.connector, "version": "1.0.0", "kind": "mcp"}
     server: dict[str, JSON] = {"url": entry.shown}
@@ -189,7 +189,7 @@ def _tables(cli: CliContext, move: _ServerMove) -> Mapping[str, Mapping[str, JSO
 
 
 def _directory(cli: CliContext, move: _ServerMove) -> str:
-    """Return where a program works: where its agent had it, or in a directory of its own, which is all it can write."""
+    """Return the directory of a program, the only one that it can write: where its agent ran it, or one of its own."""
     if move.entry.directory or move.file.source.project:
         return os.path.realpath(move.entry.directory)
     data = cli.environ.get("XDG_DATA_HOME") or f"{cli.environ.get('HOME', '')}/.local/share"
@@ -197,7 +197,7 @@ def _directory(cli: CliContext, move: _ServerMove) -> str:
 
 
 def _take_out(cli: CliContext, file: ServerSettings, entries: Sequence[ServerEntry], *, write: bool) -> None:
-    """Print what is to be taken out of an agent's settings, or take it out."""
+    """Print what to remove from an agent's settings, or remove it."""
     path, before = file.path, file.data.decode("utf-8")
     after = before
     for each in entries:

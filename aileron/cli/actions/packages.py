@@ -49,7 +49,7 @@ class _Packages:
     identity: Path | None
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
-        """Fetch packages, and what suites among them name, show what they change, ask, and write and trust them."""
+        """Fetch packages and those that their suites name, show what changes, ask, then write and trust the files."""
         from aileron.packages import compare
 
         items = (await self.operator.get("trust"))["items"]
@@ -72,7 +72,7 @@ class _Packages:
         return [each.after for each in changes]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
-        """Install newer versions of packages, of all if none is named; C{NAME@VERSION} is that version."""
+        """Install the newest versions of the named packages, or of all; C{NAME@VERSION} installs that version."""
         parts = [each.partition("@") for each in names or [each.name for each in self.lock.packages]]
         if not parts:
             note("No packages are installed.")
@@ -137,7 +137,7 @@ class _Packages:
         return found.values()
 
     async def _fetch(self, text: str, *, by_suite: bool = False) -> Fetched:
-        """Fetch a package; what a suite names is no suite, and is in no private network that the operator did not name.
+        """Fetch a package; a suite must not name other suites, or private hosts that the operator did not name.
 
         :raises AileronError: it is not there, is not read, or is not signed by the key that the operator gave.
         """

@@ -1,4 +1,4 @@
-"""MCP servers as connectors: the file to begin with, and the tools of a server beside those that were reviewed."""
+"""MCP servers as connectors: their first file, and their tools compared with those that were reviewed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ServerConnector:
 
     @property
     def short(self) -> str:
-        """The last part of that."""
+        """The last part of the connector's name."""
         return self.name.rpartition("/")[2]
 
     @property
@@ -96,7 +96,7 @@ class ServerConnector:
 
     @property
     def reviewed(self) -> Path:
-        """The file of descriptions that were reviewed. It proves nothing: the pins tell which of them are true."""
+        """The file of reviewed descriptions. It is not trusted: only those that match a pin are used."""
         return self.path.with_suffix(".tools.json")
 
 
@@ -108,7 +108,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
     """Write a connector file without operations, and the action that lists the server's tools.
 
     :param name: of the connector; L{None}: one is made of the host.
-    :raises CommandError: the URL is none, or a file is in the way.
+    :raises CommandError: the URL is invalid, or a file already exists.
     """
     from aileron.importing import connector_name
 
@@ -241,7 +241,7 @@ def _ask_for_tools(cli: CliContext, server: ServerConnector, output: Path, *, fo
 
 
 def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
-    """Show how tools differ from what was reviewed; nothing changes by that."""
+    """Show how tools differ from what was reviewed, and change nothing."""
     from aileron.importing import CHANGED
 
     changes = list(tools.changes(_reviewed(server)))
@@ -257,7 +257,7 @@ def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
 
 
 def keep_reviewed(server: ServerConnector, tools: ServerTools) -> None:
-    """Keep the descriptions of tools as they are now, for the next comparison, and those that are pinned."""
+    """Save the current descriptions of tools, and those that are pinned, for the next comparison."""
     pins = {str(table.get("pin")) for table in tools.pinned.values()}
     kept = {pin: each for pin, each in _reviewed(server).items() if pin in pins}
     kept |= {str(each["pin"]): {key: value for key, value in each.items() if key != "pin"} for each in tools.tools}

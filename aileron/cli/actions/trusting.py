@@ -194,7 +194,7 @@ def ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | Non
 
 
 def choose(cli: CliContext, what: str, things: Sequence[T], default: str) -> Sequence[T]:
-    """Ask which of some things are meant, by the numbers under which they were listed."""
+    """Ask the person to choose from a numbered list."""
 
     def read(text: str) -> Sequence[T]:
         numbered = {str(number): each for number, each in enumerate(things, 1)}

@@ -151,8 +151,8 @@ async def _find_client(cli: CliContext, settings: Mapping[str, str], exchange: T
 
     The host of an authorization server that only the resource names is asked nothing before the person says so.
 
-    :raises CommandError: the person said no, and nothing is kept.
-    :raises SignInRefused: what the servers say cannot be right.
+    :raises CommandError: the person said no; nothing is saved.
+    :raises SignInRefused: the servers' metadata is invalid or inconsistent.
     """
     from aileron.credentials import AuthorizationServer, ProtectedResource, found_client
 

@@ -92,7 +92,7 @@ class ProgramEnvironment:
         return enclose(self.directory, self.network) if enclose else None
 
     def describe(self, enclosure: Enclosure | None) -> str:
-        """Say what a program is kept in."""
+        """Describe the sandbox of a program."""
         if enclosure is None:
             return "none: it can do whatever you can"
         network = "the network" if self.network else "no network"

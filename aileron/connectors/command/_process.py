@@ -113,7 +113,7 @@ class Program(ProcessProtocol):
             reactor.spawnProcess(self, begin[0], begin, dict(launch.environment), None, childFDs=descriptors)
 
     def connectionMade(self) -> None:
-        """Note its process group."""
+        """Remember its process group."""
         self._group = self.transport.pid
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
@@ -134,7 +134,7 @@ class Program(ProcessProtocol):
         self._last_words = self._clock.callLater(_LINGER_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
-        """Wait for nothing more."""
+        """Stop waiting."""
         if self._last_words is not None and self._last_words.active():
             self._last_words.cancel()
 
@@ -165,7 +165,7 @@ class CommandProcess(Program):
         self._is_cut = False
 
     def connectionMade(self) -> None:
-        """Give it what it reads."""
+        """Write its input."""
         super().connectionMade()
         self.transport.writeToChild(0, self._launch.stdin)
         self.transport.closeChildFD(0)

@@ -114,7 +114,7 @@ class McpConnector:
         return outcome
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Look for nothing: the protocol has no way to ask for what a call has done."""
+        """Find nothing: the protocol has no way to ask what a call has done."""
         raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
 
     def _find(self, operation: str) -> Operation:

@@ -29,7 +29,7 @@ _SYNONYMS = (
     "comment note reply",
     "mail email mails emails",
 )
-"""What one asks for by one of these words, an action may call by another; it counts less than the word itself."""
+"""Groups of synonyms for the words of a query; a synonym counts less than the word itself."""
 
 _CREATE = """CREATE VIRTUAL TABLE actions USING {module}(
     name, title, about, arguments, tokenize = 'unicode61 remove_diacritics 2')"""
@@ -39,7 +39,7 @@ _SELECT = "SELECT rowid FROM actions WHERE actions MATCH ? ORDER BY bm25(actions
 
 
 class SearchUnavailable(Exception):
-    """SQLite has no full-text index here."""
+    """This SQLite has no full-text index."""
 
 
 class ActionIndex:
@@ -88,7 +88,7 @@ def _fold(text: str) -> str:
 
 
 def _arguments(definition: ToolDefinition) -> str:
-    """Return the names of an action's arguments, and what is said of them."""
+    """Return the names and descriptions of an action's arguments."""
     properties = definition.input_schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     said = (each.get("description", "") for each in known.values() if isinstance(each, Mapping))
