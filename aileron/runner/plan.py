@@ -315,7 +315,7 @@ def _check_unapproved(steps: Iterable[PlannedStep]) -> None:
         if each.operation.needs_approval:
             raise CapabilityDenied(
                 f"{each.step.operation} of {each.description.fqn} needs an approval before it runs: "
-                f"{each.operation.needs_approval}."
+                f"{each.operation.needs_approval}. Set `required = true` under `[approval]` in the action's file."
             )
 
 

@@ -67,7 +67,7 @@ def import_command(connectors: Sort) -> click.Command:
         "--output",
         type=click.Path(file_okay=False, path_type=Path),
         default=Path(),
-        help="Directory for the files. Default: this one.",
+        help="Directory for the files. Default: the current one.",
     )
     @click.option("--actions/--no-actions", "with_actions", default=True, help="Whether to write action files.")
     @click.option(
