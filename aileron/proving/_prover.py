@@ -117,12 +117,12 @@ def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
 
 def _remark(sample: Sample) -> str:
     operation = sample.operation.operation
-    remarks = [] if sample.recorded else ["it has no recorded answers, so what the file says was believed"]
+    remarks = [] if sample.recorded else ["no recorded answers, so they were made up from the file"]
     if operation.effect != READ and sample.found is None:
         if operation.reconcilable:
             remarks.append("no recorded answer shows how its effect is found")
         elif not operation.idempotent:
-            remarks.append("it declares no `reconcile`, so an unknown outcome stays unknown")
+            remarks.append("no `reconcile`, so an unknown outcome stays unknown")
     return "; ".join(remarks)
 
 

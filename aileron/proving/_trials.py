@@ -173,9 +173,9 @@ def _find_untruth(trial: Trial, double: ServiceDouble, seen: Seen) -> str:
     if not (trial.moves or trial.refusing) and list(seen.states) != [RunState.COMPLETED]:
         return f"the service answered well, and the run is {seen.states[-1].value}: {seen.message}"
     if RunState.COMPLETED in seen.states and double.done < 1:
-        return "the run is completed, and the service did nothing"
+        return "the run is completed, but the service did nothing"
     if not _reads(double.sample) and RunState.FAILED in seen.states and double.done:
-        return "the run is failed, and the service did it"
+        return "the run is failed, but the service did it"
     return ""
 
 
@@ -195,9 +195,9 @@ def _list_forms(secret: str) -> frozenset[str]:
 def _find_missed(double: ServiceDouble, last: RunState) -> str:
     lookup = double.sample.operation.lookup
     if double.done and last is not RunState.COMPLETED:
-        return "it happened, and was not found by its key"
+        return "it happened, but was not found by its key"
     if not double.done and last is RunState.COMPLETED:
-        return "it did not happen, and something else was taken for it"
+        return "it did not happen, but something else was taken for it"
     if not double.done and lookup is not None and lookup.certain and last is not RunState.FAILED:
         return "it did not happen, and that was not found out, though the file declares an absence as certain"
     return ""

@@ -109,7 +109,7 @@ def _group(check: Check) -> Iterator[str]:
     """Yield a sentence for each thing that went wrong with an operation, with all trials in which it did."""
     for place in dict.fromkeys((each.operation, each.message) for each in check.faults):
         trials = [each.trial for each in check.faults if (each.operation, each.message) == place]
-        yield f"{place[0]}: {place[1]}, when the service {'; '.join(trials)}."
+        yield f"{place[0]}: {place[1].rstrip('.')}. This happens when the service {'; '.join(trials)}."
 
 
 def _wrap(text: str, indent: str = "  ") -> None:
