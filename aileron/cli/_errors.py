@@ -69,7 +69,7 @@ def lines_of(error: BaseException) -> Sequence[str]:
 
 def _report_click(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
-    complain("{message}", message=error.format_message())
+    complain("{message}", message=" ".join(error.format_message().split()))
     if isinstance(error, click.UsageError):
         path = context.command_path if context else "aileron"
         note("  Try: {path} --help", path=path)

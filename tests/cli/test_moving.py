@@ -200,6 +200,12 @@ class MoveTests(TrustCase):
         self.assertEqual((code, self.path.read_bytes(), os.listdir(self.path.parent)), (0, before, ["mcp.json"]), err)
         self.assertIn("Remove mcpServers.github from", err)
 
+    def test_no_agent(self) -> None:
+        """Without an agent the command names those that there are, on one line."""
+        code, _, err = self.command("import")
+        self.assertEqual(code, 2)
+        self.assertIn("Choose from: claude, codex, opencode, goose, cursor, vscode", err)
+
     def test_none(self) -> None:
         """Without servers nothing is asked, and a file with an error is named."""
         self.path.write_text("{")
