@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from tests.attacks.case import AttackTestCase
 from tests.attacks.provider import SAID, RawProvider
 from tests.functional.canary import in_bytes, in_files, in_process
-from tests.functional.operated import SECRET_DESCRIPTOR
+from tests.functional.operated import PASSPHRASE
 
 KEY = "sk-canary-Wm93a2F0emU+/7"
 NAME = "api_key/local/default"
@@ -51,11 +51,10 @@ def config(url: str) -> str:
 class GatewayKeyTests(AttackTestCase):
     """An agent in a session of its own, whose calls get the user's key."""
 
-    executes_daemons = True
-
     def setUp(self) -> Any:
-        """Begin."""
+        """Begin; what a daemon shows of its process is looked at where it was executed."""
         super().setUp()
+        self.executes_daemons = self.id().endswith(".test_put_in")
         return Deferred.fromCoroutine(self.begin())
 
     async def begin(self) -> None:
@@ -74,9 +73,9 @@ class GatewayKeyTests(AttackTestCase):
 
     async def bind_key(self, to: str) -> None:
         """Bind the user's key to a provider."""
-        command = self._as_operator("binding", "setup", to, "--secret-fd", str(SECRET_DESCRIPTOR))
-        feeds = {**command.feeds, SECRET_DESCRIPTOR: KEY.encode()}
-        self._expect(await self.run_command(attrs.evolve(command, feeds=feeds)), 0)
+        fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": KEY}
+        setup = ("binding", "setup", to)
+        self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
 
     async def restart(self) -> None:
         """Another life of the daemon, unlocked."""
