@@ -29,7 +29,14 @@ _FLAGS = (
     "--window-size=1280,813",
     "--disable-background-networking",
     "--disable-component-update",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-breakpad",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-field-trial-config",
     "--disable-sync",
+    # Nor a process kept ready for a site that nobody opens.
+    "--disable-features=SpareRendererForSitePerProcess,MediaRouter,OptimizationHints,Translate",
     "--remote-debugging-pipe",
 )
 _COMMANDS, _EVENTS = 3, 4
