@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 from typing import Any
 
@@ -150,7 +152,16 @@ elif deed == "rewrite":
 else:
     raise AssertionError(deed)
 sql("COMMIT")
-print(json.dumps(deed))
+connection.close()
+print(json.dumps(deed), flush=True)
+"""
+# Runs a program again and again, each time with the arguments that a line of a pipe brings.
+_AGAIN = """
+import json, sys
+program, pipe = compile(sys.argv[1], "program", "exec"), open(sys.argv[2])
+for line in pipe:
+    sys.argv[1:] = json.loads(line)
+    exec(program, {})
 """
 _INSIDE = {
     "insert": "inserted",
@@ -308,13 +319,20 @@ class RecordTests(AgentCase):
     async def begin(self) -> None:
         """Have it ask; and then agents come, when all that the user did is signed, so that the newest are not."""
         await super().begin()
+        pipe = self.home.root / "deeds"
+        os.mkfifo(pipe)
+        self.orders = os.open(pipe, os.O_RDWR)
+        self.addCleanup(os.close, self.orders)
+        self.attacker = self.start(self.python(_AGAIN, _DEEDS, str(pipe)))
         await self.pause(3)
         for _ in range(2):
             await self.session()
 
     async def do(self, *deeds: str) -> None:
         """Have the attacker do one to the record, with C{undo} before it where another was done."""
-        await self.attack(_DEEDS, str(self.state.database), str(self.home.root / "before.db"), *deeds)
+        order = json.dumps([str(self.state.database), str(self.home.root / "before.db"), *deeds])
+        os.write(self.orders, f"{order}\n".encode())
+        await self.attacker.expect(f"{re.escape(json.dumps(deeds[-1]))}\n", 60)
 
     async def verify(self) -> str | None:
         """What kind of change is found first, if any is; the exit code must say so too."""
