@@ -106,8 +106,7 @@ class McpHttpTestCase(OperatedTestCase):
 
         :param more: of what is said of it.
         """
-        await self.furnish()
-        await self.set_config(_ON + more)
+        await self.furnish(_ON + more)
         return await self.session()
 
     @property

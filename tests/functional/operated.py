@@ -108,7 +108,7 @@ class OperatedTestCase(FunctionalTestCase):
     maxDiff = None
     as_processes = False
     executes_daemons = False
-    _furnished: ClassVar[dict[str, Furnished]] = {}
+    _furnished: ClassVar[dict[tuple[str, str], Furnished]] = {}
 
     def setUp(self) -> None:
         """Start the service; whatever daemon there is at the end is killed."""
@@ -128,17 +128,22 @@ class OperatedTestCase(FunctionalTestCase):
 
     # the user's home --------------------------------------------------------------------------
 
-    async def furnish(self) -> None:
+    async def furnish(self, config: str = "") -> None:
         """A daemon with an open vault, the connector with its key bound, and both actions.
 
         The first time by the user's own steps; afterwards a copy of that home is unlocked.
+
+        :param config: the text of ``config.yaml``, trusted; empty: there is none.
         """
-        if self._furnished.get(self.service.url) is None:
+        wanted = self.service.url, config
+        if wanted not in self._furnished:
             await self._furnish_slowly()
+            if config:
+                await self._trust_config(config)
             await self.command("daemon", "stop")
-            self._furnished[self.service.url] = Furnished(self._kept(), self.workspace.token, self.service.port)
+            self._furnished[wanted] = Furnished(self._kept(), self.workspace.token, self.service.port)
         else:
-            shutil.copytree(self._furnished[self.service.url].home, self.home.aileron)
+            shutil.copytree(self._furnished[wanted].home, self.home.aileron)
         await self.unlock()
 
     async def _furnish_slowly(self) -> None:
@@ -328,10 +333,13 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def set_config(self, text: str) -> None:
         """Trust this ``config.yaml``, and have another life of the daemon obey it."""
-        self.state.config.write_text(text)
-        await self.operator("config", "trust", "--yes")
+        await self._trust_config(text)
         await self.command("daemon", "stop")
         await self.unlock()
+
+    async def _trust_config(self, text: str) -> None:
+        self.state.config.write_text(text)
+        await self.operator("config", "trust", "--yes")
 
     async def pause(self, seconds: float) -> None:
         """Let time pass."""

@@ -74,8 +74,7 @@ class NotificationsTests(OperatedTestCase):
 
     async def configure(self) -> None:
         """Have all three channels told."""
-        await self.furnish()
-        await self.set_config(_CONFIG.format(desktop=self.desktop, url=self.site.url))
+        await self.furnish(_CONFIG.format(desktop=self.desktop, url=self.site.url))
         await self.add_channel("office", _KEY)
         await self.add_channel("phone", f"{self.site.url.replace('http', 'json', 1)}/phone")
 
