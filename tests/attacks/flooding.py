@@ -15,10 +15,11 @@ from tests.attacks.case import AttackTestCase
 from tests.functional.process import Command, Running
 
 # Keeps so many connections open, each with the bytes of a file sent over and over; one that is closed is opened anew.
-# A deaf one never reads an answer.  Prints a line when as many were opened, one when the first was opened anew, and
-# when it is stopped how often that was.
+# A deaf one never reads an answer.  It rests for a moment between rounds: a round fills the buffers of all connections
+# with more than a site answers meanwhile, and without rest it would only show who gets the processor.  Prints a line
+# when as many were opened, one when the first was opened anew, and when it is stopped how often that was.
 _FLOOD = """
-import resource, selectors, signal, socket, sys
+import resource, selectors, signal, socket, sys, time
 host, port, count, deaf, again = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "deaf", 0
 payload = open(sys.argv[5], "rb").read()
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -37,6 +38,7 @@ for _ in range(count):
     open_one()
 print("held", flush=True)
 while True:
+    time.sleep(0.01)
     for key, events in watched.select(1):
         connection, sent = key.fileobj, key.data
         try:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tests.attacks.flooding import FloodTestCase, Said
 from tests.attacks.provider import SAID, RawProvider
 from tests.attacks.sandboxed import SandboxTestCase
-from tests.extent import seldom
+from tests.extent import Turns, seldom
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import GATED, SHIP, UNGATED
@@ -46,6 +46,7 @@ class FloodTests(FloodTestCase):
 _WRONG = {"nonce": "A" * 43, "proof": "A" * 43}
 _GUESSES = Said("POST", "/v1/operator/login", body=_WRONG)
 _LONG = "Prefer: wait=3600"
+_TURNS = Turns()
 _PROVIDERS = """\
 gateway:
   providers:
@@ -92,20 +93,20 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
         self.assertGreater(sum(int(each.stdout.split()[-1]) for each in ended), 0)
 
     async def assert_operable(self) -> None:
-        """Each of the operator's commands works, by a new login with the passphrase, and the daemon says how it is."""
+        """The operator's commands work, each by a new login with the passphrase, and the daemon says how it is."""
         asked = await self.run_action(self.agent, GATED, {**SHIP, "summary": f"flooded by {len(self.floods)}"})
         self.assertEqual(asked.status, 202, asked.text)
         await self.operator("approval", "list")
         await self.operator("approval", "deny", str(asked.body["run_id"]))
-        await self.operator("pause")
-        await self.operator("resume")
-        for command in (("status",), ("vault", "status"), ("daemon", "status")):
-            await self.command(*command)
+        pausing, looking = (("pause",), ("resume",)), (("status",), ("vault", "status"), ("daemon", "status"))
+        for run, commands in _TURNS.of((self.operator, pausing), (self.command, looking)):
+            for command in commands:
+                await run(*command)
 
     async def assert_served(self) -> None:
         """Another agent's calls are answered."""
         other = await self.session("other")
-        for number in range(3):
+        for number in range(2):
             done = await self.run_action(other, UNGATED, {**SHIP, "summary": str(number)}, wait=20)
             self.assertEqual(done.status, 200, done.text)
 
