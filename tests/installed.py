@@ -32,9 +32,13 @@ def test_suite() -> TestSuite:
     """Collect the tests; trial calls this by its name."""
     from tests.agents import turn
 
-    loaded = each_test(TestLoader().loadByNames(_ROOMS, recurse=True))
-    rooms = (test for test in loaded if is_all() or not is_seldom(test))
+    rooms = each_wanted(TestLoader().loadByNames(_ROOMS, recurse=True))
     return TestSuite(longest_first([*rooms, *turn.scenarios(is_all())], _LONGEST))
+
+
+def each_wanted(suite: TestSuite) -> Iterator[TestCase]:
+    """The tests of a suite that are wanted now."""
+    return (test for test in each_test(suite) if is_all() or not is_seldom(test))
 
 
 def is_seldom(test: TestCase) -> bool:

@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 import os
+from unittest import TestSuite
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.extent import VARIABLE, Turns
+from tests.extent import VARIABLE, Turns, seldom
+from tests.installed import each_wanted
+
+
+class SeldomTests(SynchronousTestCase):
+    """Tests that are marked."""
+
+    def test_left_out(self) -> None:
+        """One that is marked is wanted only where everything is."""
+
+        class Marked(SynchronousTestCase):
+            def test_often(self) -> None:
+                pass
+
+            @seldom
+            def test_seldom(self) -> None:
+                pass
+
+        suite = TestSuite([TestSuite([Marked("test_often")]), Marked("test_seldom")])
+        self.patch(os, "environ", {})
+        self.assertEqual([each.id().rpartition(".")[2] for each in each_wanted(suite)], ["test_often"])
+        os.environ[VARIABLE] = "all"
+        self.assertEqual(len(list(each_wanted(suite))), 2)
 
 
 class TurnsTests(SynchronousTestCase):

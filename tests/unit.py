@@ -1,4 +1,7 @@
-"""Every test but those of installed programs under one name: ``trial tests.unit``."""
+"""Every test but those of installed programs under one name: ``trial tests.unit``.
+
+Those marked `tests.extent.seldom` are left out unless everything is wanted.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from twisted.trial.runner import TestLoader
 
 import tests
 from tests.extent import longest_first
-from tests.installed import each_test
+from tests.installed import each_wanted
 
 _LONGEST = (
     "tests.matrix.",
@@ -32,4 +35,4 @@ def names() -> list[str]:
 
 def test_suite() -> TestSuite:
     """Collect those tests; trial calls this by its name."""
-    return TestSuite(longest_first(each_test(TestLoader().loadByNames(names(), recurse=True)), _LONGEST))
+    return TestSuite(longest_first(each_wanted(TestLoader().loadByNames(names(), recurse=True)), _LONGEST))

@@ -18,7 +18,6 @@ from aileron.connectors._answer import Flight
 from aileron.importing import ApiReader, NotImported, read_api, write_connector
 from aileron.values import Outcome
 from tests.connectors.service import spec_of
-from tests.extent import seldom
 from tests.importing.reading import NAME, action, call, describe, operation, request, spec
 
 BASE = "https://tracker.example"
@@ -226,7 +225,6 @@ class GraphqlTests(SynchronousTestCase):
         many = ", ".join(f"a{number}: Int!" for number in range(300))
         self.assertIn("too many arguments", operation(f"type Query {{ many({many}): Int }}", "many").refused)
 
-    @seldom
     def test_long(self) -> None:
         """A schema of too many words is refused before all of them are read."""
         with self.assertRaises(NotImported):
