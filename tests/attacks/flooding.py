@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import attrs
 
 from tests.attacks.case import AttackTestCase
+from tests.functional.commands import fork_daemons
+from tests.functional.forkserver import ForkServer
 from tests.functional.process import Command, Running
 
 # Keeps so many connections open, each with the bytes of a file sent over and over; one that is closed is opened anew.
@@ -81,10 +83,11 @@ while True:
     if not again % 50:
         time.sleep(0.05)
 """
-# A process usually gets so many descriptors, and here no more whatever it asks for.
-_FEW_DESCRIPTORS = """
+_DESCRIPTORS = 1024
+"""A process usually gets so many, and here no more whatever it asks for."""
+_FEW_DESCRIPTORS = f"""
 import os, resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+resource.setrlimit(resource.RLIMIT_NOFILE, ({_DESCRIPTORS}, {_DESCRIPTORS}))
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
@@ -123,15 +126,15 @@ class Said:
 class FloodTestCase(AttackTestCase):
     """A user who goes on working while programs of the attacker's flood a site; none has many descriptors."""
 
-    executes_daemons = True
-
     def start(self, command: Command) -> Running:
         """Start a process."""
         return super().start(command.behind(sys.executable, "-I", "-c", _FEW_DESCRIPTORS))
 
-    async def unlock(self) -> None:
-        """Start the daemon by a process, which hands its few descriptors on."""
-        self._expect(await self.run_command(self._as_operator("vault", "unlock")), 0)
+    def confine(self) -> None:
+        """Besides, a daemon has few descriptors."""
+        super().confine()
+        fork_daemons("few descriptors")
+        ForkServer.lend("few descriptors").limit(_DESCRIPTORS)
 
     async def closed_at_once(self, site: str) -> Running:
         """Start a program that connects and closes.

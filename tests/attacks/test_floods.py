@@ -1,7 +1,9 @@
 """More of everything than anybody needs, from one process of the same user: the others are still served."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from aileron.home import running_pid
 from tests.attacks.flooding import FloodTestCase, Said
 from tests.attacks.provider import SAID, RawProvider
 from tests.attacks.sandboxed import SandboxTestCase
@@ -35,6 +37,7 @@ class FloodTests(FloodTestCase):
     async def test_connections(self) -> None:
         """Connections without end, all silent, do not keep the user's own commands out."""
         await self.furnish()
+        self.assertRegex(Path(f"/proc/{running_pid(self.state)}/limits").read_text(), r"Max open files +1024 +1024 ")
         for site in ("url", "operator_url"):
             flood = self.start(self.python(_CONNECTIONS, self.home.discovery()[site], "1000"))
             await flood.expect(r"\d+", 60)

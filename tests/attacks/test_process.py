@@ -11,6 +11,7 @@ import attrs
 from aileron.home import running_pid
 from aileron.testing import example_event, unopened_store
 from tests.attacks.case import AttackTestCase
+from tests.extent import Turns
 from tests.functional.canary import in_process
 from tests.functional.home import installed
 from tests.functional.operated import PASSPHRASE
@@ -271,7 +272,7 @@ class SearchPathTests(PoisonCase):
         mark = self.poison(self.home.project, (*_SHADOWED, "twisted/plugins/evil.py"))
         self.poison(self.home.project / "src", _SHADOWED)
         by_module = (sys.executable, "-m", "aileron", "version")
-        paths = (f"{self.home.user}:.", f":{self.home.user}", "src")
+        paths, turns = (f"{self.home.user}:.", f":{self.home.user}", "src"), Turns()
         for command in (
             self.home.script("aileron", "version"),
             self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "init"),
@@ -281,7 +282,7 @@ class SearchPathTests(PoisonCase):
             attrs.evolve(self.home.script("aileron"), arguments=by_module),
             attrs.evolve(self.home.script("aileron"), arguments=(by_module[0], "-P", *by_module[1:])),
         ):
-            for path in paths[: None if "version" in command.arguments else 1]:  # the start of all is alike
+            for path in turns.of(*paths):  # the start of all is alike
                 environment = {**command.environment, "PYTHONPATH": path}
                 ended = await self.run_command(attrs.evolve(command, environment=environment), seconds=120)
                 self.assertIn(ended.exit_code, (0, 1) if "init" in command.arguments else (0,), ended)

@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -55,6 +56,10 @@ class ForkServer:
         if manner not in cls._shared:
             cls._shared[manner] = cls()
         return cls._shared[manner]
+
+    def limit(self, descriptors: int) -> None:
+        """From now on a daemon has so many at most."""
+        resource.prlimit(self._process.pid, resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
     def start(
         self,
