@@ -155,6 +155,10 @@ class Rig:
         return len(self.processes.started)
 
 
+_CONNECTOR = Rig().connector
+"""One for all examples of a test: what it costs is the reading of its file."""
+
+
 class CommandContractTests(ConnectorContract, SynchronousTestCase):
     """It keeps the contract of every connector."""
 
@@ -251,7 +255,7 @@ class ShownTests(SynchronousTestCase):
     def test_any_text(self, text: str) -> None:
         """Any text is exactly one argument, as it is, or refused."""
         try:
-            shown = self.prepare(Rig().connector, target=text)
+            shown = self.prepare(_CONNECTOR, target=text)
         except InvalidRequest:
             return
         self.assertEqual(shown["argv"][3:], [text, "k1"])
