@@ -19,11 +19,11 @@ class SeldomTests(SynchronousTestCase):
 
         class Marked(SynchronousTestCase):
             def test_often(self) -> None:
-                pass
+                """Stands for one that is always run."""
 
             @seldom
             def test_seldom(self) -> None:
-                pass
+                """Stands for one that is left out."""
 
         suite = TestSuite([TestSuite([Marked("test_often")]), Marked("test_seldom")])
         self.patch(os, "environ", {})
