@@ -1,9 +1,9 @@
 """How every page looks: wide and narrow, light and dark, full, empty and in error, and to a screen reader."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tests.extent import is_all
+from tests.extent import Turns, is_all
 from tests.functional import install, slack
 from tests.functional.browsed import PICTURES, PagesTestCase
 from tests.functional.chromium import Page
@@ -43,6 +43,10 @@ class LooksTestCase(PagesTestCase):
 
     styles = tuple(STYLES)
 
+    def judged(self) -> Collection[str]:
+        """Where axe-core looks for faults of the next page."""
+        return JUDGED
+
     async def go(self, page: Page, path: str) -> None:
         """Open a page, and wait until it shows what it is about."""
         await page.open(f"{self.url}{path}")
@@ -56,6 +60,7 @@ class LooksTestCase(PagesTestCase):
     async def look_at(self, page: Page, name: str) -> None:
         """What the tab shows now, in every style, with axe-core, which finds what keeps people from using it."""
         await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
+        judged = self.judged()
         for style, size in ((each, STYLES[each]) for each in self.styles):
             await page.look(**size)
             await self.keep(page, f"{name}-{style}")
@@ -63,7 +68,7 @@ class LooksTestCase(PagesTestCase):
             wanted = await page.evaluate("document.documentElement.scrollWidth")
             self.assertLessEqual(wanted, size["width"], (name, style))
             self.assertEqual(await page.evaluate(CUT), [], (name, style))
-            if style in JUDGED:
+            if style in judged:
                 self.assertEqual(await page.evaluate(FAULTS), [], f"{name} {style}")
         await page.look()
 
@@ -132,11 +137,19 @@ class ErrorPagesTests(LooksTestCase):
 
 
 class EmptyPagesTests(LooksTestCase):
-    """A home in which nothing was done yet. They hold little: a narrow and a wide style are enough daily."""
+    """A home in which nothing was done yet. They hold little: a narrow and a wide style are enough daily.
+
+    What they hold stands on the full pages as well, which are judged in both schemes: of these, each in one, in turns.
+    """
 
     styles = tuple(STYLES if is_all() or PICTURES else JUDGED)
+    turns = Turns()
 
-    async def furnish(self) -> None:
+    def judged(self) -> Collection[str]:
+        """The one or the other."""
+        return self.turns.of(*sorted(JUDGED))
+
+    async def furnish(self, config: str = "") -> None:
         """Make nothing but a vault."""
         await self.operator("vault", "init")
 
