@@ -165,7 +165,7 @@ def _extended(existing: str, description: ApiDescription) -> TOMLDocument:
     document = tomlkit.parse(existing)
     head = document.get("connector", {})
     if head.get("name") != description.name:
-        problem = f"The connector file is another connector's file: {head.get('name')}. Nothing was written."
+        problem = f"The connector file belongs to another connector: {head.get('name')}. Nothing was written."
         raise NotImported(problem, "Choose another --name.")
     base_url = head.get("base_url")
     if description.base_url and isinstance(base_url, str) and base_url != description.base_url:
