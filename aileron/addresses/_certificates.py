@@ -7,6 +7,7 @@ ignores both, and reads only bundles that an administrator can write.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -53,8 +54,10 @@ def read_certificates(pem: bytes) -> tuple[bytes, ...]:
 def _is_certificate(block: bytes) -> bool:
     from cryptography.x509 import load_pem_x509_certificate  # heavy, and most processes verify nobody
 
-    try:
-        load_pem_x509_certificate(block)
-    except ValueError:
-        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of certificates that are odd, and of use: they are the system's
+        try:
+            load_pem_x509_certificate(block)
+        except ValueError:
+            return False
     return True

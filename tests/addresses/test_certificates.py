@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
+from cryptography import x509
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.addresses import read_certificates, system_authorities
@@ -32,6 +34,18 @@ class AuthoritiesTests(SynchronousTestCase):
         bundles = ("/nowhere", self.bundle(), self.bundle(BROKEN, self.one), self.bundle(self.other))
         self.assertEqual(system_authorities(bundles), (self.one.strip(),))
         self.assertEqual(system_authorities(("/nowhere", self.bundle(BROKEN))), ())
+
+    def test_odd(self) -> None:
+        """What the library thinks of a certificate that it reads is not printed: the system's are as they are."""
+        read = x509.load_pem_x509_certificate
+
+        def warn(block: bytes) -> object:
+            warnings.warn("its serial number is odd", UserWarning, stacklevel=1)
+            return read(block)
+
+        self.patch(x509, "load_pem_x509_certificate", warn)
+        self.assertEqual(system_authorities((self.bundle(self.one),)), (self.one.strip(),))
+        self.assertEqual(self.flushWarnings(), [])
 
     def test_environment(self) -> None:
         """What the environment names is nobody's authority."""

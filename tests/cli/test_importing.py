@@ -151,7 +151,9 @@ class ImportTests(CommandCase):
         self.assertEqual(self.imported("--op", "add_book", source="https://x.example/library.yaml")[0], 0)
         self.assertEqual(self.fetched, ["https://x.example/library.yaml"])
         code, _, err = self.imported(source="https://x.example/other")
-        self.assertEqual((code, "status 404" in err), (1, True))
+        self.assertEqual(code, 1)
+        self.assertIn("status 404. Nothing was written.", err)
+        self.assertIn("--mcp", err)
 
     def test_wrong(self) -> None:
         """What is no document, no operation or no name is told, with what to do, and nothing is written."""

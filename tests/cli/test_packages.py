@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from aileron.cli._context import CliContext
@@ -57,6 +57,9 @@ class Hub:
         url = urlsplit(message.url)
         self.asked.append((url.hostname, message.private_network))
         path = url.path.removesuffix("/info/refs").removesuffix("/git-upload-pack")
+        if path not in self.repositories:
+            flight.sent = True
+            return succeed(ServiceAnswer(404, {}, b""))
         return self.repositories[path].send(message, flight)
 
     def publish(
@@ -584,6 +587,12 @@ class GitTests(PackageCase):
         self.assertIn("tag of version 1.1.9 has version 1.2.0", self.refused("action", "update"))
         self.hub.publish("/me/kit.git", package(version="1.2.0-rc.1"), "1.2.0-rc.1")
         self.assertIn("has no tag with a version", self.refused("action", "update"))
+
+    def test_missing(self) -> None:
+        """A repository that is not there, or private, is told with what to do."""
+        said = self.refused("action", "install", "github://me/none", "--yes")
+        self.assertIn("status 404. Nothing was installed.", said)
+        self.assertIn("ssh://", said)
 
     def test_moved(self) -> None:
         """A tag that was moved is told, and followed only by force."""

@@ -24,6 +24,7 @@ from aileron.cli.actions.tools import (
     read_tools,
     tell_changes,
 )
+from aileron.errors import NetworkError
 from aileron.values import LoadError
 
 if TYPE_CHECKING:
@@ -135,7 +136,13 @@ def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
 
     source = request.source
     if "://" in source:
-        return read_api(cli.drive(lambda _: cli.fetch(source, MOST_BYTES)), source, request.base_url)
+        try:
+            data = cli.drive(lambda _: cli.fetch(source, MOST_BYTES))
+        except NetworkError as error:
+            raise CommandError(
+                f"{error.message} Nothing was written.", "If the URL is an MCP server's, add --mcp."
+            ) from None
+        return read_api(data, source, request.base_url)
     try:
         with Path(source).open("rb") as file:
             return read_api(file.read(MOST_BYTES + 1), "", request.base_url)

@@ -14,7 +14,7 @@ from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, heading, note, say, say_json, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import TrustRequest, confirm, refuse_unasked, trust
-from aileron.errors import AileronError, InvalidRequest
+from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError
 from aileron.home import atomic_write, prepare, read_private
 from aileron.values import digest_of_bytes
 
@@ -149,7 +149,13 @@ class _Packages:
             raise InvalidRequest(f"The suite names {text}, which is not in Git. Nothing was installed.")
         keys = [*self.lock.publishers, *filter(None, [self.publisher_key])]
         repository = self._connect(source, private_network=private_network) if source.url else None
-        fetched = await fetch(source, repository, keys)
+        try:
+            fetched = await fetch(source, repository, keys)
+        except (ExternalApiError, NetworkError) as error:
+            raise CommandError(
+                f"{error.message} Nothing was installed.",
+                "Check the address. Private repositories need ssh:// and --identity.",
+            ) from None
         if by_suite and fetched.package.members:
             raise InvalidRequest(f"The suite names {text}, which is a suite too. Nothing was installed.")
         if not by_suite and self.publisher_key not in ("", fetched.publisher):
