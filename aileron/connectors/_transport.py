@@ -114,10 +114,10 @@ class HttpExchange:
         except ValueError as error:
             raise BindingFailed(f"The URL of the {asked.place} {error}.") from None
         message = OutgoingRequest(
-            method="POST" if asked.body else "GET",
+            method="GET" if asked.body is None else "POST",
             url=asked.url,
             headers=asked.headers,
-            body=asked.body or None,
+            body=asked.body,
             private_network=asked.private_network,
             max_response_bytes=_MOST_EXCHANGED_BYTES,
         )

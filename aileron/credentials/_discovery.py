@@ -225,7 +225,7 @@ async def _find_metadata(
     :raises SignInRefused: a page answers neither that it is one nor that there is none; no redirect is followed.
     """
     for page in pages:
-        answer = await exchange(TokenRequest(page, PRIVATE_NETWORK in settings, (_ACCEPT,), b"", "metadata"))
+        answer = await exchange(TokenRequest(page, PRIVATE_NETWORK in settings, (_ACCEPT,), None, "metadata"))
         if answer.status == 200 and answer.members:
             return answer.members
         if answer.status != 200 and not 400 <= answer.status <= 499:

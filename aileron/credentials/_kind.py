@@ -34,14 +34,14 @@ class TokenRequest:
     """A request to a token endpoint, by POST, or for metadata, by GET.
 
     :ivar private_network: whether it may be on loopback or a private address.
-    :ivar body: empty: it is a GET.
+    :ivar body: L{None}: it is a GET.
     :ivar place: what is asked, for people.
     """
 
     url: str
     private_network: bool
     headers: tuple[tuple[str, str], ...] = field(repr=False)
-    body: bytes = field(repr=False)
+    body: bytes | None = field(repr=False)
     place: str = "token endpoint"
 
 

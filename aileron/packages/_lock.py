@@ -21,6 +21,7 @@ from aileron.values import Candidate, LoadError, TrustKind, digest_of_bytes, fro
 from ._package import PLACE, VERSION
 
 NAME = "packages.json"
+_VERSION = re.compile(VERSION)
 MOST_LOCK_BYTES = 1024 * 1024
 _UNTRUSTED = "it is not trusted as it is now, so no package can be changed; read and trust it: aileron config trust"
 
@@ -46,7 +47,7 @@ class Installed:
     files: Mapping[str, str]
 
     def __attrs_post_init__(self) -> None:
-        if not re.fullmatch(VERSION, self.version) or not all(map(PLACE.fullmatch, self.files)):
+        if not _VERSION.fullmatch(self.version) or not all(map(PLACE.fullmatch, self.files)):
             raise ValueError(f"the package {self.name} has an invalid version or path")
 
     def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:

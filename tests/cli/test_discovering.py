@@ -51,7 +51,7 @@ class DiscoveringCase(SigningInCase):
 
     def sent(self, url: str) -> str:
         """The body that was sent there."""
-        (found,) = (each.body for each in self.requests if each.url == url)
+        (found,) = (each.body or b"" for each in self.requests if each.url == url)
         return found.decode()
 
 
@@ -118,7 +118,7 @@ class DiscoveringTests(DiscoveringCase):
         """Another redirect URI than ours is a client of somebody else: nothing is opened, and nothing listens on."""
         self.pages[_REGISTER] = {"client_id": "new", "redirect_uris": ["https://evil.example/"]}
         code, _, err = self.setup_with("y", "y")
-        self.assertEqual((code, "another redirect URI" in err, self.kept()), (1, True, []))
+        self.assertEqual((code, "a different redirect URI" in err, self.kept()), (1, True, []))
         self.assertGreater(self.reactor.stopped, 0)
 
     def test_issuer_of_the_answer(self) -> None:

@@ -114,7 +114,7 @@ class SigningInCase(ServedCase):
         self.avoided = list(own_ports)
 
         async def ask(asked: TokenRequest) -> TokenAnswer:
-            self.asked.append({name: value for name, (value,) in parse_qs(asked.body.decode()).items()})
+            self.asked.append({name: value for name, (value,) in parse_qs((asked.body or b"").decode()).items()})
             given = self.answers.pop(0)
             if isinstance(given, Exception):
                 raise given

@@ -47,6 +47,12 @@ class ExchangeTests(SynchronousTestCase):
         self.assertEqual((body, len(self.service.requests)), (b"grant_type=x", 4))
         self.assertEqual({address for address, _ in self.service.connected}, {PUBLIC})
 
+    def test_empty(self) -> None:
+        """A POST without a body is one all the same: a GitHub App asks so for its token."""
+        self.service.replies.append(answer(b"{}", 201))
+        self.assertEqual(self.successResultOf(self.start(evolve(ASKED, body=b""))).status, 201)
+        self.assertTrue(self.service.requests[-1].startswith(b"POST /token HTTP/1.1\r\n"))
+
     def test_not_there(self) -> None:
         """Where no whole answer comes in its time, that may pass."""
         self.service.replies += [None, answer(b"x" * 70000)]
@@ -84,7 +90,7 @@ class ExchangeTests(SynchronousTestCase):
 
     def test_metadata(self) -> None:
         """Metadata is asked for by GET; all challenges of an answer are told as one, and a redirect is not followed."""
-        asked = evolve(ASKED, url="https://login.example/.well-known/x?a=b", body=b"", place="metadata")
+        asked = evolve(ASKED, url="https://login.example/.well-known/x?a=b", body=None, place="metadata")
         head = b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=x\r\nContent-Length: 2\r\n"
         self.service.replies += [
             head + b'WWW-Authenticate: Bearer scope="a"\r\n\r\n{}',

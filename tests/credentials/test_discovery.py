@@ -111,8 +111,8 @@ class ResourceTests(DiscoveryCase):
         found = self.resource()
         self.assertEqual((found.name, found.issuers, found.scopes), (URL, (ISSUER,), ("read",)))
         (ping, page) = self.world.asked
-        self.assertEqual((ping.url, json.loads(ping.body)["method"]), (URL, "ping"))
-        self.assertEqual((page.url, page.body), (f"{PAGE}/team/mcp", b""))
+        self.assertEqual((ping.url, json.loads(ping.body or b"")["method"]), (URL, "ping"))
+        self.assertEqual((page.url, page.body), (f"{PAGE}/team/mcp", None))
         self.assertNotIn("authorization", [name.lower() for each in self.world.asked for name, _ in each.headers])
 
     def test_well_known(self) -> None:
@@ -269,7 +269,7 @@ class ClientTests(DiscoveryCase):
 
     def asked(self) -> dict[str, Any]:
         """What was asked to be registered."""
-        found: dict[str, Any] = json.loads(self.world.asked[-1].body)
+        found: dict[str, Any] = json.loads(self.world.asked[-1].body or b"")
         return found
 
     def test_order(self) -> None:

@@ -82,7 +82,7 @@ class OAuth2Case(KindCase):
 
     def asked(self, at_index: int = -1) -> dict[str, str]:
         """What the endpoint was asked."""
-        return {name: value for name, (value,) in parse_qs(self.held.asked[at_index].body.decode()).items()}
+        return {name: value for name, (value,) in parse_qs((self.held.asked[at_index].body or b"").decode()).items()}
 
 
 class KindTests(OAuth2Case, KindContract):

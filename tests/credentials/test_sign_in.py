@@ -55,7 +55,7 @@ def answer(status: int = 200, **members: Any) -> TokenAnswer:
 
 def form(request: TokenRequest) -> dict[str, str]:
     """The form that a request sends."""
-    return {name: value for name, (value,) in parse_qs(request.body.decode(), strict_parsing=True).items()}
+    return {name: value for name, (value,) in parse_qs((request.body or b"").decode(), strict_parsing=True).items()}
 
 
 class AuthorizeTests(SynchronousTestCase):

@@ -210,10 +210,8 @@ class BoundaryTests(EgressTestCase):
         """Where the agent would inherit a socket that could call others, it is not started, and the user reads why."""
         await self.begin("print('started')")
         command = self.let_out("")
-        with (
-            socket.create_server(("127.0.0.1", 0)) as server,
-            socket.create_connection(server.getsockname()) as inherited,
-        ):
+        inherited, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with inherited, other:
 
             def launched() -> subprocess.CompletedProcess[str]:
                 return subprocess.run(

@@ -15,7 +15,7 @@ from tests.importing import page
 CHARACTERS_A_MINUTE = 150
 """Of somebody who types slowly."""
 QUESTION = re.compile(
-    r"New passphrase: |Repeat the passphrase: |Secret for .+?: |Passphrase of the vault: |\[y/N\] |empty: none\): "
+    r"New passphrase: |Repeat the passphrase: |Secret for .+?: |Passphrase of the vault: |\[y/N\] |Enter to leave: "
 )
 
 
