@@ -103,7 +103,7 @@ class RightTests(ProofTestCase):
         """Three that ship with Aileron hold: an effect is found by a search, by a mark, and not at all."""
         specimens = find_specimens(Path("/nonexistent"), ("builtin://gmail", "builtin://notion", "builtin://sns"))
         cards = await self.proved(*specimens, operations=("send", "comment", "publish"))
-        self.assertEqual([card.operations for card in cards], [("send",), ("comment",), ("publish",)])
+        self.assertEqual([card.operations for card in cards], [("send",), ("comment",), ("publish",)], cards)
         self.assertTrue(all(card.holds for card in cards), cards)
 
     @seldom
