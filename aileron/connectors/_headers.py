@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from email.charset import SHORTEST, Charset
 from email.header import Header
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -77,4 +78,8 @@ def read_line(text: str) -> str:
 
 def encode_line(text: str) -> str:
     """Write a text as a header of a mail has it (RFC 2047), so that it is read as it is."""
-    return text if _PLAIN.fullmatch(text) else Header(text, "utf-8", header_name="Subject").encode(linesep="\r\n")
+    if _PLAIN.fullmatch(text):
+        return text
+    charset = Charset("utf-8")
+    charset.header_encoding = SHORTEST  # whatever a library has told the registry of this process: apprise does
+    return Header(text, charset, header_name="Subject").encode(linesep="\r\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from email import message_from_bytes, policy
+from email import charset, message_from_bytes, policy
 from typing import Any
 
 from hypothesis import given
@@ -62,6 +62,13 @@ class MailTests(SynchronousTestCase):
         """A subject that looks encoded is read as it was approved, and not as what it decodes to."""
         for subject in ("=?utf-8?q?Pay_EVIL?=", "Re: =?utf-8?b?UGF5?= now", "=?", "x" * 250, "é" * 250):
             self.assertEqual(parsed(written(subject=subject))["Subject"], subject)
+
+    def test_registry(self) -> None:
+        """What a library tells the process of a charset changes no byte: the message is the one that was approved."""
+        before = written(subject="Grüße")
+        charset.add_charset("utf-8", charset.QP, charset.QP, "utf-8")  # as apprise does where it is imported
+        self.addCleanup(charset.add_charset, "utf-8", charset.SHORTEST, charset.BASE64, "utf-8")
+        self.assertEqual(written(subject="Grüße"), before)
 
     def test_refused(self) -> None:
         """What is no address, subject or text is refused by the name of its input, as is a line break in a header."""
