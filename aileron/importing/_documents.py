@@ -1,4 +1,4 @@
-"""Reads a foreign document, JSON or YAML, as plain JSON within bounds, whoever wrote it."""
+"""Reads a JSON or YAML document as plain JSON, with limits on its size, depth and number of values."""
 
 from __future__ import annotations
 

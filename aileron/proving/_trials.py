@@ -183,7 +183,7 @@ def _find_leak(strange: Sequence[str], seen: Seen, secret: str) -> str:
     if strange:
         return f"a connection went to {strange[0]}, which the connector does not declare"
     if any(form in seen.told for form in _list_forms(secret)):
-        return "the secret is in what is told of the run: its result, error, events or the log"
+        return "the secret appears in the run's result, error, events or log"
     return ""
 
 

@@ -543,6 +543,13 @@ class LockTests(PackageCase):
         self.assertEqual(self.trusted.keys(), {("config", "packages.json")})
         self.assertEqual(self.lock()["packages"], [])
 
+    def test_options(self) -> None:
+        """No command offers an option that means nothing to it."""
+        for command, absent in ((packages.uninstall, {"identity", "force"}), (packages.sync, {"force"})):
+            offered = {each.name for each in command.params}
+            self.assertEqual(("yes" in offered, offered & absent), (True, set()), command.name)
+        self.assertLess({"identity", "force", "publisher_key"}, {each.name for each in packages.install.params})
+
     def test_uninstall_cut_off(self) -> None:
         """A command that ends before it is done leaves no trust in what it removes."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,10 +44,10 @@ class _Packages:
     operator: Operator
     lock: Lock
     yes: bool
-    force: bool
-    publisher_key: str
-    host_key: str
-    identity: Path | None
+    force: bool = False
+    publisher_key: str = ""
+    host_key: str = ""
+    identity: Path | None = None
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
         """Fetch packages and those that their suites name, show what changes, ask, then write and trust the files."""
@@ -309,39 +310,40 @@ def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], gi
     from aileron.packages import read_key
 
     refuse_unasked(command.as_json, given["yes"])
-    key = read_key(given["publisher_key"]) if given["publisher_key"] else ""
+    if given.get("publisher_key"):
+        given = {**given, "publisher_key": read_key(given["publisher_key"])}
 
     async def with_lock(operator: Operator) -> T:
         lock = await _trusted_lock(command, operator)
-        return await work(_Packages(command, operator, lock, **{**given, "publisher_key": key}))
+        return await work(_Packages(command, operator, lock, **given))
 
     return command.ask(with_lock)
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option(
-            "--identity", type=click.Path(exists=True, path_type=Path), help="A private key file, for ssh://."
-        ),
-        click.option(
-            "--host-key",
-            default="",
-            help="The server's public key, for ssh://, as ssh-keyscan prints it. It is remembered.",
-        ),
-        click.option("--publisher-key", default="", help="Require a signature by this minisign public key."),
-        click.option("--force", is_flag=True, help="Overrule warnings, such as that a version is older."),
-        click.option("--yes", is_flag=True, help="Install and trust what is shown, without asking."),
-    ):
-        command = option(command)
-    return command
+_YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation. What is shown is trusted.")
+_FETCHING = (
+    click.option("--identity", type=click.Path(exists=True, path_type=Path), help="A private key file, for ssh://."),
+    click.option(
+        "--host-key",
+        default="",
+        help="The server's public key, for ssh://, as ssh-keyscan prints it. It is remembered.",
+    ),
+    click.option("--publisher-key", default="", help="Require a signature by this minisign public key."),
+)
+_FORCE = click.option("--force", is_flag=True, help="Overrule warnings, such as that a version is older.")
+_INSTALLING = (*_FETCHING, _FORCE, _YES)
+_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+_Work = Callable[[_Packages, Sequence[str]], "Awaitable[Sequence[Installed]]"]
 
 
-def _make_command(
-    work: Callable[[_Packages, Sequence[str]], Awaitable[Sequence[Installed]]], metavar: str, done: str, about: str
-) -> click.Command:
+def _options(*options: _Decorator) -> _Decorator:
+    return lambda command: reduce(lambda made, option: option(made), options, command)
+
+
+def _make_command(work: _Work, *options: _Decorator, metavar: str, done: str, about: str) -> click.Command:
     @click.command(work.__name__, help=about)
     @click.argument("names", nargs=-1, required=not metavar.startswith("["), metavar=metavar)
-    @_options
+    @_options(*options)
     @operator_command
     def run(command: OperatorCommand, /, names: tuple[str, ...], **given: Any) -> None:
         found = _run(command, lambda packages: work(packages, names), given)
@@ -355,9 +357,10 @@ def _make_command(
 
 install = _make_command(
     _Packages.install,
-    "SOURCE...",
-    "is installed",
-    """Install packages of connectors and actions, and ask you to trust them.
+    *_INSTALLING,
+    metavar="SOURCE...",
+    done="is installed",
+    about="""Install packages of connectors and actions, and ask you to trust them.
 
     SOURCE is a directory, an archive (.zip, .tar, .tar.gz), github://OWNER/REPO[/PATH][@VERSION],
     https://HOST/REPO.git[//PATH][@VERSION], or the same with ssh://USER@HOST. The default is the newest version.
@@ -365,20 +368,22 @@ install = _make_command(
 )
 update = _make_command(
     _Packages.update,
-    "[NAME[@VERSION]]...",
-    "is installed",
-    "Update the named packages, or all of them, and show what each new version can do that the old one could not.",
+    *_INSTALLING,
+    metavar="[NAME[@VERSION]]...",
+    done="is installed",
+    about="Update the named packages, or all, and show what each new version can do that the old one could not.",
 )
 uninstall = _make_command(
     _Packages.uninstall,
-    "NAME...",
-    "is no longer installed",
-    "Remove the unchanged files of packages, and revoke trust in them.",
+    _YES,
+    metavar="NAME...",
+    done="is no longer installed",
+    about="Remove the unchanged files of packages, and revoke trust in them.",
 )
 
 
 @click.command()
-@_options
+@_options(*_FETCHING, _YES)
 @operator_command
 def sync(command: OperatorCommand, /, **given: Any) -> None:
     """Fetch missing files of the packages in packages.json, and report files that were changed."""
