@@ -11,7 +11,8 @@ from twisted.internet.defer import succeed
 
 from aileron.connectors import HttpSessions, HttpTransport, McpConnector, McpSpec
 from aileron.connectors._schema import read_file
-from aileron.values import canonical, digest
+from aileron.interfaces import IConnector
+from aileron.values import JSON, canonical, digest
 from tests.connectors.service import Service, _Peer, answer, json_answer
 from tests.mcp.stepped import Stepped
 
@@ -210,3 +211,37 @@ class McpService(Service):
 
     def _stateless(self) -> dict[str, Any]:
         return {**self._complete(), "ttlMs": 0, "cacheScope": "private"} if self.version == MODERN else {}
+
+
+@define
+class McpRig:
+    """A server in the hand of the contract of every connector.
+
+    :ivar write: the raw answer that a message is.
+    """
+
+    service: McpService
+    connector: IConnector
+    base_url: str
+    write: Callable[[Mapping[str, Any]], bytes]
+    reads: str = "search"
+    writes: str = "create_issue"
+    inputs: Mapping[str, JSON] = field(factory=lambda: {"title": "Grüße"})
+
+    def answers(self, output: JSON) -> JSON:
+        """Answer with this as the structured content."""
+        said = {"content": [], "structuredContent": output}
+        self.service.answers["tools/call"] = lambda message: self.write(result(message, said))
+        return {"structured": output}
+
+    def hangs(self) -> None:
+        """Answer no call."""
+        self.service.answers["tools/call"] = always(None)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.service.advance(seconds)
+
+    def sent(self) -> int:
+        """Count the calls."""
+        return len(self.service.calls())

@@ -6,16 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import Screened
 from aileron.connectors._schema import read_file
 from aileron.errors import CapabilityDenied, InvalidRequest
-from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import JSON, Outcome
+from aileron.values import Outcome
 from tests.connectors.mcpserver import (
     CREATE,
     HANDSHAKE,
@@ -23,6 +22,7 @@ from tests.connectors.mcpserver import (
     MODERN,
     SEARCH,
     URL,
+    McpRig,
     McpService,
     always,
     events,
@@ -37,48 +37,14 @@ from tests.connectors.service import answer, json_answer
 SECRET = b"s3cret-value"
 
 
-@define
-class Rig:
-    """A server in the contract's hand."""
-
-    service: McpService = field(factory=McpService)
-    connector: IConnector = field()
-    base_url: str = URL
-    reads: str = "search"
-    writes: str = "create_issue"
-    inputs: Mapping[str, JSON] = field(factory=lambda: {"title": "Grüße"})
-
-    @connector.default
-    def _(self) -> IConnector:
-        return Screened(self.service.connecting())
-
-    def answers(self, output: JSON) -> JSON:
-        """Answer with this as the structured content."""
-        said = {"content": [], "structuredContent": output}
-        self.service.answers["tools/call"] = lambda message: events(result(message, said))
-        return {"structured": output}
-
-    def hangs(self) -> None:
-        """Answer no call."""
-        self.service.answers["tools/call"] = always(None)
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass."""
-        self.service.advance(seconds)
-
-    def sent(self) -> int:
-        """Count the calls."""
-        return len(self.service.calls())
-
-
 class Contract(ConnectorContract, SynchronousTestCase):
     """The contract of every connector."""
 
-    def rig(self) -> Rig:
+    def rig(self) -> McpRig:
         """Make one."""
-        made = Rig()
-        self.addCleanup(made.service.sides.close)
-        return made
+        service = McpService()
+        self.addCleanup(service.sides.close)
+        return McpRig(service, Screened(service.connecting()), URL, events)
 
 
 class McpCase(SynchronousTestCase):

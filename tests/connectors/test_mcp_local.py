@@ -19,9 +19,9 @@ from aileron.connectors.command import Enclose
 from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
 from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import JSON, Outcome, canonical
+from aileron.values import Outcome, canonical
 from tests.connectors import mcpserver
-from tests.connectors.mcpserver import McpService, error, result
+from tests.connectors.mcpserver import McpRig, McpService, error, result
 
 FILE = """
 [connector]
@@ -173,48 +173,18 @@ class LocalService(McpService):
         return canonical(made(message) if made else error(message, -32601)) + b"\n"
 
 
-@define
-class Rig:
-    """A local server in the contract's hand."""
-
-    service: LocalService = field(factory=LocalService)
-    connector: IConnector = field()
-    base_url: str = "file:///usr/bin/tracker"
-    reads: str = "search"
-    writes: str = "create_issue"
-    inputs: Mapping[str, JSON] = field(factory=lambda: {"title": "Grüße"})
-
-    @connector.default
-    def _(self) -> IConnector:
-        return Screened(self.service.local())
-
-    def answers(self, output: JSON) -> JSON:
-        """Answer with this as the structured content."""
-        said = {"content": [], "structuredContent": output}
-        self.service.answers["tools/call"] = lambda message: canonical(result(message, said)) + b"\n"
-        return {"structured": output}
-
-    def hangs(self) -> None:
-        """Answer no call."""
-        self.service.answers["tools/call"] = lambda _: None
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass."""
-        self.service.advance(seconds)
-
-    def sent(self) -> int:
-        """Count the calls."""
-        return len(self.service.calls())
+def _line(message: Mapping[str, Any]) -> bytes:
+    return canonical(message) + b"\n"
 
 
 class Contract(ConnectorContract, SynchronousTestCase):
     """The contract of every connector."""
 
-    def rig(self) -> Rig:
+    def rig(self) -> McpRig:
         """Make one."""
-        made = Rig()
-        self.addCleanup(made.service.sides.close)
-        return made
+        service = LocalService()
+        self.addCleanup(service.sides.close)
+        return McpRig(service, Screened(service.local()), "file:///usr/bin/tracker", _line)
 
 
 class LocalCase(SynchronousTestCase):
