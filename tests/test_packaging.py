@@ -147,10 +147,10 @@ class PackageTests(SynchronousTestCase):
         """The packaged unit says what C{aileron daemon install} writes, but for the home and the paths of the user."""
         made = systemd_service(Home(Path("/home/me")), {"HOME": "/home/me"}, ["--locked"]).text.decode()
         packed = (_ROOT / "packaging" / "debian" / "aileron.user.service").read_text("utf-8")
-        different = ("#", "Documentation=", "Environment=", "ExecStart=", "ExecStop=", "TimeoutStopSec=")
+        different = ("#", "Documentation=", "Environment=", "ExecStart=", "TimeoutStopSec=")
         said = [[line for line in text.splitlines() if not line.startswith(different)] for text in (made, packed)]
         self.assertEqual(said[0], said[1])
-        self.assertIn("ExecStart=/usr/bin/aileron daemon start --locked\n", packed)
+        self.assertIn("ExecStart=/usr/bin/aileron daemon run --locked\n", packed)
         self.assertIn(re.findall("^TimeoutStopSec=.*", made, re.MULTILINE)[0], packed)
 
     def test_namespace(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
+from aileron.cli.daemon.process import STOP_SECONDS
 from aileron.cli.daemon.service import launchd_service, systemd_service
 from aileron.home import Home
 from tests.cli.daemon import CommandCase
@@ -51,7 +52,7 @@ class SystemdTests(CommandCase):
             self.assertIn("aileron vault unlock", err)
         text = self.unit.read_text()
         self.assertIn(f'Environment="AILERON_HOME={self.home.root}"\n', text)
-        self.assertIn('"daemon" "start" "--locked"\n', text)
+        self.assertIn('"daemon" "run" "--locked"\n', text)
         self.assertEqual(self.called(), 2 * ["--user daemon-reload", "--user enable --now aileron.service"])
 
     def test_passphrase_file(self) -> None:
@@ -93,13 +94,14 @@ class TextTests(SynchronousTestCase):
     """What stands in the files."""
 
     def test_launchd(self) -> None:
-        """The property list starts the daemon at login, and lets it outlive the command that starts it."""
+        """The property list starts the daemon at login, again after a crash, and gives it time to stop."""
         service = launchd_service(_ODD, {"HOME": "/Users/you"}, ["--locked"])
         found = plistlib.loads(service.text)
         self.assertEqual(str(service.path), "/Users/you/Library/LaunchAgents/org.aileron.daemon.plist")
-        self.assertEqual(found["ProgramArguments"][-3:], ["daemon", "start", "--locked"])
+        self.assertEqual(found["ProgramArguments"][-3:], ["daemon", "run", "--locked"])
         self.assertEqual(found["EnvironmentVariables"], {"AILERON_HOME": str(_ODD.root)})
-        self.assertTrue(found["RunAtLoad"] and found["AbandonProcessGroup"])
+        self.assertEqual((found["RunAtLoad"], found["KeepAlive"]), (True, {"SuccessfulExit": False}))
+        self.assertGreater(found["ExitTimeOut"], STOP_SECONDS)
 
     def test_quoted(self) -> None:
         """Blanks, quotes, percent and dollar signs of a path mean themselves to systemd."""

@@ -110,6 +110,35 @@ class TwistdTests(OperatedTestCase):
         self.assertEqual(self.state.database.read_bytes(), before)
 
 
+class RunTests(OperatedTestCase):
+    """``aileron daemon run``, as systemd or a container starts it."""
+
+    executes_daemons = True
+
+    async def run_daemon(self) -> Running:
+        """One that has a daemon."""
+        running = self.start(self.home.script("aileron", "daemon", "run", "--locked"))
+        await running.expect("The daemon is running")
+        return running
+
+    async def test_watched(self) -> None:
+        """It stays when the vault is unlocked, fails when the daemon is killed, and stops the daemon on SIGTERM."""
+        await self.furnish()
+        await self.command("daemon", "stop")
+        running = await self.run_daemon()
+        self.assertEqual((await self.status())["vault_state"], "locked")
+        await self.unlock()
+        self.assertEqual((await self.status())["vault_state"], "unlocked")
+        self.assertFalse(running.is_over)
+        await self.kill_daemon()
+        finished = await running.finish(30)
+        self.assertEqual((finished.exit_code, "without being told to" in finished.stderr), (1, True), finished)
+        again = await self.run_daemon()
+        await self.unlock()
+        self.assertEqual((await again.signal(signal.SIGTERM)).exit_code, 0)
+        self.assertFalse(self.state.discovery.exists())
+
+
 class EndTests(OperatedTestCase):
     """SIGTERM while something is under way."""
 

@@ -15,6 +15,7 @@ from aileron.cli._output import note, say, say_json, values
 from aileron.cli._session import vault_state
 from aileron.cli.daemon.process import start, stop
 from aileron.cli.daemon.service import install, uninstall
+from aileron.cli.daemon.supervise import run_daemon
 from aileron.cli.vault.unlocking import any_key
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
@@ -31,6 +32,7 @@ def daemon() -> None:
     """Start and stop the daemon, and show whether it runs."""
 
 
+daemon.add_command(run_daemon)
 daemon.add_command(install)
 daemon.add_command(uninstall)
 

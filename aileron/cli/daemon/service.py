@@ -1,6 +1,6 @@
 """C{aileron daemon install} and C{uninstall}: the daemon is started when the user logs in, by systemd or launchd.
 
-What is started is C{aileron daemon start}, so the vault stays locked unless a passphrase file is named. Until it is
+What is started is C{aileron daemon run}, so the vault stays locked unless a passphrase file is named. Until it is
 unlocked agents are offered no actions, nothing runs, and nobody can log in to decide.
 """
 
@@ -28,10 +28,10 @@ _SYSTEMD_UNIT = """\
 Description=Aileron agent gateway
 
 [Service]
-Type=forking
+Type=notify
 Environment="AILERON_HOME={home}"
-ExecStart={start}
-ExecStop={stop}
+ExecStart={run}
+KillMode=mixed
 TimeoutStopSec={stop_seconds:.0f}
 Restart=on-failure
 RestartSec=5
@@ -60,8 +60,7 @@ def systemd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[
     base = Path(environ.get("XDG_CONFIG_HOME") or Path(environ["HOME"], ".config"))
     text = _SYSTEMD_UNIT.format(
         home=_escape(str(home.root)),
-        start=_systemd_line(command("daemon", "start", *arguments)),
-        stop=_systemd_line(command("daemon", "stop")),
+        run=_systemd_line(command("daemon", "run", *arguments)),
         stop_seconds=2 * STOP_SECONDS,
     )
     control = ("systemctl", "--user")
@@ -75,10 +74,11 @@ def launchd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[
     text = plistlib.dumps(
         {
             "Label": _LABEL,
-            "ProgramArguments": [*command("daemon", "start", *arguments)],
+            "ProgramArguments": [*command("daemon", "run", *arguments)],
             "EnvironmentVariables": {"AILERON_HOME": str(home.root)},
             "RunAtLoad": True,
-            "AbandonProcessGroup": True,  # the command ends, and the daemon that it started must not
+            "KeepAlive": {"SuccessfulExit": False},
+            "ExitTimeOut": round(2 * STOP_SECONDS),
             "StandardErrorPath": str(home.log / "launchd.err"),
         }
     )

@@ -1,0 +1,84 @@
+"""C{aileron daemon run}: a process for systemd, launchd or a container to watch, which ends when the daemon does.
+
+C{aileron vault unlock} replaces the daemon by a process that is no child of a service manager's. This one stays, and
+watches the home instead of a process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import say
+from aileron.cli.daemon.process import last_words, start, stop
+from aileron.cli.vault.unlocking import any_key
+from aileron.home import Home, live_discovery, running_pid
+
+POLL_SECONDS = 1.0
+REPLACED_SECONDS = 30.0
+"""How long there may be no daemon while one takes the place of another."""
+
+
+@click.command("run")
+@_options.passphrase_fd
+@click.option("--passphrase-file", type=click.Path(path_type=Path), help="Unlock with the passphrase in this file.")
+@click.option("--locked", is_flag=True, help="Leave the vault locked, and ask for no passphrase.")
+@pass_cli
+def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | None, locked: bool) -> None:
+    """Start the daemon unless it is running, and stay until it ends. For systemd, launchd and containers.
+
+    The daemon may be replaced meanwhile, as `aileron vault unlock` does. SIGTERM and Ctrl-C stop it. The exit code is 1
+    if it ended without being told to.
+    """
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, signal.default_int_handler)
+    try:
+        if live_discovery(cli.home) is None:
+            start(cli, None if locked else any_key(cli, passphrase_fd, passphrase_file))
+        say("The daemon is running (PID {pid}).", pid=running_pid(cli.home))
+        notify_ready(cli.environ)
+        wait_for_end(cli, cli.home)
+    except KeyboardInterrupt:
+        stop(cli)
+    say("The daemon has stopped.")
+
+
+def wait_for_end(cli: CliContext, home: Home) -> None:
+    """Return when no daemon has served the home for L{REPLACED_SECONDS}.
+
+    :raises CommandError: the last one ended without being told to: what it leaves in the home is still there.
+    """
+    last = cli.seconds()
+    while cli.seconds() - last < REPLACED_SECONDS:
+        cli.sleep(POLL_SECONDS)
+        _reap()
+        if running_pid(home) is not None:
+            last = cli.seconds()
+        elif home.discovery.exists() and running_pid(home) is None:
+            raise CommandError(
+                f"The daemon ended without being told to.\n{last_words(home)}", f"Its log is in {home.log}"
+            )
+
+
+def notify_ready(environ: Mapping[str, str]) -> None:
+    """Tell a service manager that waits for it that the daemon is healthy, by sd_notify(3)."""
+    address = environ.get("NOTIFY_SOCKET", "")
+    if address.startswith(("/", "@")):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifying:
+            notifying.sendto(b"READY=1", address.replace("@", "\0", 1) if address[0] == "@" else address)
+
+
+def _reap() -> None:
+    """Collect children that have ended: in a container this is the first process, and inherits every daemon."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
