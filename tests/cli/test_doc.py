@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._main import aileron
 from tests.cli.test_main import commands
+from tests.functional import test_quickstart
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "doc").rglob("*.md"))]
@@ -114,6 +115,20 @@ class PagesTests(SynchronousTestCase):
         lines = [(page.name, line) for page in PAGES for line in typed(page.read_text("utf-8"))]
         self.assertGreater(len(lines), 40)
         self.assertEqual([(page, wrong) for page, line in lines if (wrong := fault(line))], [])
+
+    def test_quickstarts(self) -> None:
+        """The quickstarts have a reader type what L{tests.functional.test_quickstart} plays, and no more."""
+        for page in (ROOT / "doc").glob("quickstart-*.md"):
+            agent = page.stem.removeprefix("quickstart-")
+            lines = [
+                line.strip()
+                for listing in re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+                for line in listing.splitlines()
+                if line.strip()
+            ]
+            self.assertEqual(
+                lines, ["pipx install .", *(each.format(agent=agent) for each in test_quickstart.COMMANDS)], page.name
+            )
 
     def test_table(self) -> None:
         """The table of commands is complete, and has none that is not there."""

@@ -1,0 +1,71 @@
+"""The quickstart pages, played: from an empty home to a call of a real agent that its user approved."""
+
+import re
+
+from aileron.cli.actions.services import find_services
+from tests.extent import seldom
+from tests.functional import opencode
+from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.functional.process import Finished
+from tests.functional.script import Call, Say
+
+COMMANDS = ("aileron setup", "aileron launch {agent}", "aileron approval list", "aileron approval approve ID")
+"""What the pages have a reader type once Aileron is installed; L{tests.cli.test_doc} compares them."""
+MESSAGE = {"channel": "#engineering", "text": "The new parser is out."}
+
+
+class QuickstartTests(OperatedTestCase):
+    """Each command in the order of the pages, with OpenCode as the agent."""
+
+    executes_daemons = True
+
+    async def at_terminal(self, line: str, answers: dict[str, str]) -> Finished:
+        """Type a command, and answer its questions in order; it must succeed, and show no secret."""
+        _, *words = line.split()
+        running = self.start(self.home.on_terminal("aileron", *words))
+        for question, answer in answers.items():
+            await running.expect(question)
+            running.send(answer)
+        finished = await running.finish(60)
+        self.assertEqual(finished.exit_code, 0, finished.stdout)
+        for secret in (PASSPHRASE, self.workspace.token):
+            self.assertNotIn(secret, finished.stdout)
+        return finished
+
+    @seldom
+    async def test_played(self) -> None:
+        """Setup, launch and approval are all it takes; the runs and the audit log tell of it."""
+        setup, launch, pending, approve = COMMANDS
+        await self.at_terminal(
+            setup,
+            {
+                "New passphrase: ": PASSPHRASE,
+                "Repeat the passphrase: ": PASSPHRASE,
+                "Number: ": str(len(find_services()) + 1),
+                "URL that takes a POST request: ": f"{self.service.url}/api/chat.postMessage",
+                "Name of the service: ": "chat",
+                "What it does, in a sentence for the model: ": "Posts a message to the team.",
+                r"Fields of its JSON body \[title, body\]: ": "channel, text",
+                r"Header that carries the key \[Authorization\]: ": "",
+                r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
+                r"Label of the account, .*: ": "",
+                r"Key for local://me/chat \(not shown\): ": self.workspace.token,
+            },
+        )
+        llm = self.llm([Call("aileron_chat_create", MESSAGE), Say("posted")])
+        opencode.configure_user(self.home, opencode.configuration(llm.url, {}))
+        command = self.launched()
+        self.assertEqual(command.arguments[1:3], tuple(launch.format(agent="opencode").split()[1:]))
+        agent = self.start(command)
+        await self.waiting()
+        shown = (await self.at_terminal(pending, {"Passphrase of the vault: ": PASSPHRASE})).stdout
+        (approval_id,) = re.findall(r"\b[0-9A-Z]{26}\b", shown)
+        answers = {"Passphrase of the vault: ": PASSPHRASE, r"\[y/N\] ": "y"}
+        shown = (await self.at_terminal(approve.replace("ID", approval_id), answers)).stdout
+        self.assertIn("Approved and completed", shown)
+        finished = await agent.finish(60)
+        self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["posted"]))
+        self.assertEqual([(each.text) for each in self.workspace.messages], [MESSAGE["text"]])
+        for line in ("aileron runs list", "aileron audit list"):
+            shown = (await self.at_terminal(line, {"Passphrase of the vault: ": PASSPHRASE})).stdout
+            self.assertIn("chat-create", shown)
