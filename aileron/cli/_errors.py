@@ -34,12 +34,14 @@ class CommandError(Exception):
     """A command cannot go on; its message is a sentence of ours, already fit to be shown.
 
     :ivar hint: what to do about it, or L{None}.
+    :ivar output: lines that another process wrote about it.
     """
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, output: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.output = output
 
 
 def report(error: BaseException) -> int:
@@ -80,6 +82,7 @@ def _report_click(error: click.ClickException) -> int:
 def _lines(error: BaseException) -> Iterator[str]:
     if isinstance(error, CommandError):
         yield error.message
+        yield from (f"│ {line}" for line in error.output)
         if error.hint:
             yield error.hint
     elif isinstance(error, AileronError):

@@ -15,7 +15,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._entry import _Sources
-from aileron.cli._errors import CommandError
+from aileron.cli._errors import CommandError, report
 from aileron.cli.daemon.launch import ensure_daemon
 from aileron.cli.daemon.process import (
     _start_detached,
@@ -134,10 +134,13 @@ class ProcessTests(SynchronousTestCase):
         """The last lines of its output are told, if it left any."""
         home = Home(Path(self.mktemp()).absolute())
         home.log.mkdir(parents=True)
-        self.assertEqual(last_words(home), "It wrote no output.")
+        self.assertEqual(last_words(home), ())
         output_of(home).write_text("".join(f"line {number}\n" for number in range(40)))
-        self.assertTrue(last_words(home).endswith("line 38\nline 39"))
-        self.assertNotIn("line 20\n", last_words(home))
+        self.assertEqual(list(last_words(home))[-2:], ["line 38", "line 39"])
+        self.assertNotIn("line 20", last_words(home))
+        with redirect_stderr(io.StringIO()) as told:
+            report(CommandError("It ended.", "See the log.", ["one\x1b", "two"]))
+        self.assertEqual(told.getvalue(), "aileron: It ended.\n  │ one␛\n  │ two\n  See the log.\n")
 
 
 class TellTests(CommandCase):

@@ -152,23 +152,23 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
                 return found
         if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
             raise CommandError(
-                f"The daemon exited immediately (status {ended}).\n{last_words(home)}", f"Its log is in {home.log}"
+                f"The daemon exited immediately (status {ended}).", f"Its log is in {home.log}", last_words(home)
             )
         cli.sleep(_POLL_SECONDS)
     raise CommandError(
-        f"The daemon (PID {child.pid}) is not healthy after {START_SECONDS:g} s.\n{last_words(home)}",
+        f"The daemon (PID {child.pid}) is not healthy after {START_SECONDS:g} s.",
         f"It was left running. Its log is in {home.log}",
+        last_words(home),
     )
 
 
-def last_words(home: Home) -> str:
-    """Return the last lines of the daemon's output."""
+def last_words(home: Home) -> Sequence[str]:
+    """Return the last lines of what the daemon wrote to its standard output and error."""
     try:
         data = output_of(home).read_bytes()[-_TAIL_BYTES:]
     except OSError:
-        return "It wrote no output."
-    lines = data.decode("utf-8", "replace").rstrip().splitlines()[-_TAIL_LINES:]
-    return "\n".join(lines) or "It wrote no output."
+        return ()
+    return data.decode("utf-8", "replace").rstrip().splitlines()[-_TAIL_LINES:]
 
 
 def command(*arguments: str, executable: str = sys.executable, package: Path = _PACKAGE) -> tuple[str, ...]:

@@ -64,9 +64,7 @@ def wait_for_end(cli: CliContext, home: Home) -> None:
         if running_pid(home) is not None:
             last = cli.seconds()
         elif home.discovery.exists() and running_pid(home) is None:
-            raise CommandError(
-                f"The daemon ended without being told to.\n{last_words(home)}", f"Its log is in {home.log}"
-            )
+            raise CommandError("The daemon ended without being told to.", f"Its log is in {home.log}", last_words(home))
 
 
 def notify_ready(environ: Mapping[str, str]) -> None:
