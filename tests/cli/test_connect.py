@@ -47,12 +47,12 @@ class ConnectTests(TrustCase):
 
     def test_usual(self) -> None:
         """Who only confirms gets all reads and the first write, trusted; the account is shown, the secret nowhere."""
-        code, out, err = self.connected("", PASSPHRASE, "y", "Team bot", "xoxb-canary")
+        code, out, err = self.connected("", PASSPHRASE, "y", "xoxb-canary")
         self.assertEqual((code, self.typed), (0, []), err)
         self.assertEqual({path.stem for path in self.home.actions.iterdir()}, set(CHOSEN))
         self.assertEqual(self.sent(), [[word(name) for name in CHOSEN]])
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
-        given = {"connector": "builtin://slack", "service": "slack", "account": "Team bot", "secret": "xoxb-canary"}
+        given = {"connector": "builtin://slack", "service": "slack", "secret": "xoxb-canary"}
         self.assertEqual(bound, given)
         self.assertEqual(len(self.site.bodies("POST", CHECK)), 1)
         self.assertLess(out.index('"bot": ["chat:write", '), out.index("Trusted: "))
@@ -89,7 +89,7 @@ class ConnectTests(TrustCase):
         """Actions are chosen by their numbers, or all; an answer that names none is asked for again."""
         every = tuple(each.name for each in read_service("slack").actions)
         for answers, chosen in ((("0", "99", "x", "2-3", "2,3, 6"), (every[1], every[2], every[5])), (("all",), every)):
-            code, _, err = self.connected(*answers, PASSPHRASE, "y", "", "xoxb-canary", actions=chosen)
+            code, _, err = self.connected(*answers, PASSPHRASE, "y", "xoxb-canary", actions=chosen)
             self.assertEqual((code, self.typed), (0, []), err)
             self.assertEqual({path.stem for path in self.home.actions.iterdir()}, set(chosen))
             self.assertEqual(err.count("The answer must be"), len(answers) - 1)
@@ -99,9 +99,9 @@ class ConnectTests(TrustCase):
         """For a service that may be elsewhere its address is asked for, until it can be one; the usual is not kept."""
         self.site.answer("POST", "/v1/actions/check-gitlab/run", {"result": {"output": {"username": "ada"}}})
         answers = ("1", PASSPHRASE, "y")
-        code, _, err = self.connected(*answers, "", "", "glpat-canary", service="gitlab", actions=("check-gitlab",))
+        code, _, err = self.connected(*answers, "", "glpat-canary", service="gitlab", actions=("check-gitlab",))
         self.assertEqual((code, self.typed), (0, []), err)
-        more = ("git.example", "http://git.example", "https://git.example", "", "glpat-canary")
+        more = ("git.example", "http://git.example", "https://git.example", "glpat-canary")
         code, _, err = self.connected(*answers, *more, service="gitlab", actions=("check-gitlab",))
         self.assertEqual((code, self.typed, err.count("The answer must")), (0, [], 2), err)
         usual, other = self.site.bodies("POST", "/v1/bindings/setup")
@@ -112,7 +112,7 @@ class ConnectTests(TrustCase):
     def test_variables(self) -> None:
         """For a service whose base URL has variables these are asked for, until they can be some."""
         self.site.answer("POST", "/v1/actions/check-jira/run", {"result": {"output": {"name": "Ada"}}})
-        more = ("acme.evil.example/", "Acme", "acme", "", "ada@example.com:canary")
+        more = ("acme.evil.example/", "Acme", "acme", "ada@example.com:canary")
         code, _, err = self.connected("1", PASSPHRASE, "y", *more, service="jira", actions=("check-jira",))
         self.assertEqual((code, self.typed, err.count("must match [a-z0-9-]+")), (0, [], 2), err)
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
@@ -120,7 +120,7 @@ class ConnectTests(TrustCase):
 
     def test_without_check(self) -> None:
         """A service that has no harmless read is bound all the same, and nothing is run."""
-        more = ("", "https://hooks.example", "", "canary")
+        more = ("", "https://hooks.example", "canary")
         code, out, err = self.connected(PASSPHRASE, "y", *more, service="webhook", actions=("webhook-send",))
         self.assertEqual((code, self.typed), (0, []), err)
         self.assertEqual((self.site.sessions, "Connected to" in out), ([], False))
@@ -136,7 +136,7 @@ class ConnectTests(TrustCase):
     def test_not_accepted(self) -> None:
         """If the service refuses the check, that is an error with what to do; what was added stays."""
         self.site.answer("POST", CHECK, ExternalApiError("builtin://slack refused: invalid_auth."))
-        code, out, err = self.connected("1", PASSPHRASE, "y", "", "xoxb-wrong", actions=CHOSEN[:1])
+        code, out, err = self.connected("1", PASSPHRASE, "y", "xoxb-wrong", actions=CHOSEN[:1])
         self.assertEqual((code, "Connected" in out), (1, False))
         for part in ("invalid_auth", "are kept", "aileron binding replace"):
             self.assertIn(part, err)
@@ -144,7 +144,7 @@ class ConnectTests(TrustCase):
     def test_not_yet(self) -> None:
         """If the check cannot run now, the command to run it later is shown."""
         self.site.answer("POST", CHECK, {"status": "queued", "run_id": "R", "message": "Everything is paused."})
-        code, out, err = self.connected("1", PASSPHRASE, "y", "", "xoxb-canary", actions=CHOSEN[:1])
+        code, out, err = self.connected("1", PASSPHRASE, "y", "xoxb-canary", actions=CHOSEN[:1])
         self.assertEqual((code, "Connected" in out), (0, False))
         self.assertIn("aileron action run check-slack", err)
 

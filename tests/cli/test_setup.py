@@ -61,7 +61,7 @@ class SetupTests(TrustCase):
     def test_slack(self) -> None:
         """A service that ships is chosen by its number: its actions are shown, trusted, and its credential bound."""
         self.listed(*SLACK)
-        code, out, _ = self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "", "xoxb-canary")
+        code, out, _ = self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "xoxb-canary")
         self.assertEqual((code, self.typed, self.sent()), (0, [], [[word(name) for name in SLACK]]))
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
         self.assertEqual((bound["connector"], bound["service"]), ("builtin://slack", "slack"))
@@ -73,7 +73,7 @@ class SetupTests(TrustCase):
     def test_rest(self) -> None:
         """For a service of one's own a sound connector and a sound action are written, and trusted at once."""
         self.listed("tracker-create", needs=("local://me/tracker",))
-        code, _, _ = self.played(*REST, PASSPHRASE, "y", "", "canary")
+        code, _, _ = self.played(*REST, PASSPHRASE, "y", "canary")
         self.assertEqual((code, self.typed), (0, []))
         self.assertEqual(self.sent(), [[word("local://me/tracker", "connector"), word("tracker-create")]])
         connector = (self.home.connectors / "tracker.toml").read_text()
@@ -100,7 +100,7 @@ class SetupTests(TrustCase):
         good = (OTHER, "http://127.0.0.1:8080/x", "mine", "Does it.", "title", "X-Key")
         answers = [answer for bad, each in zip(wrong.values(), good, strict=True) for answer in (*bad, each)]
         answers.remove("X\n")  # the terminal's own end of a line
-        code, _, err = self.played(*answers, PASSPHRASE, "y", "", "canary")
+        code, _, err = self.played(*answers, PASSPHRASE, "y", "canary")
         self.assertEqual((code, self.typed), (0, []))
         self.assertEqual(err.count("The answer "), len(answers) - len(good))
         connector = (self.home.connectors / "mine.toml").read_text()
@@ -111,7 +111,7 @@ class SetupTests(TrustCase):
     def test_again(self) -> None:
         """What is there is kept: a changed file of that name, trust, and a binding; one that does not fit is told."""
         self.listed(*SLACK)
-        self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "", "xoxb-canary")
+        self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "xoxb-canary")
         path = self.home.actions / "post-message.md"
         path.write_text(path.read_text().replace("The message", "The text"))
         self.lying(*(item(name, state="trusted", path=str(path.with_name(f"{name}.md"))) for name in SLACK))

@@ -75,7 +75,7 @@ class FirstRunTests(OperatedTestCase):
         self.assertIn("The daemon is not running", await self.stopped())
 
     async def test_set_up(self) -> None:
-        """Setup leads from nothing to a trusted action of one's own service in eleven answers, and it works."""
+        """Setup leads from nothing to a trusted action of one's own service in ten answers, and it works."""
         answers = {
             "New passphrase: ": PASSPHRASE,
             "Repeat the passphrase: ": PASSPHRASE,
@@ -86,7 +86,6 @@ class FirstRunTests(OperatedTestCase):
             r"Fields of its JSON body \[title, body\]: ": "channel, text",
             r"Header that carries the key \[Authorization\]: ": "",
             r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
-            r"Label of the account, .*: ": "",
             r"Key for local://me/chat \(not shown\): ": self.workspace.token,
         }
         running = self.start(self.plain(self.home.on_terminal("aileron", "setup")))

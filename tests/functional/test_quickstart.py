@@ -48,7 +48,6 @@ class QuickstartTests(OperatedTestCase):
                 r"Fields of its JSON body \[title, body\]: ": "channel, text",
                 r"Header that carries the key \[Authorization\]: ": "",
                 r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
-                r"Label of the account, .*: ": "",
                 r"Key for local://me/chat \(not shown\): ": self.workspace.token,
             },
         )

@@ -178,16 +178,14 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
 
 
 async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, Any]) -> Mapping[str, str]:
-    """Sign in at the service, or ask for its secret; and ask for the account where the service does not say it.
+    """Sign in at the service, or ask for its secret. No browser is started, since this process held the passphrase.
 
-    No browser is started, since this process held the passphrase.
+    No label is asked for: it tells one account from others, and this is the first.
     """
     account, secret = service.user or None, ""
     if signs_in(cli, service.connector):
         signed = await sign_in(cli, target, SignInChoice(opens_browser=False))
         account, secret = signed.account, signed.secret
-    if account is None:
-        account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
     secret = secret or cli.secret(f"{service.secret} for {service.user or service.connector}", None)
     if service.user:  # what is kept is a name with its password
         secret = f"{service.user}:{secret}"
