@@ -79,6 +79,12 @@ class TreeTests(SynchronousTestCase):
         self.assertEqual([line for rule in _IN_PACKAGE for source in _PACKAGE for line in rule(source)], [])
         self.assertEqual([line for rule in _EVERYWHERE for source in _PACKAGE + _TESTS for line in rule(source)], [])
 
+    def test_no_circles(self) -> None:
+        """No modules import each other in a circle, not even for type checkers, but for those that are named."""
+        self.assertEqual([*rules.circles(_PACKAGE)], [])
+        pair = [Source("aileron.a._x", "from ._y import y"), Source("aileron.a._y", "def f():\n    from . import _x")]
+        self.assertEqual(len([*rules.circles([*_PACKAGE, *pair])]), 1)
+
     def test_every_room_is_in_the_table(self) -> None:
         """Each room has a line in the table of who may import whom, which is that of doc/architecture.md."""
         rooms = {source.name.split(".")[1] for source in _PACKAGE if "." in source.name}

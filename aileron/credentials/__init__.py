@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ._aws_sigv4 import AwsSigV4
 from ._challenge import wanted_scopes
-from ._discovery import AuthorizationServer, ProtectedResource, found_client, register
+from ._discovery import AuthorizationServer, ProtectedResource
 from ._github_app import GithubApp
 from ._keys import LEAST_RSA_BITS, ApiKey, Basic, SshKey, load_private_key
 from ._kind import (
@@ -17,6 +17,7 @@ from ._kind import (
     CredentialUse,
     NeedsYou,
     SettingRule,
+    SignInRefused,
     TokenAnswer,
     TokenExchange,
     TokenRequest,
@@ -25,7 +26,7 @@ from ._kind import (
 )
 from ._oauth2 import CLIENT, CODE, DEVICE, DISCOVER, NONE, RESOURCE, OAuth2, OAuth2Document, missing_scopes
 from ._renewal import write
-from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, SignInRefused
+from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, found_client, register
 
 DEFAULT_KIND = ApiKey.name
 """What a credential is where nobody says of what kind."""

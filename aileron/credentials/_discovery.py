@@ -1,25 +1,22 @@
-"""Finds where a person signs in for a protected resource, such as an MCP server, and as which client.
+"""Finds where a person signs in for a protected resource, such as an MCP server.
 
-As the MCP specification has it: the resource's metadata (RFC 9728), that of its authorization server (RFC 8414, OpenID
-Connect Discovery), and a client that may have to be registered (RFC 7591).  What asks is given.
+As the MCP specification has it: the resource's metadata (RFC 9728), and that of its authorization server (RFC 8414,
+OpenID Connect Discovery).  What asks is given.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from aileron.addresses import may_be_private, read_origin, read_url
 from aileron.values import JSON
 
 from ._challenge import read_challenge, read_scopes
-from ._kind import PRIVATE_NETWORK, TokenExchange, TokenRequest
-from ._oauth2 import ISSUER, METHODS, NONE, OFFLINE, RESOURCE, covers, read_endpoint
-from ._renewal import token_of
-from ._sign_in import SignInClient, SignInRefused, read_answer
+from ._kind import PRIVATE_NETWORK, SignInRefused, TokenExchange, TokenRequest
+from ._oauth2 import ISSUER, METHODS, OFFLINE, RESOURCE, covers, read_endpoint
 
 _RESOURCE_PAGES = (
     "{origin}/.well-known/oauth-protected-resource{path}",
@@ -31,10 +28,9 @@ _SERVER_PAGES = (
     "{origin}{path}/.well-known/openid-configuration",
 )
 _ACCEPT = ("Accept", "application/json")
-_HEADERS = (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json"))
+JSON_HEADERS = (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json"))
 _PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'  # begins nothing, should the server answer it
 _MOST_URL = 2048
-_METHOD = "token_endpoint_auth_method"
 
 
 @frozen
@@ -58,7 +54,7 @@ class ProtectedResource:
         :raises NetworkError, BindingFailed: it cannot be asked.
         """
         url = settings[RESOURCE]
-        asked = TokenRequest(url, PRIVATE_NETWORK in settings, _HEADERS, _PING, "MCP server")
+        asked = TokenRequest(url, PRIVATE_NETWORK in settings, JSON_HEADERS, _PING, "MCP server")
         answer = await exchange(asked)
         told = read_challenge(answer.challenge)
         pages, scopes = _pages(url, _RESOURCE_PAGES), read_scopes(told.get("scope"))
@@ -148,73 +144,6 @@ class AuthorizationServer:
             names_itself=members.get("authorization_response_iss_parameter_supported") is True,
             gives_offline=OFFLINE in _texts(members, "scopes_supported"),
         )
-
-
-def found_client(settings: Mapping[str, str], resource: ProtectedResource, server: AuthorizationServer) -> SignInClient:
-    """Make the client in the MCP specification's order: one that the operator registered, a document about it.
-
-    Without an ID, it has to be registered, or the operator has to know one.  Scopes of the connector file are all that
-    is asked for; where it says none, those that the resource wants.
-    """
-    scopes = tuple(settings.get("scopes", "").split()) or resource.scopes
-    if scopes and server.gives_offline:
-        scopes = tuple(dict.fromkeys((*scopes, OFFLINE)))
-    document = settings.get("client_metadata_url", "") if server.reads_clients else ""
-    found = {
-        **settings,
-        "authorize_url": server.authorize_url,
-        "token_url": server.token_url,
-        "scopes": " ".join(scopes),
-        ISSUER: server.issuer,
-        RESOURCE: resource.name,
-    }
-    return SignInClient(found, settings.get("client_id", "") or document, server=server)
-
-
-async def register(client: SignInClient, redirect_uri: str, exchange: TokenExchange) -> SignInClient:
-    """Register a client that has no ID yet, for one redirect URI (RFC 7591).
-
-    What would change the registration later is not kept.
-
-    :raises SignInRefused: the server registers none, or another.
-    :raises NetworkError, BindingFailed: it cannot be asked.
-    """
-    server = client.server
-    if client.client_id or server is None or server.registration_url is None:
-        return client
-    scopes = " ".join(client.asked_scopes)
-    asked: dict[str, JSON] = {
-        "client_name": "Aileron",
-        "redirect_uris": [redirect_uri],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "application_type": "native",
-        _METHOD: next((each for each in METHODS if each in server.methods), NONE),
-        **({"scope": scopes} if scopes else {}),
-    }
-    private, body = PRIVATE_NETWORK in client.settings, json.dumps(asked).encode()
-    request = TokenRequest(server.registration_url, private, _HEADERS, body, "registration endpoint")
-    answered = read_answer(await exchange(request))
-    told = {**asked, **{name: value for name, value in answered.items() if value not in (None, "")}}
-    if told["redirect_uris"] != [redirect_uri]:
-        raise SignInRefused("The authorization server registered a different redirect URI.")
-    return _registered(client, told)
-
-
-def _registered(client: SignInClient, told: Mapping[str, JSON]) -> SignInClient:
-    """Return the client as the server registered it.
-
-    :raises SignInRefused: it is none that can prove who it is.
-    """
-    method = told[_METHOD]
-    try:
-        client_id = token_of(told.get("client_id"))
-        secret = None if method == NONE else token_of(told.get("client_secret"))
-    except ValueError:
-        raise SignInRefused("The authorization server registered a client without an ID or a secret.") from None
-    if not isinstance(method, str) or method not in METHODS:
-        raise SignInRefused("The authorization server registered a client with an unsupported authentication method.")
-    return evolve(client, client_id=client_id, client_secret=secret, settings={**client.settings, _METHOD: method})
 
 
 async def _find_metadata(

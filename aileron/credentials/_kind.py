@@ -29,6 +29,10 @@ class NeedsYou(Exception):
         self.reason, self.is_new = reason, is_new
 
 
+class SignInRefused(Exception):
+    """The sign-in is over, and came to nothing; why is a sentence, which may hold words of the service."""
+
+
 @frozen
 class TokenRequest:
     """A request to a token endpoint, by POST, or for metadata, by GET.

@@ -1,16 +1,17 @@
 """Obtains a first token of OAuth 2: by a browser, on another device, or by the client itself.
 
-Nothing here does I/O; the command line does, and hands over what came back.
+Nothing here does I/O; the command line does, and hands over what came back, or what asks.
 """
 
 from __future__ import annotations
 
 import base64
 import hmac
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from urllib.parse import parse_qsl, urlencode
 
 from attrs import evolve, field, frozen
@@ -18,20 +19,28 @@ from attrs import evolve, field, frozen
 from aileron.addresses import read_origin
 from aileron.values import JSON
 
-from ._kind import PRIVATE_NETWORK, TokenAnswer, TokenRequest
-from ._oauth2 import CLIENT, CODE, DEVICE, ISSUER, NONE, RESOURCE, OAuth2Document, token_request, with_tokens
-
-if TYPE_CHECKING:
-    from ._discovery import AuthorizationServer
+from ._discovery import JSON_HEADERS, AuthorizationServer, ProtectedResource
+from ._kind import PRIVATE_NETWORK, SignInRefused, TokenAnswer, TokenExchange, TokenRequest
+from ._oauth2 import (
+    CLIENT,
+    CODE,
+    DEVICE,
+    ISSUER,
+    METHODS,
+    NONE,
+    OFFLINE,
+    RESOURCE,
+    OAuth2Document,
+    token_request,
+    with_tokens,
+)
+from ._renewal import token_of
 
 _MOST_SHOWN, _LONGEST_ACCOUNT = 300, 200
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _ID_TOKEN = "id_token"
+_METHOD = "token_endpoint_auth_method"
 _LONGEST_SECONDS, _INTERVAL_SECONDS, _SLOWER_SECONDS = 1800, 5, 5
-
-
-class SignInRefused(Exception):
-    """The sign-in is over, and came to nothing; why is a sentence, which may hold words of the service."""
 
 
 class NotOurCallback(Exception):
@@ -127,6 +136,73 @@ class SignInClient:
             resource=self.settings.get(RESOURCE),
             issuer=None if self.server is None else self.server.issuer,
         )
+
+
+def found_client(settings: Mapping[str, str], resource: ProtectedResource, server: AuthorizationServer) -> SignInClient:
+    """Make the client in the MCP specification's order: one that the operator registered, a document about it.
+
+    Without an ID, it has to be registered, or the operator has to know one.  Scopes of the connector file are all that
+    is asked for; where it says none, those that the resource wants.
+    """
+    scopes = tuple(settings.get("scopes", "").split()) or resource.scopes
+    if scopes and server.gives_offline:
+        scopes = tuple(dict.fromkeys((*scopes, OFFLINE)))
+    document = settings.get("client_metadata_url", "") if server.reads_clients else ""
+    found = {
+        **settings,
+        "authorize_url": server.authorize_url,
+        "token_url": server.token_url,
+        "scopes": " ".join(scopes),
+        ISSUER: server.issuer,
+        RESOURCE: resource.name,
+    }
+    return SignInClient(found, settings.get("client_id", "") or document, server=server)
+
+
+async def register(client: SignInClient, redirect_uri: str, exchange: TokenExchange) -> SignInClient:
+    """Register a client that has no ID yet, for one redirect URI (RFC 7591).
+
+    What would change the registration later is not kept.
+
+    :raises SignInRefused: the server registers none, or another.
+    :raises NetworkError, BindingFailed: it cannot be asked.
+    """
+    server = client.server
+    if client.client_id or server is None or server.registration_url is None:
+        return client
+    scopes = " ".join(client.asked_scopes)
+    asked: dict[str, JSON] = {
+        "client_name": "Aileron",
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "application_type": "native",
+        _METHOD: next((each for each in METHODS if each in server.methods), NONE),
+        **({"scope": scopes} if scopes else {}),
+    }
+    private, body = PRIVATE_NETWORK in client.settings, json.dumps(asked).encode()
+    request = TokenRequest(server.registration_url, private, JSON_HEADERS, body, "registration endpoint")
+    answered = read_answer(await exchange(request))
+    told = {**asked, **{name: value for name, value in answered.items() if value not in (None, "")}}
+    if told["redirect_uris"] != [redirect_uri]:
+        raise SignInRefused("The authorization server registered a different redirect URI.")
+    return _registered(client, told)
+
+
+def _registered(client: SignInClient, told: Mapping[str, JSON]) -> SignInClient:
+    """Return the client as the server registered it.
+
+    :raises SignInRefused: it is none that can prove who it is.
+    """
+    method = told[_METHOD]
+    try:
+        client_id = token_of(told.get("client_id"))
+        secret = None if method == NONE else token_of(told.get("client_secret"))
+    except ValueError:
+        raise SignInRefused("The authorization server registered a client without an ID or a secret.") from None
+    if not isinstance(method, str) or method not in METHODS:
+        raise SignInRefused("The authorization server registered a client with an unsupported authentication method.")
+    return evolve(client, client_id=client_id, client_secret=secret, settings={**client.settings, _METHOD: method})
 
 
 @frozen

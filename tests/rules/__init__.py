@@ -4,7 +4,7 @@ from ._calls import addresses_read, connector_calls, secrets_opened
 from ._database import database_access
 from ._docstrings import fragments, package_modules, undescribed_methods
 from ._files import list_files
-from ._layers import LAYERS, layers
+from ._layers import LAYERS, circles, layers
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import (
     class_names,
@@ -27,6 +27,7 @@ __all__ = [
     "addresses_read",
     "arrows",
     "async_tests_never_run",
+    "circles",
     "class_names",
     "connector_calls",
     "database_access",

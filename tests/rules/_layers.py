@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 from ._source import Source
 
@@ -43,6 +44,30 @@ def layers(source: Source) -> Iterator[str]:
         for imported in source.imports:
             if _is_within(imported.path, room) and _part(imported.path, room) not in below:
                 yield f"{source.name}:{imported.line} {imported.path} is above {part}"
+
+
+CIRCLES = frozenset(
+    {
+        ("aileron.api.channels.channel", "aileron.api.channels.site"),
+        ("aileron.connectors.mcp._session", "aileron.connectors.mcp._client"),
+    }
+)
+"""Imports, in a function or for type checkers, that go back to a module that imports the one they are in."""
+
+
+def circles(sources: Iterable[Source]) -> Iterator[str]:
+    """Find modules that import each other in a circle, be it for type checkers only."""
+    modules = {source.name: source for source in sources if not source.is_package}
+    needs = {
+        name: {path for each in source.imports for path in (each.module, each.path) if path in modules}
+        for name, source in modules.items()
+    }
+    for name, other in CIRCLES:
+        needs.get(name, set()).discard(other)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        yield " -> ".join(reversed(error.args[1]))
 
 
 def _is_within(name: str, room: str) -> bool:
