@@ -68,8 +68,8 @@ class ImportTests(CommandCase):
         self.assertEqual(list(self.home.connectors.iterdir()) + list(self.home.actions.iterdir()), [])
 
     def test_asked(self) -> None:
-        """At a terminal operations are searched for until some are named; no answer means none."""
-        self.typed = ["cover", "add_book, remove_book"]
+        """At a terminal operations are searched for until some are named, here or as --op takes them; else none."""
+        self.typed = ["cover", "addBook, remove_book"]
         code, out, _ = self.imported()
         self.assertEqual((code, self.names()), (0, ["library-add-book.md", "library-remove-book.md", "library.toml"]))
         self.assertEqual(out.count("set_cover"), 2)

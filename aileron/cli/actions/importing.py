@@ -152,7 +152,7 @@ def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
 
 def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Sequence[OperationSummary]:
     """Return the operations to import; none if they were only listed."""
-    from aileron.importing import choose, search
+    from aileron.importing import NotImported, choose, search
 
     operations = reader.list_operations()
     if request.operations:
@@ -171,10 +171,10 @@ def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Seque
         ).strip()
         if not answer:
             return ()
-        names = [each.strip() for each in answer.split(",")]
-        if {each.name for each in operations} >= {*names}:
-            return choose(operations, names)
-        found = search(operations, answer)
+        try:
+            return choose(operations, [each.strip() for each in answer.split(",")])
+        except NotImported:  # they are words
+            found = search(operations, answer)
 
 
 def _to_json(operation: OperationSummary) -> dict[str, str]:
