@@ -28,15 +28,17 @@ class PackageChange:
 
     :ivar before: what is installed of it; L{None}: nothing.
     :ivar files: to be written, by their paths in the home, or removed: L{None}.
+    :ivar names: the kinds and names of the actions and connectors in the files to be written.
     :ivar capabilities: lines that begin with a plus or a minus.
     :ivar objections: sentences that say why C{--force} is needed.
-    :ivar new_key: the publisher's key, if the operator has not accepted it yet; empty: there is none.
+    :ivar new_key: the publisher's key, if the operator has not accepted it for this; empty: there is none.
     """
 
     before: Installed | None
     after: Installed
     fetched: Fetched
     files: Mapping[str, bytes | None]
+    names: frozenset[tuple[str, str]]
     capabilities: tuple[str, ...]
     objections: tuple[str, ...]
     new_key: str
@@ -73,19 +75,19 @@ def compare(
         files=files,
     )
     old = {} if before is None else {place: there[place] for place in before.find_unchanged(there)}
-    for place, data in package.files.items():
-        found = _read(place, data)
-        kind, name = ("action", found.name) if isinstance(found, Action) else ("connector", found.description.fqn)
-        if (other_place := taken.get((kind, name), place)) not in {*package.files, *old}:
+    names = frozenset(_name_of(_read(place, data)) for place, data in package.files.items())
+    for kind, name in names:
+        if (other_place := taken.get((kind, name))) not in {None, *package.files, *old}:
             raise InvalidRequest(f"The {kind} {name} is in {other_place} already. Nothing was installed.")
     return PackageChange(
         before,
         after,
         fetched,
         {**dict.fromkeys(old), **package.files},
+        names,
         tuple(_difference(old, package.files)),
         (*_renamings(lock, after), *_objections(before, after), *_conflicts(there, old, package.files)),
-        "" if after.publisher in lock.publishers else after.publisher,
+        "" if after.consent in {"", *lock.publishers} else after.publisher,
     )
 
 
@@ -147,6 +149,10 @@ def _read(place: str, data: bytes) -> Action | Spec:
     if reading.spec is None:
         raise _faulty(reading.problems)
     return reading.spec
+
+
+def _name_of(found: Action | Spec) -> tuple[str, str]:
+    return ("action", found.name) if isinstance(found, Action) else ("connector", found.description.fqn)
 
 
 def _of_connector(spec: Spec) -> Iterator[str]:

@@ -50,6 +50,11 @@ class Installed:
         if not _VERSION.fullmatch(self.version) or not all(map(PLACE.fullmatch, self.files)):
             raise ValueError(f"the package {self.name} has an invalid version or path")
 
+    @property
+    def consent(self) -> str:
+        """The publisher's key, and for what it is accepted: a repository, else this package; empty: nobody signed."""
+        return self.publisher and f"{self.publisher} {self.source if '://' in self.source else self.name}"
+
     def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:
         """Return which of some files, by their paths in the home, are as they were installed."""
         return {place for place, data in there.items() if self.files.get(place) == digest_of_bytes(data)}
@@ -60,12 +65,17 @@ class Lock:
     """The contents of C{packages.json}.
 
     :ivar github: what C{github://} stands for.
-    :ivar publishers: the keys that the operator has accepted.
+    :ivar publishers: the keys that the operator has accepted, each with what for, as L{Installed.consent} has it.
     """
 
     github: str = "https://github.com/"
     publishers: tuple[str, ...] = ()
     packages: tuple[Installed, ...] = ()
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all publishers."""
+        return {each.partition(" ")[0] for each in self.publishers}
 
     @property
     def digests(self) -> set[str]:
@@ -80,8 +90,8 @@ class Lock:
         """Return a copy with another package of that name, or without it."""
         others = [each for each in self.packages if each.name != name]
         found = sorted([*others, *([] if package is None else [package])], key=lambda each: each.name)
-        key = "" if package is None else package.publisher
-        publishers = tuple(dict.fromkeys(filter(None, (*self.publishers, key))))
+        consent = "" if package is None else package.consent
+        publishers = tuple(dict.fromkeys(filter(None, (*self.publishers, consent))))
         return evolve(self, packages=tuple(found), publishers=publishers)
 
     def encode(self) -> bytes:

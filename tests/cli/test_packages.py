@@ -212,8 +212,10 @@ class InstallTests(PackageCase):
         self.refused("action", "install", str(self.directory), answers=["n"])
         self.refused("action", "install", str(self.directory), answers=["y", "n"])
         self.done("action", "install", str(self.directory), "--yes")
+        before = dict(self.trusted)
         self.put(package({"tracker.toml": FILES["tracker.toml"], "other.md": ACTION.replace("file-t", "a-t").encode()}))
         self.refused("action", "install", str(self.directory), answers=["y", "n"])
+        self.assertEqual(self.trusted, before)
 
     def test_difference(self) -> None:
         """An update shows what is more and what is less; a file that is no longer part is removed with its trust."""
@@ -380,6 +382,28 @@ class InstallTests(PackageCase):
         self.done("action", "update", "--yes")
         self.assertEqual(self.trusted.keys(), {("config", "packages.json"), ("connector", "local://kit/tracker")})
 
+    def test_killed(self) -> None:
+        """Wherever an update is killed, no trust is left in what it removed, and another one does the rest."""
+        other = {"other.md": ACTION.replace("file-ticket", "other").encode()}
+        self.put(package({**FILES, **other}))
+        self.done("action", "install", str(self.directory), "--yes")
+        path, seen = self.home.actions / "other.md", list[bool]()
+        del self.trusted["action", "other"]  # as after a kill behind the first request
+        self.put(package(version="1.1.0"))
+        self.done("action", "update", "--yes")
+        self.assertFalse(path.exists())
+        self.put(package({**FILES, **other}, "1.2.0"))
+        self.done("action", "update", "--yes")
+
+        def look() -> None:
+            seen.append(path.exists() or ("action", "other") not in self.trusted)
+
+        self.before_trust = look
+        self.site.answer("POST", "/v1/trust", lambda body: (look(), self._trust(body))[1])
+        self.put(package(version="1.3.0"))
+        self.done("action", "update", "--yes")
+        self.assertEqual((all(seen), path.exists()), (True, False))
+
     def test_other_faults(self) -> None:
         """A fault of config.yaml does not keep anybody from installing a package."""
         fault = {"file": "/home/config.yaml", "kind": "validation_error", "message": "bad", "line": 1}
@@ -445,6 +469,20 @@ class PublisherTests(PackageCase):
         out = self.done("action", "update", "--yes")
         self.assertNotIn("This key is new", out)
 
+    def test_consent_of_one_repository(self) -> None:
+        """A key that was agreed to for one repository is shown and asked about again for another."""
+        self.hub.publish("/me/kit.git", self.publisher.package())
+        self.done("action", "install", "github://me/kit", answers=["y", "y"])
+        other = CONNECTOR.replace("kit/tracker", "kit/other").encode()
+        signed = {"aileron-package.toml": manifest({"other.toml": other}, name="other"), "other.toml": other}
+        signed["aileron-package.toml.minisig"] = self.publisher.sign(signed["aileron-package.toml"])
+        self.hub.publish("/me/other.git", signed)
+        self.assertIn("key is new", self.refused("action", "install", "github://me/other", "--yes"))
+        out = self.done("action", "install", "github://me/other", answers=["y", "y"])
+        self.assertIn(f"signed by    {self.publisher.key}\n  This key is new for this source", out)
+        for name in ("kit", "other"):
+            self.assertNotIn("is new", self.done("action", "install", f"github://me/{name}", answers=["y"]))
+
     def test_given(self) -> None:
         """A key that the operator gives need not come with the package."""
         self.put(self.publisher.package(with_key=False))
@@ -453,7 +491,7 @@ class PublisherTests(PackageCase):
         self.refused("action", "install", str(self.directory), "--publisher-key", Publisher().key)
         out = self.done("action", "install", str(self.directory), "--yes", "--publisher-key", self.publisher.key)
         self.assertNotIn("It comes with the package", out)
-        self.assertEqual(self.lock()["publishers"], [self.publisher.key])
+        self.assertEqual(self.lock()["publishers"], [f"{self.publisher.key} tracker"])
 
     def test_given_is_required(self) -> None:
         """What is not signed by the key that the operator gives is not installed, whoever else signed it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,7 @@ from aileron.addresses import read_origin
 from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, heading, note, say, say_json, values
 from aileron.cli._session import OperatorCommand, operator_command
-from aileron.cli.actions.trusting import TrustRequest, confirm, refuse_unasked, trust
+from aileron.cli.actions.trusting import Item, TrustRequest, as_values, confirm, refuse_unasked, trust
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError
 from aileron.home import atomic_write, prepare, read_private
 from aileron.values import digest_of_bytes
@@ -68,8 +68,7 @@ class _Packages:
             seen |= there
             files |= change.files
         self._agree(changes)
-        await self._put(files, seen, lock)
-        await self._revoke(lock)
+        await self._put(files, seen, lock, frozenset[tuple[str, str]]().union(*(each.names for each in changes)))
         return [each.after for each in changes]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
@@ -148,7 +147,7 @@ class _Packages:
         private_network = not by_suite or text.startswith("github://")
         if by_suite and not source.url:
             raise InvalidRequest(f"The suite names {text}, which is not in Git. Nothing was installed.")
-        keys = [*self.lock.publishers, *filter(None, [self.publisher_key])]
+        keys = [*self.lock.keys, *filter(None, [self.publisher_key])]
         repository = self._connect(source, private_network=private_network) if source.url else None
         try:
             fetched = await fetch(source, repository, keys)
@@ -210,10 +209,19 @@ class _Packages:
         if not self.yes:
             confirm(self.command.cli, "Install this? [y/N] ", "installed")
 
-    async def _put(self, files: Mapping[str, bytes | None], seen: Mapping[str, bytes], lock: Lock) -> None:
+    async def _put(
+        self,
+        files: Mapping[str, bytes | None],
+        seen: Mapping[str, bytes],
+        lock: Lock,
+        names: Collection[tuple[str, str]] = (),
+    ) -> None:
         """Write or remove files, and have exactly these and the lock trusted at once; or put all back.
 
+        Trust in what is removed is taken back first: wherever this is killed, it outlives no file.
+
         :param seen: the files that were there when the operator was asked.
+        :param names: of what is written, by kind: trust in the new one replaces that in the old one.
         """
         from aileron.packages import read_lock
 
@@ -236,22 +244,23 @@ class _Packages:
             sure=self.yes,
             as_json=self.command.as_json,
         )
-        after = {**files, _LOCK: data}
-        if not written:  # nothing is asked any more, and trust must not outlive a file
-            await self._revoke(lock)
+        after, gone = {**files, _LOCK: data}, await self._find_gone(lock, names)
         try:
+            for item in gone:
+                await self.operator.delete("trust", body={"kind": item["kind"], "name": item["name"]})
             _replace(home.root, before, after)
             await trust(self.command.cli, self.operator, request)
         except BaseException:
             _replace(home.root, after, {place: before.get(place) for place in after})
+            if there := [item for item in gone if item["state"] == "trusted"]:
+                await self.operator.post("trust", body={"items": as_values(there)})
             raise
 
-    async def _revoke(self, lock: Lock) -> None:
-        """Take back trust in what is no longer part of a package, also where the file is gone or was moved."""
-        gone = self.lock.digests - lock.digests
-        for item in (await self.operator.get("trust"))["items"]:
-            if item["trusted"] and item["trusted"]["digest"] in gone:
-                await self.operator.delete("trust", body={"kind": item["kind"], "name": item["name"]})
+    async def _find_gone(self, lock: Lock, names: Collection[tuple[str, str]]) -> Sequence[Item]:
+        """Find what is trusted and no longer part of a package, also where the file is gone or was moved."""
+        gone, items = self.lock.digests - lock.digests, (await self.operator.get("trust"))["items"]
+        trusted = [item for item in items if item["trusted"] and item["trusted"]["digest"] in gone]
+        return [item for item in trusted if (item["kind"], item["name"]) not in names]
 
 
 def _replace(root: Path, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> None:
@@ -277,7 +286,7 @@ def _show(change: PackageChange, given_key: str) -> None:
     }
     values({name: fact for name, fact in facts.items() if fact}, "  ")
     if change.new_key:
-        say("  This key is new. Compare it with the key that the publisher shows somewhere else.")
+        say("  This key is new for this source. Compare it with the key that the publisher shows somewhere else.")
     if change.new_key not in ("", given_key):
         say("  It comes with the package. It proves only that later versions are from the same publisher.")
     for objection in change.objections:
