@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from aileron.cli._context import CliContext
-from aileron.cli.actions import packages
+from aileron.cli.actions import copying, packages
 from aileron.connectors import ServiceAnswer
 from aileron.connectors._answer import Flight, OutgoingRequest
 from aileron.errors import Conflict
@@ -342,7 +342,7 @@ class InstallTests(PackageCase):
                 raise OSError(ENOSPC, "No space left on device")
             atomic_write(path, data)
 
-        self.patch(packages, "atomic_write", write_some)
+        self.patch(copying, "atomic_write", write_some)
         self.assertIn("No space left", self.refused("action", "update", "--yes"))
 
     def test_needed(self) -> None:
@@ -398,8 +398,12 @@ class InstallTests(PackageCase):
         def look() -> None:
             seen.append(path.exists() or ("action", "other") not in self.trusted)
 
+        def trust(body: Mapping[str, Any]) -> Mapping[str, Any]:
+            look()
+            return self._trust(body)
+
         self.before_trust = look
-        self.site.answer("POST", "/v1/trust", lambda body: (look(), self._trust(body))[1])
+        self.site.answer("POST", "/v1/trust", trust)
         self.put(package(version="1.3.0"))
         self.done("action", "update", "--yes")
         self.assertEqual((all(seen), path.exists()), (True, False))
@@ -594,7 +598,7 @@ class LockTests(PackageCase):
         def fail(*_: object) -> None:
             raise OSError(ENOSPC, "No space left on device")
 
-        self.patch(packages, "atomic_write", fail)
+        self.patch(copying, "atomic_write", fail)
         code, _, err = self.run_command("action", "uninstall", "tracker", "--yes")
         self.assertEqual((code, self.trusted.keys()), (1, {("config", "packages.json")}), err)
 

@@ -53,7 +53,7 @@ class PackageTests(OperatedTestCase):
         await installing.expect("tracker 1.0.0 is installed")
         self.assertEqual((await installing.finish(30)).exit_code, 0)
         kept = json.loads(self.state.packages.read_text())
-        self.assertEqual(kept["publishers"], [self.publisher.key])
+        self.assertEqual(kept["publishers"], [f"{self.publisher.key} {self.url}"])
         self.assertEqual(kept["packages"][0]["commit"], git(self.pair.work, "rev-parse", "HEAD"))
 
         ungated = ACTION.replace("required = true", "required = false").encode()
@@ -64,6 +64,12 @@ class PackageTests(OperatedTestCase):
         self.assertIn("+ action file-ticket: runs without your approval", done.stdout)
         self.assertIn("tracker 1.1.0 is installed", done.stdout)
         self.assertIn("file-ticket", (await self.aileron("action", "list")).stdout)
+
+        self.release("1.2.0", {"tracker.toml": wider})
+        await self.operator("action", "update", "--yes")
+        write(self.state.actions, {"file-ticket.md": ungated})
+        self.assertIn("Not trusted", (await self.aileron("action", "list")).stderr)
+        (self.state.actions / "file-ticket.md").unlink()
 
         done = await self.operator("action", "uninstall", "tracker", "--yes")
         self.assertEqual((list(self.state.actions.iterdir()), list(self.state.connectors.iterdir())), ([], []))

@@ -128,6 +128,16 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
     return target
 
 
+def replace_files(root: Path, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> None:
+    """Write or remove each file that is as it was."""
+    for place, data in new.items():
+        if read_private(root / place, _MAX_BYTES) == old.get(place) != data:
+            if data is None:
+                (root / place).unlink()
+            else:
+                atomic_write(root / place, data)
+
+
 def write_files(files: Mapping[Path, str], replaced: Collection[Path] = ()) -> None:
     """Write files where the user wants them: all, or none.
 

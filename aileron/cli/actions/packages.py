@@ -14,9 +14,10 @@ from aileron.addresses import read_origin
 from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, heading, note, say, say_json, values
 from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli.actions.copying import replace_files
 from aileron.cli.actions.trusting import Item, TrustRequest, as_values, confirm, refuse_unasked, trust
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError
-from aileron.home import atomic_write, prepare, read_private
+from aileron.home import prepare, read_private
 from aileron.values import digest_of_bytes
 
 if TYPE_CHECKING:
@@ -248,10 +249,10 @@ class _Packages:
         try:
             for item in gone:
                 await self.operator.delete("trust", body={"kind": item["kind"], "name": item["name"]})
-            _replace(home.root, before, after)
+            replace_files(home.root, before, after)
             await trust(self.command.cli, self.operator, request)
         except BaseException:
-            _replace(home.root, after, {place: before.get(place) for place in after})
+            replace_files(home.root, after, {place: before.get(place) for place in after})
             if there := [item for item in gone if item["state"] == "trusted"]:
                 await self.operator.post("trust", body={"items": as_values(there)})
             raise
@@ -261,16 +262,6 @@ class _Packages:
         gone, items = self.lock.digests - lock.digests, (await self.operator.get("trust"))["items"]
         trusted = [item for item in items if item["trusted"] and item["trusted"]["digest"] in gone]
         return [item for item in trusted if (item["kind"], item["name"]) not in names]
-
-
-def _replace(root: Path, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> None:
-    """Write or remove each file that is as it was."""
-    for place, data in new.items():
-        if read_private(root / place, _MOST_BYTES) == old.get(place) != data:
-            if data is None:
-                (root / place).unlink()
-            else:
-                atomic_write(root / place, data)
 
 
 def _show(change: PackageChange, given_key: str) -> None:
