@@ -18,7 +18,7 @@ from aileron.values import Binding, CredentialState, CredentialStatus, NewBindin
 from ._credential import Credential, Renewals
 from ._format import VaultDocument, VaultEntry
 from ._names import binding_of, check_binding, check_secret
-from ._sealing import seal_entry, unseal_entry
+from ._sealing import unseal_entry, with_secret
 from ._vault_file import OpenVault
 
 
@@ -50,33 +50,27 @@ class FileBindings:
         binding = binding_of(new, utc(self._clock.seconds()), document.entry_revisions + 1)
         if document.find(binding.name):
             raise Conflict(f"There is a binding {binding.name} already.", {"binding": binding.name})
-        self._file.write(document.with_entry(seal_entry(document, key, binding, new.secret)))
-        self._changes += 1
-        return binding
+        return self._write(with_secret(document, key, binding, new.secret), binding)
 
     async def replace(self, name: str, secret: bytes) -> Binding:
         key, document = self._file.opened()
         binding = _find(document, name).binding
         check_secret(binding.kind, secret)
-        sealed = seal_entry(document, key, binding, secret)
-        self._file.write(document.without(name).with_entry(sealed))
-        self._changes += 1
-        return binding
+        return self._write(with_secret(document, key, binding, secret), binding)
 
     async def revoke(self, name: str) -> Binding:
         document = self._file.current()
-        entry = _find(document, name)
-        self._file.write(document.without(name))
-        self._changes += 1
-        return entry.binding
+        return self._write(document.without(name), _find(document, name).binding)
 
     async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
         key, document = self._file.opened()
         entry = _find(document, name)
         binding = evolve(entry.binding, scope=scope, base_url=base_url, revision=document.entry_revisions + 1)
         check_binding(binding)
-        sealed = seal_entry(document, key, binding, unseal_entry(document, key, entry))
-        self._file.write(document.without(name).with_entry(sealed))
+        return self._write(with_secret(document, key, binding, unseal_entry(document, key, entry)), binding)
+
+    def _write(self, changed: VaultDocument, binding: Binding) -> Binding:
+        self._file.write(changed)
         self._changes += 1
         return binding
 

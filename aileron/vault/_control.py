@@ -15,6 +15,7 @@ from aileron.interfaces import IControl
 from aileron.values import JSON, Mark, canonical
 
 from ._cipher import DataKey
+from ._format import Seal
 from ._vault_file import OpenVault
 
 _ID_BYTES = 8
@@ -76,10 +77,11 @@ class FileControl:
         return document.vault, document.revision
 
     def sealed(self) -> tuple[int, str] | None:
-        return self._file.current().sealed
+        sealed = self._file.current().sealed
+        return None if sealed is None else (sealed.sequence, sealed.head)
 
     def seal(self, sequence: int, head: str) -> None:
-        self._file.change(sealed=(sequence, head))
+        self._file.change(sealed=Seal(sequence, head))
 
     def spent(self, mark: bytes) -> bool:
         return mark.hex() in self._file.current().spent
@@ -88,10 +90,10 @@ class FileControl:
         """One that has ended already is remembered until the next write."""
         if self.spent(mark):
             raise Conflict("This decision was used.")
-        self._use(mark.hex(), until, (sequence, head))
+        self._use(mark.hex(), until, Seal(sequence, head))
 
     def outdate(self, run: str, until: datetime, sequence: int, head: str) -> None:
-        self._use(_name_of(run), max(until, self.outdated(run) or until), (sequence, head))
+        self._use(_name_of(run), max(until, self.outdated(run) or until), Seal(sequence, head))
 
     def outdated(self, run: str) -> datetime | None:
         return self._file.current().spent.get(_name_of(run))
@@ -99,7 +101,7 @@ class FileControl:
     def forgotten(self) -> datetime | None:
         return self._file.current().forgotten
 
-    def _use(self, used: str, until: datetime, sealed: tuple[int, str]) -> None:
+    def _use(self, used: str, until: datetime, sealed: Seal) -> None:
         self._file.change(spent={**self._file.current().spent, used: until}, sealed=sealed)
 
     def _control_key(self) -> ControlKey:

@@ -20,8 +20,8 @@ from aileron.waiting import uncancelled
 
 from ._cipher import DataKey
 from ._format import VaultDocument, VaultEntry
-from ._names import check_address, check_scope, check_secret, check_target
-from ._sealing import seal_entry, unseal_entry
+from ._names import check_address, check_scope, check_secret, check_target, refuse_use
+from ._sealing import unseal_entry, with_secret
 from ._vault_file import OpenVault
 
 _T = TypeVar("_T")
@@ -113,8 +113,7 @@ class Credential:
         if unseal_entry(document, key, entry) != before:
             raise self._failure("was given another secret meanwhile.")
         check_secret(self._binding.kind, renewed)
-        sealed = seal_entry(document, key, entry.binding, renewed)
-        self._file.write(document.without(entry.binding.name).with_entry(sealed))
+        self._file.write(with_secret(document, key, entry.binding, renewed))
 
     def _entry(self) -> tuple[DataKey, VaultDocument, VaultEntry]:
         key, document = self._file.opened()
@@ -124,5 +123,4 @@ class Credential:
         return key, document, entry
 
     def _failure(self, how: str, error: type[BindingFailed] = BindingFailed, **more: JSON) -> BindingFailed:
-        name, connector = self._binding.name, self._binding.connector
-        return error(f"The binding {name} {how}", {"binding": name, "connector": connector, **more})
+        return refuse_use(self._binding, f"The binding {self._binding.name} {how}", error=error, **more)

@@ -65,6 +65,14 @@ class RecordKeys:
 
 
 @frozen
+class Seal:
+    """The head of the record's chain at a seal."""
+
+    sequence: int
+    head: str
+
+
+@frozen
 class VaultDocument:
     """A whole vault.
 
@@ -73,7 +81,7 @@ class VaultDocument:
     :ivar revision: of the file; grows with every write.
     :ivar entry_revisions: the last revision that was given to an entry; never goes back.
     :ivar trust: by kind and name.
-    :ivar sealed: how far the record had come at the last seal, sequence and hash.
+    :ivar sealed: how far the record had come at the last seal.
     :ivar spent: what was used, and until when each is remembered: marks of decisions, in hexadecimal, and runs.
     :ivar forgotten: until when the latest of those held that are remembered no more: what ended by then is not known.
     :ivar grants: oldest first.
@@ -92,7 +100,7 @@ class VaultDocument:
     entry_revisions: int = 0
     entries: tuple[VaultEntry, ...] = ()
     trust: tuple[Trusted, ...] = ()
-    sealed: tuple[int, str] | None = None
+    sealed: Seal | None = None
     spent: Mapping[str, datetime] = field(factory=dict)
     forgotten: datetime | None = None
     grants: tuple[Grant, ...] = ()
@@ -200,20 +208,6 @@ def _check_each_once(what: str, names: list[str] | list[tuple[TrustKind, str]]) 
         raise ValueError(f"two {what} have one name")
 
 
-def _write_seal(sealed: tuple[int, str] | None) -> JSON:
-    return None if sealed is None else {"sequence": sealed[0], "head": sealed[1]}
-
-
-def _read_seal(value: Any) -> tuple[int, str] | None:
-    if value is None:
-        return None
-    if type(value) is not dict or value.keys() != {"sequence", "head"}:
-        raise ValueError("has not exactly a sequence and a head")
-    if type(value["sequence"]) is not int or type(value["head"]) is not str:
-        raise ValueError("has a sequence or a head of the wrong type")
-    return value["sequence"], value["head"]
-
-
 def _read_seconds(value: Any) -> float:
     if type(value) is not int:
         raise ValueError("is no whole number")
@@ -235,9 +229,7 @@ def _read_object(value: Any) -> JSON:
 
 
 _FORMAT = JsonConverter()
-_FORMAT.differ(
-    VaultDocument, constants={"version": VERSION}, mac=Member(), sealed=Member(write=_write_seal, read=_read_seal)
-)
+_FORMAT.differ(VaultDocument, constants={"version": VERSION}, mac=Member())
 _FORMAT.differ(KdfParameters, constants={"algorithm": "argon2id"}, salt=Member())
 _FORMAT.differ(Sealed, nonce=Member(), ciphertext=Member())
 _FORMAT.differ(Passkey, public_key=Member())

@@ -13,6 +13,7 @@ from aileron.errors import Conflict, NotFound
 from aileron.interfaces import IGrants
 from aileron.values import MOST_LIVE_GRANTS, Grant, GrantState, utc
 
+from ._format import Seal
 from ._vault_file import OpenVault
 
 
@@ -35,7 +36,7 @@ class FileGrants:
 
     def use(self, grant_id: str, sequence: int, head: str) -> Grant:
         used = with_use(self._file.current().grants, grant_id, self._now())
-        self._file.change(grants=used, sealed=(sequence, head))
+        self._file.change(grants=used, sealed=Seal(sequence, head))
         return find_grant(used, grant_id)
 
     def revoke(self, grant_id: str, at: datetime) -> Grant:

@@ -122,13 +122,11 @@ class Logins:
 
     def of_terminal(self, secret: str) -> Login | None:
         """Return the live login of that token's hash, or L{None}."""
-        login = self._live(secret)
-        return None if login is None or login.key else login
+        return self._live(secret, browser=False)
 
     def of_browser(self, secret: str) -> Login | None:
         """Return the live login of that cookie's hash, or L{None}. It is the browser's only if its key says so too."""
-        login = self._live(secret)
-        return login if login is not None and login.key else None
+        return self._live(secret, browser=True)
 
     def renewed(self, login: Login) -> Login:
         """Return the same, used now: its idle time starts again."""
@@ -151,9 +149,10 @@ class Logins:
         """End all."""
         self._by_secret.clear()
 
-    def _live(self, secret: str) -> Login | None:
+    def _live(self, secret: str, *, browser: bool) -> Login | None:
         self._drop_ended()
-        return self._by_secret.get(secret)  # its time tells at most something about a hash
+        login = self._by_secret.get(secret)  # its time tells at most something about a hash
+        return login if login is not None and bool(login.key) == browser else None
 
     def _drop_ended(self) -> None:
         now = self._clock.seconds()
@@ -226,22 +225,23 @@ class HandOvers:
 
     def of(self, maker: str) -> BrowserHandOver | None:
         """Return that of a login."""
-        found = self._by_maker.get(maker)
-        return None if found is None else self._now(found)
+        return self._now(self._by_maker.get(maker))
 
     def by_code(self, code: str) -> BrowserHandOver | None:
         """Return that of a code, whatever became of it since."""
-        return next((self._now(each) for each in self._by_maker.values() if hmac.compare_digest(each.code, code)), None)
+        found = (each for each in self._by_maker.values() if hmac.compare_digest(each.code, code))
+        return self._now(next(found, None))
 
     def by_browser(self, cookie: str) -> BrowserHandOver | None:
         """Return that of the browser that got this cookie."""
         found = (each for each in self._by_maker.values() if hmac.compare_digest(each.cookie, cookie))
-        return next((self._now(each) for each in found), None)
+        return self._now(next(found, None))
 
     def clear(self) -> None:
         """Forget all."""
         self._by_maker.clear()
 
-    def _now(self, hand_over: BrowserHandOver) -> BrowserHandOver:
-        late = hand_over.state in _WAITING and self._clock.seconds() >= hand_over.until
-        return evolve(hand_over, state=HandOverState.LATE, words="") if late else hand_over
+    def _now(self, hand_over: BrowserHandOver | None) -> BrowserHandOver | None:
+        if hand_over is None or hand_over.state not in _WAITING or self._clock.seconds() < hand_over.until:
+            return hand_over
+        return evolve(hand_over, state=HandOverState.LATE, words="")

@@ -8,7 +8,7 @@ from datetime import datetime
 from aileron.addresses import read_origin
 from aileron.credentials import KINDS, CredentialKind
 from aileron.errors import BindingFailed, InvalidRequest
-from aileron.values import Binding, NewBinding, Scope, to_json
+from aileron.values import JSON, Binding, NewBinding, Scope, to_json
 
 _SERVICE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")
@@ -88,16 +88,21 @@ def check_kept(binding: Binding) -> None:
         _check_scope(binding.scope)
 
 
+def refuse_use(
+    binding: Binding, message: str, *, error: type[BindingFailed] = BindingFailed, **more: JSON
+) -> BindingFailed:
+    """Make the failure of a use of a binding."""
+    return error(message, {"binding": binding.name, "connector": binding.connector, **more})
+
+
 def check_address(binding: Binding) -> None:
     """Refuse to open a binding that points where no binding may.
 
     :raises BindingFailed: C{details["problem"]} says what is wrong with its base URL.
     """
     if (problem := binding.address_problem) is not None:
-        raise BindingFailed(
-            f"The base URL of the binding {binding.name} {problem}: revoke it, and set it up anew.",
-            {"binding": binding.name, "connector": binding.connector, "problem": problem},
-        )
+        message = f"The base URL of the binding {binding.name} {problem}: revoke it, and set it up anew."
+        raise refuse_use(binding, message, problem=problem)
 
 
 def check_scope(binding: Binding, scope: Scope) -> None:
@@ -107,15 +112,8 @@ def check_scope(binding: Binding, scope: Scope) -> None:
     """
     if binding.scope != scope:
         sealed_for = None if binding.scope is None else to_json(binding.scope)
-        raise BindingFailed(
-            f"The connector would use {binding.name} elsewhere, or in another way, than you agreed to: rebind it.",
-            {
-                "binding": binding.name,
-                "connector": binding.connector,
-                "sealed_for": sealed_for,
-                "in_force": to_json(scope),
-            },
-        )
+        message = f"The connector would use {binding.name} elsewhere, or in another way, than you agreed to: rebind it."
+        raise refuse_use(binding, message, sealed_for=sealed_for, in_force=to_json(scope))
 
 
 def check_target(binding: Binding, scope: Scope, url: str) -> None:
@@ -125,10 +123,7 @@ def check_target(binding: Binding, scope: Scope, url: str) -> None:
     """
     host = _find_place(url)
     if host != _find_place(scope.base_url) and host not in scope.hosts:
-        raise BindingFailed(
-            f"The request goes to {host}, for which {binding.name} is not bound.",
-            {"binding": binding.name, "connector": binding.connector, "host": host},
-        )
+        raise refuse_use(binding, f"The request goes to {host}, for which {binding.name} is not bound.", host=host)
 
 
 def _find_place(url: str) -> str:

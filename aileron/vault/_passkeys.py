@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import secrets
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import Conflict, Forbidden, InvalidRequest
+from aileron.errors import AileronError, Conflict, Forbidden, InvalidRequest
 from aileron.interfaces import IPasskeyBook
 from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
 
 from ._cipher import Randomness
 from ._logins import ReplayCache
 from ._passphrase import are_same_words, generate_two_words
-from ._proofs import NONCE_BYTES, base64url
+from ._proofs import NONCE_BYTES, base64url, read_base64url
 
 SITE = "localhost"
 """What a passkey belongs to (WebAuthn's rpId); an address of numbers cannot be one."""
@@ -81,16 +81,8 @@ class Passkeys:
         webauthn, challenge = self._webauthn(), self._offered.take(_OFFERED)
         if challenge is None:
             raise InvalidRequest("No passkey was offered, or it took longer than a minute: begin again.")
-        try:
-            found = webauthn.verify_registration_response(
-                credential=dict(credential),
-                expected_challenge=challenge,
-                expected_rp_id=SITE,
-                expected_origin=self._origins(),
-                require_user_verification=True,
-            )
-        except _unsound(webauthn) as error:
-            raise InvalidRequest("This is no passkey that answers what was asked of it.") from error
+        problem = InvalidRequest("This is no passkey that answers what was asked of it.")
+        found = self._verify(webauthn.verify_registration_response, credential, challenge, problem)
         key_id = base64url(found.credential_id)
         if key_id in {each.id for each in self._book.passkeys()}:
             raise Conflict("This passkey counts already.")
@@ -156,23 +148,34 @@ class Passkeys:
         key = next((each for each in keys if each.id == credential.get("id")), None)
         if key is None:
             raise _refusal("This passkey does not count here.")
+        verify = partial(
+            webauthn.verify_authentication_response,
+            credential_public_key=key.public_key,
+            credential_current_sign_count=key.count,
+        )
+        used = self._verify(verify, credential, challenge, _refusal("Your passkey's answer does not hold."))
+        kept = (evolve(each, count=used.new_sign_count) if each is key else each for each in keys)
+        self._book.keep_passkeys(tuple(kept), self._book.passkey_rule())
+
+    def _verify(
+        self, verify: Callable[..., Any], credential: Mapping[str, JSON], challenge: bytes, problem: AileronError
+    ) -> Any:
+        """Have the library verify an answer; C{problem} is raised for whatever it raises of what a page may send."""
+        from webauthn.helpers.exceptions import WebAuthnException
+
         try:
-            used = webauthn.verify_authentication_response(
+            return verify(
                 credential=dict(credential),
                 expected_challenge=challenge,
                 expected_rp_id=SITE,
                 expected_origin=self._origins(),
-                credential_public_key=key.public_key,
-                credential_current_sign_count=key.count,
                 require_user_verification=True,
             )
-        except _unsound(webauthn) as error:
-            raise _refusal("Your passkey's answer does not hold.") from error
-        kept = (evolve(each, count=used.new_sign_count) if each is key else each for each in keys)
-        self._book.keep_passkeys(tuple(kept), self._book.passkey_rule())
+        except (WebAuthnException, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise problem from error
 
     def _describe(self, structs: Any) -> list[Any]:
-        return [structs.PublicKeyCredentialDescriptor(id=_decode(each.id)) for each in self._book.passkeys()]
+        return [structs.PublicKeyCredentialDescriptor(id=read_base64url(each.id)) for each in self._book.passkeys()]
 
     def _origins(self) -> list[str]:
         return [address for address in self._addresses() if address.startswith(f"http://{SITE}:")]
@@ -190,15 +193,6 @@ class Passkeys:
 
 def _challenge(nonce: str, about: Mapping[str, JSON]) -> bytes:
     return hashlib.sha256(canonical([_LABEL, nonce, about])).digest()
-
-
-def _decode(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _unsound(webauthn: Any) -> tuple[type[Exception], ...]:
-    """List what the library raises for whatever a page may send."""
-    return (webauthn.helpers.exceptions.WebAuthnException, ValueError, TypeError, KeyError, AttributeError)
 
 
 def _refusal(message: str) -> Forbidden:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 
 from attrs import frozen
@@ -67,14 +66,25 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
+def read_base64url(text: str) -> bytes:
+    """Read what L{base64url} wrote.
+
+    :raises ValueError: it is written in no way, or in another.
+    """
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if base64url(data) != text:
+        raise ValueError("must be unpadded base64url")
+    return data
+
+
 def check_nonce(nonce: str) -> None:
     """Accept a client's nonce.
 
     :raises InvalidRequest: it is not 16 to 64 bytes in the one way of writing them.
     """
     try:
-        data = base64.b64decode(nonce + "=" * (-len(nonce) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+        data = read_base64url(nonce)
+    except ValueError:
         data = b""
-    if not _MIN_NONCE <= len(data) <= _MAX_NONCE or base64url(data) != nonce:
+    if not _MIN_NONCE <= len(data) <= _MAX_NONCE:
         raise InvalidRequest(f"The nonce must be {_MIN_NONCE} to {_MAX_NONCE} bytes as unpadded base64url.")

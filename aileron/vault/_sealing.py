@@ -49,6 +49,11 @@ def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: 
     return VaultEntry(binding, seal(key.subkey(_ENTRIES), secret, _entry_context(document.vault, binding)))
 
 
+def with_secret(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> VaultDocument:
+    """Return the vault with that secret for a binding, in the place of what is kept under its name."""
+    return document.without(binding.name).with_entry(seal_entry(document, key, binding, secret))
+
+
 def unseal_entry(document: VaultDocument, key: DataKey, entry: VaultEntry) -> bytes:
     """Open the secret of an entry.
 

@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.errors import InvalidRequest
 from aileron.values import SignedRequest
 
-from ._proofs import base64url
+from ._proofs import base64url, read_base64url
 
 LABEL = "aileron.operator.request.v1"
 WINDOW_SECONDS = 30.0
@@ -34,11 +34,11 @@ def read_public_key(text: str) -> bytes:
     :raises InvalidRequest: it is none.
     """
     try:
-        point = base64.urlsafe_b64decode(text.encode("ascii") + b"==")
+        point = read_base64url(text)
         ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
     except ValueError:
         point = b""
-    if len(point) != _POINT_BYTES or base64url(point) != text:
+    if len(point) != _POINT_BYTES:
         raise InvalidRequest("The public key is no uncompressed point of P-256 as unpadded base64url.")
     return point
 

@@ -8,19 +8,18 @@ construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015). Each file has a 
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
-from collections.abc import Mapping
 from datetime import datetime
 from io import BufferedIOBase, RawIOBase
-from typing import IO, Any, cast
+from typing import IO, Any
 
+from attrs import frozen
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from aileron.errors import InvalidRequest, VaultDamaged, WrongPassphrase
-from aileron.values import timestamp
+from aileron.values import JsonConverter, Member, timestamp
 
 from ._cipher import SALT_BYTES, KdfParameters, Randomness, stretch
 
@@ -87,8 +86,9 @@ class UnsealingReader(RawIOBase):
     def __init__(self, source: IO[bytes], passphrase: str) -> None:
         self._source = source
         self._header = source.readline(_HEADER_BYTES)
-        kdf, self.made_at = _decode_header(self._header)
-        self._cipher = AESGCM(stretch(passphrase, kdf))
+        header = _decode_header(self._header)
+        self.made_at = header.made_at
+        self._cipher = AESGCM(stretch(passphrase, header.argon2id))
         self._number = 0
         self._ended = False
         self._ahead = source.read(_PIECE_BYTES + _TAG_BYTES)
@@ -128,33 +128,31 @@ def _nonce(number: int, last: bool) -> bytes:
     return number.to_bytes(11, "big") + (b"\1" if last else b"\0")
 
 
+@frozen
+class _Header:
+    """The first line."""
+
+    format: str
+    made_at: str
+    argon2id: KdfParameters
+
+
+_HEADER = JsonConverter()
+_HEADER.differ(KdfParameters, salt=Member())
+
+
 def _encode_header(kdf: KdfParameters, made_at: datetime) -> bytes:
-    stretching = {
-        "salt": base64.b64encode(kdf.salt).decode("ascii"),
-        "iterations": kdf.iterations,
-        "memory_kib": kdf.memory_kib,
-        "lanes": kdf.lanes,
-    }
-    header = {"format": _FORMAT, "made_at": timestamp(made_at), "argon2id": stretching}
+    header = _HEADER.to_json(_Header(_FORMAT, timestamp(made_at), kdf))
     return json.dumps(header, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _decode_header(line: bytes) -> tuple[KdfParameters, str]:
+def _decode_header(line: bytes) -> _Header:
     try:
         header = json.loads(line)
         if header["format"] != _FORMAT:
             raise ArchiveDamaged("The file is no backup that this version of Aileron can read.")
-        return _decode_kdf(header["argon2id"]), str(header["made_at"])
+        return _HEADER.from_json(_Header, header)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ArchiveDamaged("The file is no backup of Aileron.") from None
     except VaultDamaged as error:
         raise ArchiveDamaged(f"The backup cannot be opened. {error.message}") from None
-
-
-def _decode_kdf(found: Mapping[str, object]) -> KdfParameters:
-    salt = base64.b64decode(cast("str", found["salt"]), validate=True)
-    numbers = [found[name] for name in ("iterations", "memory_kib", "lanes")]
-    if any(type(number) is not int for number in numbers):
-        raise ValueError("a parameter is not a number")
-    iterations, memory_kib, lanes = cast("list[int]", numbers)
-    return KdfParameters(salt, iterations, memory_kib, lanes)
