@@ -198,9 +198,9 @@ def _settings(table: FileTable, kind: CredentialKind, variables: Mapping[str, st
         if rule.flag:
             found[name] = "true" if table.flag(name, default=False) else ""
         elif rule.several:
-            found[name] = " ".join(table.texts(name, required=rule.required))
+            found[name] = " ".join(table.texts(name, required=False))
         else:
-            found[name] = table.read(name, _reading(rule, variables), "", required=rule.required)
+            found[name] = table.read(name, _reading(rule, variables), "")
     return {name: text for name, text in found.items() if text}
 
 

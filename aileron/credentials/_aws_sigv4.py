@@ -15,11 +15,10 @@ from aileron.addresses import read_origin
 from aileron.errors import BindingFailed
 from aileron.values import Authorization, Member, Request
 
-from ._kind import CredentialKind, CredentialUse, SettingRule
+from ._kind import CredentialKind, CredentialUse, SettingRule, only
 from ._renewal import FORM, read_document
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
-_NAME = re.compile(r"[a-z0-9-]{1,64}")
 _KEY_ID = re.compile(r"[A-Za-z0-9_]{16,128}")
 _SECRET = re.compile(r"[\x21-\x7e]{1,4096}")
 _BLANKS = re.compile(r" +")
@@ -45,10 +44,7 @@ FORM.differ(
 )
 
 
-def _read_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError("must be a name of AWS's, of a-z, 0-9 and '-'")
-    return text
+_read_name = only(re.compile(r"[a-z0-9-]{1,64}").fullmatch, "must be a name of AWS's, of a-z, 0-9 and '-'")
 
 
 class AwsSigV4(CredentialKind):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from aileron.values import Authorization, Request
 
-from ._kind import CredentialKind, CredentialUse, SettingRule
+from ._kind import CredentialKind, CredentialUse, SettingRule, only
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -26,7 +26,7 @@ _CURVES = ("secp256r1", "secp384r1", "secp521r1")
 _ARMOR = re.compile(r"-----[A-Z ]+-----|\s")
 _FILE = re.compile(rb"\s*-----BEGIN ([A-Z ]+)-----\s[A-Za-z0-9+/=\s]+-----END \1-----\s*")
 _ENTERED = "must be a private key in OpenSSH's format or PEM, entered from its file with --secret-fd"
-_PARAMETER = re.compile(r"[A-Za-z0-9_.~-]{1,128}")
+_PARAMETER = re.compile(r"[A-Za-z0-9_.~-]{1,128}").fullmatch
 _SEGMENT = re.compile(r"(?!\.\.?$)[A-Za-z0-9_.~-]{1,128}").fullmatch
 
 
@@ -35,17 +35,9 @@ def _check_size(kept: bytes) -> None:
         raise ValueError(f"must have 1 to {MAX_KEPT_BYTES} bytes")
 
 
-def _read_parameter(text: str) -> str:
-    if not _PARAMETER.fullmatch(text):
-        raise ValueError("must be the name of a query parameter, of letters, digits, '_', '.', '~' and '-'")
-    return text
-
-
-def _read_prefix(text: str) -> str:
+def _is_prefix(text: str) -> bool:
     before, key, after = text.partition("{key}")
-    if not (key and text.startswith("/") and all(map(_SEGMENT, (before + "-" + after)[1:].split("/")))):
-        raise ValueError("must be the beginning of a path with {key} in it once, such as /bot{key}")
-    return text
+    return bool(key) and text.startswith("/") and all(map(_SEGMENT, (before + "-" + after)[1:].split("/")))
 
 
 class ApiKey(CredentialKind):
@@ -55,8 +47,12 @@ class ApiKey(CredentialKind):
     header: ClassVar[str] = ""
     format: ClassVar[str] = "{key}"
     settings: ClassVar[Mapping[str, SettingRule]] = {
-        "query": SettingRule(_read_parameter),
-        "path": SettingRule(_read_prefix),
+        "query": SettingRule(
+            only(_PARAMETER, "must be the name of a query parameter, of letters, digits, '_', '.', '~' and '-'")
+        ),
+        "path": SettingRule(
+            only(_is_prefix, "must be the beginning of a path with {key} in it once, such as /bot{key}")
+        ),
     }
 
     def check(self, kept: bytes) -> None:

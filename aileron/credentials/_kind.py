@@ -102,6 +102,17 @@ class CredentialUse:
         self.kept = renewed
 
 
+def only(holds: Callable[[str], object], problem: str) -> Callable[[str], str]:
+    """Make a reader of a setting that takes only texts of which C{holds} says anything true."""
+
+    def read(text: str) -> str:
+        if not holds(text):
+            raise ValueError(problem)
+        return text
+
+    return read
+
+
 @frozen
 class SettingRule:
     """A key of a connector file's C{[credential]} that only some kinds know.
@@ -112,7 +123,6 @@ class SettingRule:
     """
 
     read: Callable[[str], str] = str
-    required: bool = False
     several: bool = False
     flag: bool = False
 

@@ -15,7 +15,7 @@ from aileron.errors import NetworkError
 from aileron.values import JSON, Authorization, CredentialState
 
 from ._challenge import wanted_scopes
-from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, SettingRule, TokenAnswer, TokenRequest
+from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, SettingRule, TokenAnswer, TokenRequest, only
 from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of, write
 
 CODE, CLIENT, DEVICE = "authorization_code", "client_credentials", "device_code"
@@ -91,28 +91,18 @@ def read_endpoint(text: str) -> str:
     return text
 
 
-def _read_ascii(text: str) -> str:
-    if not text.isascii() or not text.isprintable():
-        raise ValueError("must be visible ASCII")
-    return text
-
-
-def _read_account(text: str) -> str:
-    if not all(part.isidentifier() for part in text.split(".")):
-        raise ValueError("must be a dotted path into the token endpoint's answer, such as id_token.email")
-    return text
+_read_ascii = only(lambda text: text.isascii() and text.isprintable(), "must be visible ASCII")
+_read_account = only(
+    lambda text: all(part.isidentifier() for part in text.split(".")),
+    "must be a dotted path into the token endpoint's answer, such as id_token.email",
+)
+_read_method = only(METHODS.__contains__, f"must be {POST}, {BASIC} or {NONE}")
 
 
 def _read_document_url(text: str) -> str:
     url = read_url(read_endpoint(text))
     if url.origin.scheme != "https" or url.path in {"", "/"} or url.query is not None or url.user_info is not None:
         raise ValueError("must be the https:// address of a document about the client, with a path and no query")
-    return text
-
-
-def _read_method(text: str) -> str:
-    if text not in METHODS:
-        raise ValueError(f"must be {POST}, {BASIC} or {NONE}")
     return text
 
 
@@ -199,8 +189,9 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return f"It was not given: {', '.join(missing)}." if missing else None
 
     def surplus(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Name the scopes that it was given beside C{scopes}."""
-        more = surplus_scopes(self.read(kept), scopes)
+        """Name the scopes that it was given beside C{scopes}, without those that only say who signed in."""
+        given = (each for each in self.read(kept).scopes if each.lower() not in _IDENTITY)
+        more = [each for each in given if not any(_is_same(one, each) for one in scopes)]
         return f"It was given more than your trusted actions need: {', '.join(more)}." if more else None
 
     async def renew(self, found: OAuth2Document, use: CredentialUse) -> OAuth2Document:
@@ -239,12 +230,6 @@ def missing_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ..
         return ()
     given = (*found.scopes, *((OFFLINE,) if found.refresh_token else ()))
     return tuple(each for each in asked if not any(_is_same(each, one) for one in given))
-
-
-def surplus_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the scopes that were given and are none of C{asked}, without those that only say who signed in."""
-    more = (each for each in found.scopes if each.lower() not in _IDENTITY)
-    return tuple(each for each in more if not any(_is_same(one, each) for one in asked))
 
 
 def _is_same(one: str, other: str) -> bool:
