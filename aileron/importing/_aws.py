@@ -13,12 +13,11 @@ from attrs import field, frozen
 from aileron.values import JSON, READ
 
 from ._aws_request import JSON_RPC, OWN_HEADERS, REST_JSON, AwsRequest, Shapes, parts, wire_name
-from ._derive import effect_of, name_of
+from ._derive import discloses, effect_of, guarded, list_summaries, name_of
 from ._description import ApiCredential, ApiDescription, ApiOperation, ApiVariable, NotImported, OperationSummary
 from ._files import one_line
 from ._references import Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._requests import Arguments
-from ._types import discloses, guarded, list_summaries
 
 PROTOCOLS = (JSON_RPC, REST_JSON)
 
@@ -134,7 +133,7 @@ class AwsModel:
         request.add(summary.key, self.shapes.of(about.get("input")))
         path, slashes = arguments.write_path(summary.path.partition("?")[0])
         answer = self._answer(about)
-        extra = {**request.keys(effect), **answer, **({"slashes": slashes} if slashes else {})}
+        extra = {**request.keys(effect), **answer, **slashes}
         if "answer" not in answer and effect == READ:
             extra |= self._pages(about)
         return ApiOperation(

@@ -12,9 +12,8 @@ from attrs import define, field, frozen
 from aileron.values import JSON, WRITE
 
 from ._description import HEADER, PATH, QUERY
-from ._references import Inexpressible, list_of, table_of, text_of
+from ._references import Inexpressible, NamedTypes, list_of, reference, table_of, text_of
 from ._requests import BYTES_TYPE, Arguments
-from ._types import NamedTypes, reference
 
 JSON_RPC, REST_JSON = "json", "rest-json"
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aileron.addresses import read_base_url, read_url
 from aileron.values import JSON, READ, WRITE
 
-from ._description import ApiCredential
+from ._description import ApiCredential, ApiOperation, OperationSummary
+from ._files import one_line
 from ._references import ApiDocument, Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._schemas import flatten
 
 MOST_NAME = 40
-_MOST_ALIKE = 20
+_MOST_ALIKE, _MOST_LEVELS = 20, 3
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHER = re.compile(r"[^a-z0-9]+")
@@ -30,6 +31,9 @@ _LOOKING = frozenset(
 _ADDING = frozenset("add create insert new open post send upload".split())
 """Verbs that change something, those that only look, and those that only add to what is there."""
 
+_SECRETS = re.compile(
+    r"secret|password|passphrase|credential|token|login_?profile|(?:access|api|private|signing)_?key", re.IGNORECASE
+)
 _SCOPE = re.compile(r"[!#-\[\]-~]+")
 _STEP = re.compile(r"[A-Za-z0-9_$-]+")
 _CURSORS: Mapping[str, tuple[str, ...]] = {
@@ -52,6 +56,8 @@ _OTHER_PAGES = ("starting_after", "Page", "PageToken", "next", "page[cursor]", "
 _ITEMS = ("items", "data", "results", "values", "entries", "records")
 _MESSAGES = ("error.message", "message", "errors.message", "error_description", "error", "detail", "title")
 _SUCCESS = ("ok", "success")
+BEARER: Mapping[str, JSON] = {"kind": "api_key", "header": "Authorization", "format": "Bearer {key}"}
+"""The usual credential, where a document does not say which."""
 
 
 def name_of(text: str, taken: Collection[str] = (), most: int = MOST_NAME) -> str:
@@ -79,7 +85,32 @@ def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
     return READ, False, ()
 
 
-def paths_of(document: ApiDocument, schema: JSON, work: WorkBudget, levels: int = 3) -> Mapping[str, Mapping[str, Any]]:
+def list_summaries(found: Iterable[tuple[str, str, str, str, str, str]]) -> tuple[OperationSummary, ...]:
+    """List operations, each under a name of its own.
+
+    :param found: name, key, method, path, words and effect of each, as the document has them.
+    """
+    summaries: dict[str, OperationSummary] = {}
+    for text, key, method, path, words, effect in found:
+        name = name_of(text, summaries)
+        summaries[name] = OperationSummary(name, key, method, path, one_line(words, 100), effect)
+    return tuple(summaries.values())
+
+
+def guarded(summary: OperationSummary, describe: Callable[[OperationSummary], ApiOperation]) -> ApiOperation:
+    """Describe an operation, or say why it cannot be imported."""
+    try:
+        return describe(summary)
+    except Inexpressible as problem:
+        return ApiOperation(summary.name, summary.words, refused=str(problem))
+
+
+def discloses(name: str) -> bool:
+    """Tell by its name whether a read hands out what nobody should get unasked."""
+    return _SECRETS.search(name) is not None
+
+
+def paths_of(document: ApiDocument, schema: JSON, work: WorkBudget) -> Mapping[str, Mapping[str, Any]]:
     """Return the members of an answer by dotted paths, the empty one among them; first elements of arrays of a root."""
     found: dict[str, Mapping[str, Any]] = {}
 
@@ -90,7 +121,7 @@ def paths_of(document: ApiDocument, schema: JSON, work: WorkBudget, levels: int 
             return
         found[".".join(path)] = node.keys
         for name, each in table_of(node.keys.get("properties")).items():
-            if len(path) < levels and _STEP.fullmatch(name):
+            if len(path) < _MOST_LEVELS and _STEP.fullmatch(name):
                 look(each, (*path, name), node.trail)
 
     look(schema, (), frozenset())
@@ -160,8 +191,7 @@ def credential_of(schemes: Mapping[str, Any], wanted: Sequence[Sequence[str]], s
     """
     found = [_scheme(table_of(schemes.get(names[0])), names[0], scopes) for names in wanted if names]
     if not found:
-        bearer: dict[str, JSON] = {"kind": "api_key", "header": "Authorization", "format": "Bearer {key}"}
-        return ApiCredential(bearer, ("the document names no credential; this one is a guess",))
+        return ApiCredential(BEARER, ("the document names no credential; this one is a guess",))
     order = sorted(range(len(found)), key=lambda at: (bool(found[at].marks), _preference(found[at].keys)))
     chosen, names = found[order[0]], [each for each in wanted if each][order[0]]
     further = [f"the service also wants {each}, and a connector has one credential" for each in names[1:]]
@@ -177,14 +207,13 @@ def _preference(keys: Mapping[str, JSON]) -> int:
 
 def _scheme(scheme: Mapping[str, Any], name: str, scopes: Sequence[str]) -> ApiCredential:
     kind, word = text_of(scheme.get("type")), text_of(scheme.get("scheme")).lower()
-    bearer: dict[str, JSON] = {"kind": "api_key", "header": "Authorization", "format": "Bearer {key}"}
     if kind == "apiKey" and scheme.get("in") in ("header", "query"):
         return _api_key(scheme, f"{name} {text_of(scheme.get('description'))}".lower())
     if kind == "http" and word in ("basic", "bearer"):
-        return ApiCredential({"kind": "basic"} if word == "basic" else bearer)
+        return ApiCredential({"kind": "basic"} if word == "basic" else BEARER)
     if kind == "oauth2" and (keys := _oauth2(table_of(scheme.get("flows")), scopes)):
         return ApiCredential(keys)
-    return ApiCredential(bearer, (f"the document asks for {kind or 'something'} ({name}); a token is a guess",))
+    return ApiCredential(BEARER, (f"the document asks for {kind or 'something'} ({name}); a token is a guess",))
 
 
 def _api_key(scheme: Mapping[str, Any], words: str) -> ApiCredential:

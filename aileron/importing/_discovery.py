@@ -12,11 +12,10 @@ from attrs import field, frozen
 
 from aileron.values import JSON, READ
 
-from ._derive import effect_of, name_of, pages_of, paths_of
+from ._derive import discloses, effect_of, guarded, list_summaries, name_of, pages_of, paths_of
 from ._description import QUERY, ApiCredential, ApiDescription, ApiOperation, NotImported, OperationSummary
-from ._references import Inexpressible, WorkBudget, list_of, table_of, text_of
+from ._references import Inexpressible, NamedTypes, WorkBudget, list_of, reference, table_of, text_of
 from ._requests import Arguments
-from ._types import NamedTypes, discloses, guarded, list_summaries, reference
 
 KIND = "discovery#restDescription"
 MOST_LEVELS = 16
@@ -127,7 +126,6 @@ class DiscoveryDocument:
             paths = paths_of(self.types, _schema(response), WorkBudget())
             names = [each.steps[0] for each in arguments.found if each.place == QUERY]
             extra |= pages_of(names, paths, linked=False)[0]
-        extra |= {"slashes": slashes} if slashes else {}
         return ApiOperation(
             name=summary.name,
             title=summary.words.partition(". ")[0],
@@ -140,7 +138,7 @@ class DiscoveryDocument:
             parameters=tuple(arguments.found),
             body=arguments.body,
             scopes=self._scopes(summary.key, method, effect)[:1],
-            extra=extra,
+            extra={**extra, **slashes},
             marks=(*marks, *arguments.marks),
         )
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import tomlkit
 from attrs import evolve, frozen
-from tomlkit.items import InlineTable, Item, Table
+from tomlkit.items import AoT, InlineTable, Item, Table
 from tomlkit.toml_document import TOMLDocument
 
+from aileron.manifests import MAX_CHOICES, MAX_INPUTS, MAX_LENGTH
 from aileron.values import JSON, READ, visible
 
 from ._description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter, NotImported
 
-MOST_INPUTS = 64
 MOST_SCHEMAS = 64 * 1024
 """Bytes of all schemas of an action; writing them takes time that grows with the square of their members."""
 MOST_WORDS, MOST_BODY = 400, 2000
@@ -30,7 +30,6 @@ _TAG = re.compile(r"<[/a-zA-Z][^<>]{0,200}>")
 _BLANKS = re.compile(r"\s+")
 _KEYS = {"minimum": "minimum", "maximum": "maximum", "maxLength": "max_length", "format": "format", "enum": "enum"}
 _FORMATS = ("email", "uri", "date", "date-time")
-_MOST_CHOICES, _MOST_LENGTH = 200, 1_000_000
 
 
 @frozen
@@ -133,7 +132,7 @@ def _misfit(text: str, room: int, number: int) -> str:
         return "it holds characters that cannot be seen"
     if len(text) > room:
         return "an action would be too large"
-    return f"an action has at most {MOST_INPUTS} inputs" if number == MOST_INPUTS else ""
+    return f"an action has at most {MAX_INPUTS} inputs" if number == MAX_INPUTS else ""
 
 
 def _head(description: ApiDescription) -> TOMLDocument:
@@ -265,24 +264,18 @@ def _action(connector: str, name: str, operation: ApiOperation) -> WrittenFile:
     document = tomlkit.document()
     document.add("name", tomlkit.item(name))
     document.add("version", tomlkit.item(VERSION))
-    pins = tomlkit.aot()
-    pins.append(_table({"name": connector, "version": VERSION, "capabilities": [operation.name]}))
     requires = tomlkit.table(is_super_table=True)
-    requires.add("connectors", pins)
+    pin: dict[str, JSON] = {"name": connector, "version": VERSION, "capabilities": [operation.name]}
+    requires.add("connectors", AoT([_table(pin)]))
     document.add("requires", requires)
     if operation.parameters:
-        inputs = tomlkit.aot()
-        for each in operation.parameters:
-            inputs.append(_input(each))
-        document.add("inputs", inputs)
+        document.add("inputs", AoT([_input(each) for each in operation.parameters]))
     step = {"id": operation.name[:32].rstrip("_"), "connector": connector, "op": operation.name}
     given = {
         each.steps[0] if each.place == ARGUMENT else each.name: f"${{args.{each.name}}}"
         for each in operation.parameters
     }
-    steps = tomlkit.aot()
-    steps.append(_table({**step, "inputs": given} if given else step))
-    document.add("execute", steps)
+    document.add("execute", AoT([_table({**step, "inputs": given} if given else step)]))
     document.add("approval", _table({"required": operation.effect != READ or operation.asked}))
     title = one_line(operation.title, 100) or operation.name.replace("_", " ").capitalize()
     words = one_line(operation.description, MOST_BODY)
@@ -322,8 +315,8 @@ def _is_plain(kind: JSON, key: str, value: JSON) -> bool:
     if key == "format":
         return value in _FORMATS
     if key == "enum":
-        return kind != "boolean" and isinstance(value, list) and len(value) <= _MOST_CHOICES
-    return key != "maxLength" or (isinstance(value, int) and 1 <= value <= _MOST_LENGTH)
+        return kind != "boolean" and isinstance(value, list) and len(value) <= MAX_CHOICES
+    return key != "maxLength" or (isinstance(value, int) and 1 <= value <= MAX_LENGTH)
 
 
 def _table(keys: Mapping[str, JSON], marks: Sequence[str] = ()) -> Table:

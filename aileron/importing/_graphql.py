@@ -30,12 +30,11 @@ from graphql import (
 from aileron.addresses import host_shown
 from aileron.values import JSON, READ, WRITE
 
-from ._derive import effect_of, name_of
+from ._derive import BEARER, discloses, effect_of, guarded, list_summaries, name_of
 from ._description import ApiCredential, ApiDescription, ApiOperation, ApiParameter, NotImported, OperationSummary
-from ._references import Inexpressible, WorkBudget, table_of, text_of
+from ._references import Inexpressible, NamedTypes, WorkBudget, reference, table_of, text_of
 from ._requests import Arguments
 from ._schemas import narrow
-from ._types import NamedTypes, discloses, guarded, list_summaries, reference
 
 MOST_TOKENS = 200_000
 MOST_CHARACTERS = 8 * 1024 * 1024
@@ -55,7 +54,6 @@ _CLIENTS_OWN = "clientMutationId"
 _IDENTITY = ("id", "identifier", "key", "name", "title", "login", "number", "url")
 _SCALARS: Mapping[str, JSON] = {"Int": "integer", "Float": "number", "Boolean": "boolean"}
 _ANYTHING = re.compile(r"json|object|any|map", re.IGNORECASE)
-_BEARER: Mapping[str, JSON] = {"kind": "api_key", "header": "Authorization", "format": "Bearer {key}"}
 
 
 @frozen
@@ -107,7 +105,7 @@ class GraphqlSchema:
             title=self.title,
             base_url=self.base_url,
             operations=tuple(guarded(each, self._operation) for each in chosen),
-            credential=ApiCredential(_BEARER, ("a schema does not say how one signs in: this is a guess",)),
+            credential=ApiCredential(BEARER, ("a schema does not say how one signs in: this is a guess",)),
             marks=("a schema does not say under which path the service is: /graphql is a guess",),
         )
 

@@ -12,7 +12,7 @@ from attrs import define, evolve, field
 from aileron.addresses import host_shown, is_loopback, read_base_url
 from aileron.values import JSON, READ, fill, misplaced
 
-from ._derive import credential_of, effect_of, error_of, name_of, pages_of, paths_of, wanted_of
+from ._derive import credential_of, discloses, effect_of, error_of, guarded, name_of, pages_of, paths_of, wanted_of
 from ._description import (
     QUERY,
     ApiCredential,
@@ -26,7 +26,6 @@ from ._description import (
 from ._files import one_line
 from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
 from ._requests import JSON_TYPE, Arguments
-from ._types import discloses, guarded
 
 MOST_WORDS = 200
 MOST_LOOKED_AT = 2_000
@@ -143,8 +142,7 @@ class OpenApi:
         answer, marks = self._answer(operation, [each for each in arguments.found if each.place == QUERY], effect)
         if chosen.method == "HEAD":
             answer = {"answer": "none"}
-        extra: dict[str, JSON] = {"headers": arguments.headers, "slashes": slashes}
-        extra = {key: each for key, each in extra.items() if each}
+        headers = {"headers": arguments.headers} if arguments.headers else {}
         scopes = [each for _, names in self._needs(operation) for each in names if each in list_of(keys.get("scopes"))]
         return ApiOperation(
             name=chosen.name,
@@ -160,7 +158,7 @@ class OpenApi:
             constant=tuple(arguments.constant),
             scopes=tuple(dict.fromkeys(scopes)),
             host=host,
-            extra={**extra, **answer},
+            extra={**headers, **slashes, **answer},
             marks=(*unsure, *sent, *arguments.marks, *marks),
         )
 

@@ -1,4 +1,4 @@
-"""Follows the references of a document to its own parts, in work that is counted."""
+"""Follows the references of a document to its own parts, and of types to each other, in work that is counted."""
 
 from __future__ import annotations
 
@@ -86,6 +86,35 @@ class ApiDocument:
             else:
                 raise Inexpressible("refers to a part that is not there")
         return found  # type: ignore[no-any-return]
+
+
+@frozen
+class NamedTypes(ApiDocument):
+    """Types as JSON Schemas that refer to each other by name.
+
+    One that holds itself is described down to where it repeats; further down any object is allowed.
+
+    :ivar most_within: so many of them within each other are described.
+    """
+
+    most_within: int = 100
+
+    @classmethod
+    def of(cls, types: Mapping[str, JSON], most_within: int = 100) -> NamedTypes:
+        """Take the types by their names."""
+        return cls({"types": types}, most_within)
+
+    def follow(self, value: JSON, trail: frozenset[str] = frozenset()) -> Node:
+        """Return the object that C{value} is, or refers to."""
+        target = table_of(value).get("$ref")
+        if target in trail or (target is not None and len(trail) >= self.most_within):
+            return Node({"type": "object"}, trail)
+        return super().follow(value, trail)
+
+
+def reference(name: str) -> dict[str, JSON]:
+    """Refer to a type by its name."""
+    return {"$ref": f"#/types/{name.replace('~', '~0').replace('/', '~1').replace('%', '%25')}"}
 
 
 def table_of(value: object) -> Mapping[str, Any]:

@@ -153,8 +153,8 @@ class Arguments:
         self.body = "json"
         self._add_json(flatten(self.document, schema, self.work), True, "")
 
-    def write_path(self, path: str) -> tuple[str, list[JSON]]:
-        """Return a path with the names of inputs, and those that may be several segments, as C{+} says.
+    def write_path(self, path: str) -> tuple[str, dict[str, JSON]]:
+        """Return a path with the names of inputs, and the key C{slashes}: those that C{+} lets be several segments.
 
         :raises Inexpressible: it has another, or is none that a connector file can say.
         """
@@ -164,8 +164,8 @@ class Arguments:
                 raise Inexpressible(f"its path has {one_line(name, 60)}, which is not described")
         if not path.startswith("/") or _LITERAL.sub("", _IN_PATH.sub("", path)):
             raise Inexpressible("its path holds what no path can")
-        several = [names[name] for before, name, after in _IN_PATH.findall(path) if before or after]
-        return _IN_PATH.sub(lambda found: f"{{{names[found[2]]}}}", path), list[JSON](several)
+        several: list[JSON] = [names[name] for before, name, after in _IN_PATH.findall(path) if before or after]
+        return _IN_PATH.sub(lambda found: f"{{{names[found[2]]}}}", path), {"slashes": several} if several else {}
 
     def add_body(self, value: JSON, method: str = "") -> None:
         """Take in the body of a request.

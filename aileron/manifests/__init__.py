@@ -2,6 +2,7 @@
 
 from ._arguments import check_arguments
 from ._directory import DirectoryCatalogue
+from ._inputs import MAX_CHOICES, MAX_INPUTS, MAX_LENGTH
 from ._own_schema import input_schema_problem
 from ._parse import MAX_FILE_BYTES, ManifestFault, check, parse
 from ._references import look_up
@@ -9,7 +10,10 @@ from ._resolve import KnownValues, preview_paths, resolve, resolve_inverse, reso
 from ._tool import input_schema, tool_name
 
 __all__ = [
+    "MAX_CHOICES",
     "MAX_FILE_BYTES",
+    "MAX_INPUTS",
+    "MAX_LENGTH",
     "DirectoryCatalogue",
     "KnownValues",
     "ManifestFault",

@@ -73,7 +73,8 @@ _Schema: TypeAlias = Mapping[str, Any]
 
 def check_of(schema: _Schema) -> Check:
     """Yield what tells the problems of a value one by one, each when it is asked for; it raises L{TooMuchWork}."""
-    questions = tuple((key, wanted, *_question(key, wanted, schema)) for key, wanted in schema.items() if key in _ASKED)
+    asked = ((key, wanted, *_ASKED[key]) for key, wanted in schema.items() if key in _ASKED)
+    questions = tuple((key, wanted, about, make(wanted, schema)) for key, wanted, about, make in asked)
     inner = tuple((_INNER[key][0], _INNER[key][1](wanted, schema)) for key, wanted in schema.items() if key in _INNER)
     steps = 1 + len(questions) + len(inner)
 
@@ -88,11 +89,6 @@ def check_of(schema: _Schema) -> Check:
                 yield from within(value, work)
 
     return check
-
-
-def _question(keyword: str, wanted: Any, schema: _Schema) -> tuple[str | None, _Question]:
-    about, make = _ASKED[keyword]
-    return about, make(wanted, schema)
 
 
 def _kind(value: object) -> str:
@@ -124,10 +120,6 @@ def _one_of(options: Sequence[JSON], _schema: _Schema) -> _Question:
     free = Work()
     known = frozenset(_identity(each, free) for each in options)
     return lambda value, work: _identity(value, work) in known
-
-
-def _const(only: JSON, schema: _Schema) -> _Question:
-    return _one_of([only], schema)
 
 
 def _identity(value: Any, work: Work) -> object:
@@ -244,7 +236,7 @@ def _items(wanted: _Schema, _schema: _Schema) -> Check:
 _ASKED: Mapping[str, tuple[str | None, Callable[[Any, _Schema], _Question]]] = {
     "type": (None, _type),
     "enum": (None, _one_of),
-    "const": (None, _const),
+    "const": (None, lambda only, schema: _one_of([only], schema)),
     "anyOf": (None, _any_of),
     "oneOf": (None, _only_one_of),
     "minLength": ("string", lambda bound, _: lambda value, _: len(value) >= bound),

@@ -6,6 +6,7 @@ It is made of a closed set of keywords, so that every part of it is seen here, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, TypeGuard
 
 from aileron.tables import FileTable
@@ -115,15 +116,10 @@ def _patterns(schema: JSON) -> Iterator[str]:
 
 
 def _too_many_patterns(schema: JSON) -> bool:
-    left = _MOST_INSTRUCTIONS
-    for pattern in _patterns(schema):
-        try:
-            left -= size_of(pattern)
-        except ValueError:  # no pattern at all, which is told with its place
-            return False
-        if left < 0:
-            return True
-    return False
+    try:
+        return any(size > _MOST_INSTRUCTIONS for size in accumulate(map(size_of, _patterns(schema))))
+    except ValueError:  # no pattern at all, which is told with its place
+        return False
 
 
 def _is_list(value: JSON) -> TypeGuard[Sequence[JSON]]:
