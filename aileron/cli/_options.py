@@ -24,6 +24,10 @@ passphrase_fd = click.option(
     help="Read the vault's passphrase from this inherited file descriptor instead of the terminal.",
 )
 
+secret_fd = click.option(
+    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
+)
+
 new_passphrase_fd = click.option(
     "--new-passphrase-fd",
     type=click.IntRange(min=0),

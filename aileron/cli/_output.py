@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from datetime import datetime, timedelta
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _MARGIN = "│ "
 _GAP = "  "
+Columns: TypeAlias = Mapping[str, str | Callable[[Mapping[str, Any]], object]]
+"""The titles of a table: each with the key of an item that stands below it, or with what finds that in an item."""
+
 _DELETE = "\x7f"  # the one control character that JSON leaves as it is
 _NONE = "-"
 _UTC = "aileron.utc"
@@ -102,6 +105,14 @@ def capture_lines(show: Callable[[], None]) -> list[str]:
     with redirect_stdout(kept):
         show()
     return [click.unstyle(line) for line in kept.getvalue().removesuffix("\n").split("\n")]
+
+
+def show(as_json: bool, answer: Mapping[str, Any], print_answer: Callable[[], object]) -> None:
+    """Print an answer as JSON, or as C{print_answer} does."""
+    if as_json:
+        say_json(answer)
+    else:
+        print_answer()
 
 
 def say_json(value: JSON) -> None:
@@ -235,14 +246,27 @@ def in_words(given: JSON, *, sort_keys: bool = False) -> str:
     return json.dumps(given, ensure_ascii=False, indent=2, default=dict, sort_keys=sort_keys)
 
 
-def listed(
-    as_json: bool, answer: Mapping[str, Any], titles: Sequence[str], rows: Iterable[Sequence[object]], nothing: str
-) -> None:
+def time_at(key: str) -> Callable[[Mapping[str, Any]], str]:
+    """Make a column of times, as L{when} writes them."""
+    return lambda item: when(item.get(key))
+
+
+def table_of(columns: Columns, items: Iterable[Mapping[str, Any]]) -> None:
+    """Print a row for each item."""
+    table(tuple(columns), (tuple(fields_of(columns, item).values()) for item in items))
+
+
+def fields_of(columns: Columns, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands below each title for one item."""
+    return {title: item.get(each) if isinstance(each, str) else each(item) for title, each in columns.items()}
+
+
+def listed(as_json: bool, answer: Mapping[str, Any], columns: Columns, nothing: str) -> None:
     """Print a list that the daemon sent: as JSON, as a table, or C{nothing} where it is empty."""
     if as_json:
         say_json(answer)
     elif answer.get("items"):
-        table(titles, rows)
+        table_of(columns, answer["items"])
         if answer.get("cursor"):
             note("More results: add --cursor {cursor}", cursor=answer["cursor"])
     else:

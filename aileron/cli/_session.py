@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.home import Discovery
+from aileron.values import JSON
 
 from . import _options
 from ._context import CliContext, Links, pass_cli
 from ._errors import CommandError
-from ._output import listed, say, say_json
+from ._output import Columns, listed, say, show
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
@@ -68,30 +69,31 @@ class OperatorCommand:
 
     cli: CliContext
     passphrase_fd: int | None
-    as_json: bool
+    as_json: bool = False
 
     def ask(self, work: Callable[[Operator], Awaitable[T]]) -> T:
         """Run C{work} with the operator site and return what it returned."""
         return as_operator(self.cli, self.passphrase_fd, work)
 
-    def list(
-        self,
-        work: Callable[[Operator], Awaitable[Mapping[str, Any]]],
-        titles: Sequence[str],
-        row: Callable[[Mapping[str, Any]], Iterable[object]],
-        nothing: str,
-    ) -> Mapping[str, Any]:
-        """Print the list that C{work} returns, a row for each item, and return it; C{nothing}: where it is empty."""
-        answer = self.ask(work)
-        listed(self.as_json, answer, titles, (tuple(row(item)) for item in answer["items"]), nothing)
-        return answer
+    def get(self, *path: str, query: Mapping[str, str | int | None] | None = None) -> Mapping[str, Any]:
+        """Return what a route of the operator site shows."""
+        return self.ask(lambda operator: operator.get(*path, query=query))
+
+    def post(self, *path: str, body: Mapping[str, JSON] | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """Have a route of the operator site do something, and return what it answers."""
+        return self.ask(lambda operator: operator.post(*path, body=body, wait_seconds=wait_seconds))
+
+    def delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
+        """Remove what a route of the operator site shows, and return what it answers."""
+        return self.ask(lambda operator: operator.delete(*path, body=body))
+
+    def list(self, answer: Mapping[str, Any], columns: Columns, nothing: str) -> None:
+        """Print a list, a row for each item; C{nothing}: where it is empty."""
+        listed(self.as_json, answer, columns, nothing)
 
     def show(self, answer: Mapping[str, Any], print_answer: Callable[[Mapping[str, Any]], None]) -> None:
         """Print an answer as JSON, or as C{print_answer} does."""
-        if self.as_json:
-            say_json(answer)
-        else:
-            print_answer(answer)
+        show(self.as_json, answer, lambda: print_answer(answer))
 
     def say(self, answer: Mapping[str, Any], template: str, **values: object) -> None:
         """Print an answer as JSON, or a line of ours in its place."""
@@ -101,12 +103,21 @@ class OperatorCommand:
 def operator_command(command: Callable[..., None]) -> Callable[..., None]:
     """Make C{command}, which takes an L{OperatorCommand} first, one with C{--passphrase-fd} and C{--json}."""
 
+    @wraps(command)
+    def run(given: OperatorCommand, /, as_json: bool, **options: Any) -> None:
+        command(evolve(given, as_json=as_json), **options)
+
+    return plain_command(_options.as_json(run))
+
+
+def plain_command(command: Callable[..., None]) -> Callable[..., None]:
+    """Make C{command}, which takes an L{OperatorCommand} first, one with C{--passphrase-fd} alone."""
+
     @_options.passphrase_fd
-    @_options.as_json
     @pass_cli
     @wraps(command)
-    def run(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **given: Any) -> None:
-        command(OperatorCommand(cli, passphrase_fd, as_json), **given)
+    def run(cli: CliContext, /, passphrase_fd: int | None, **given: Any) -> None:
+        command(OperatorCommand(cli, passphrase_fd), **given)
 
     return run
 

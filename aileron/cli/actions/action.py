@@ -11,8 +11,8 @@ import click
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
-from aileron.cli._session import OperatorCommand, as_operator, as_session, operator_command
+from aileron.cli._output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
+from aileron.cli._session import OperatorCommand, as_session, operator_command, plain_command
 from aileron.cli.actions.files import add, check, edit, new
 from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.run import run_action, try_action
@@ -45,14 +45,8 @@ for each in (install, update, uninstall):
 def list_actions(cli: CliContext, as_json: bool) -> None:
     """List actions, and files with errors."""
     answer = as_session(cli, lambda daemon: daemon.actions())
-    rows = ((item["name"], item["version"], _gate(item), _on(item), item["tool_name"]) for item in answer["items"])
-    listed(
-        as_json,
-        answer,
-        ("NAME", "VERSION", "APPROVAL", "STATE", "TOOL"),
-        rows,
-        "No actions yet. Add one: aileron action add FILE",
-    )
+    columns: Columns = {"NAME": "name", "VERSION": "version", "APPROVAL": _gate, "STATE": _on, "TOOL": "tool_name"}
+    listed(as_json, answer, columns, "No actions yet. Add one: aileron action add FILE")
     if not as_json:
         _tell_load_errors(answer)
 
@@ -89,24 +83,19 @@ def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
         block(in_words(item["input_schema"]))
 
 
-@action.command("enable")
-@click.argument("name", shell_complete=_completion.actions)
-@_options.passphrase_fd
-@pass_cli
-def enable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
-    """Enable an action."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.patch("actions", name, body={"enabled": True}))
-    say("{name} is enabled.", name=name)
+def _add_switch(called: str, about: str, *, enabled: bool) -> None:
+    @action.command(called, help=about)
+    @click.argument("name", shell_complete=_completion.actions)
+    @plain_command
+    def switch(command: OperatorCommand, name: str) -> None:
+        command.ask(lambda operator: operator.patch("actions", name, body={"enabled": enabled}))
+        say("{name} is {called}d.", name=name, called=called)
 
 
-@action.command("disable")
-@click.argument("name", shell_complete=_completion.actions)
-@_options.passphrase_fd
-@pass_cli
-def disable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
-    """Disable an action: agents no longer see it, and its pending requests do not run."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.patch("actions", name, body={"enabled": False}))
-    say("{name} is disabled.", name=name)
+_add_switch("enable", "Enable an action.", enabled=True)
+_add_switch(
+    "disable", "Disable an action: agents no longer see it, and its pending requests do not run.", enabled=False
+)
 
 
 async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
@@ -178,10 +167,10 @@ def _show_arguments(schema: Mapping[str, Any], asks: Collection[str]) -> None:
         return
     heading("Arguments")
     rows = (
-        (name, about.get("type"), "required" if name in required else "optional", about.get("description"))
+        {**about, "name": name, "needed": "required" if name in required else "optional"}
         for name, about in properties.items()
     )
-    table(("NAME", "TYPE", "", "DESCRIPTION"), rows)
+    table_of({"NAME": "name", "TYPE": "type", "": "needed", "DESCRIPTION": "description"}, rows)
     if asks:
         say("The agent may ask you for these in a form, if its client supports that: {names}", names=", ".join(asks))
 

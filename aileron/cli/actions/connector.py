@@ -12,7 +12,7 @@ import click
 from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError
-from aileron.cli._output import heading, listed, note, say, table, values
+from aileron.cli._output import Columns, heading, note, say, table_of, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.importing import import_command
@@ -103,19 +103,17 @@ def print_schema() -> None:
 def list_connectors(command: OperatorCommand) -> None:
     """List connectors, their hosts, and files with errors."""
     answer, states = command.ask(_with_states)
-    rows = (
-        (
-            item["name"],
-            item["version"],
-            states.get(item["name"]) or ("built in" if item["name"].startswith("builtin://") else "plugin"),
-            ", ".join(item["hosts"]),
-            item["credential"]["kind"] if item.get("credential") else None,
-            _count(item["operations"]),
-        )
-        for item in answer["items"]
-    )
-    titles = ("NAME", "VERSION", "STATE", "HOSTS", "CREDENTIAL", "OPERATIONS")
-    listed(command.as_json, answer, titles, rows, "No connectors.")
+    columns: Columns = {
+        "NAME": "name",
+        "VERSION": "version",
+        "STATE": lambda item: (
+            states.get(item["name"]) or ("built in" if item["name"].startswith("builtin://") else "plugin")
+        ),
+        "HOSTS": lambda item: ", ".join(item["hosts"]),
+        "CREDENTIAL": lambda item: (item.get("credential") or {}).get("kind"),
+        "OPERATIONS": _count,
+    }
+    command.list(answer, columns, "No connectors.")
     if not command.as_json:
         for problem in answer.get("problems", ()):
             note("Error: {file}: {message}", file=problem["file"], message=problem["message"])
@@ -123,10 +121,10 @@ def list_connectors(command: OperatorCommand) -> None:
             note("New and changed connectors are not active until you trust them: aileron connector trust")
 
 
-def _count(operations: Sequence[Mapping[str, Any]]) -> str:
-    """Count them: a built-in connector has too many for a cell."""
-    reads = sum(each["effect"] == "read" for each in operations)
-    return f"{reads} read, {len(operations) - reads} write"
+def _count(item: Mapping[str, Any]) -> str:
+    """Count the operations: a built-in connector has too many for a cell."""
+    reads = sum(each["effect"] == "read" for each in item["operations"])
+    return f"{reads} read, {len(item['operations']) - reads} write"
 
 
 @connector.command("show")
@@ -172,10 +170,7 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
         "  ",
     )
     heading("Operations")
-    table(
-        ("OPERATION", "EFFECT", "IDEMPOTENT", "TIMEOUT (S)", "DESCRIPTION"),
-        [_row(each) for each in found["operations"]],
-    )
+    table_of(_OPERATION, found["operations"])
     pinned = {each["name"]: each["pin"] for each in found["operations"] if each.get("pin")}
     if pinned:
         heading("Pinned to the tool as it was reviewed")
@@ -196,8 +191,15 @@ def _credential(need: Mapping[str, Any] | None) -> str:
     return f"{need['kind']}, in {place}"
 
 
-def _row(operation: Mapping[str, Any]) -> tuple[object, ...]:
+def _again(operation: Mapping[str, Any]) -> str:
     found = "no, but can be looked up" if operation["reconcilable"] else "no"
-    again = "yes" if operation["idempotent"] else found
-    seconds = f"{operation['timeout_seconds']:g}"
-    return (operation["name"], operation["effect"], again, seconds, operation["description"] or None)
+    return "yes" if operation["idempotent"] else found
+
+
+_OPERATION: Columns = {
+    "OPERATION": "name",
+    "EFFECT": "effect",
+    "IDEMPOTENT": _again,
+    "TIMEOUT (S)": lambda operation: f"{operation['timeout_seconds']:g}",
+    "DESCRIPTION": lambda operation: operation["description"] or None,
+}

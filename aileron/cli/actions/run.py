@@ -62,7 +62,7 @@ def run_action(
 def try_action(command: OperatorCommand, /, name: str, whole: str) -> None:
     """Show what an action would send, trusted or not. Nothing is sent or stored."""
     arguments = _object(whole)
-    found = command.ask(lambda operator: operator.post("actions", name, "dry-run", body={"args": arguments}))
+    found = command.post("actions", name, "dry-run", body={"args": arguments})
     command.show(found, lambda _: show_requests(from_json(Review, found["review"])))
 
 

@@ -270,7 +270,7 @@ def distrust_command(kind: str) -> click.Command:
     @click.argument("name", shell_complete=_COMPLETING.get(kind))
     @operator_command
     def distrust_named(command: OperatorCommand, name: str) -> None:
-        gone = command.ask(lambda operator: operator.delete("trust", body={"kind": kind, "name": name}))
+        gone = command.delete("trust", body={"kind": kind, "name": name})
         command.say(gone, "{name} is no longer trusted.", name=gone["name"])
 
     return distrust_named
@@ -347,5 +347,5 @@ def keys(as_json: bool) -> None:
     """List the keys that config.yaml may have, with their meaning and default. Needs no daemon."""
     from aileron.daemon import CONFIG_KEYS, describe_keys
 
-    items = list(describe_keys(CONFIG_KEYS))
-    listed(as_json, {"items": items}, ("KEY", "MEANING", "DEFAULT"), (list(item.values()) for item in items), "")
+    columns = {"KEY": "key", "MEANING": "meaning", "DEFAULT": "default"}
+    listed(as_json, {"items": list(describe_keys(CONFIG_KEYS))}, columns, "")

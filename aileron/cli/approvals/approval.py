@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from aileron.cli import _completion, _options
-from aileron.cli._output import when
+from aileron.cli._output import Columns, time_at
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.approvals import grant as granting
 from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
@@ -41,12 +41,15 @@ def approval() -> None:
 @operator_command
 def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List pending approvals, oldest first."""
-    command.list(
-        lambda operator: operator.get("action-approvals", query=_options.filter_query(**filters)),
-        ("ID", "ACTION", "STATE", "REQUESTED", "NOTE"),
-        _row,
-        "No pending approvals.",
-    )
+    columns: Columns = {
+        "ID": "id",
+        "ACTION": lambda item: item["run"]["action"],
+        "STATE": lambda item: item["run"]["state"],
+        "REQUESTED": time_at("requested_at"),
+        "NOTE": lambda item: item.get("stale") or "",
+    }
+    answer = command.get("action-approvals", query=_options.filter_query(**filters))
+    command.list(answer, columns, "No pending approvals.")
 
 
 @approval.command("show")
@@ -123,7 +126,7 @@ approval.add_command(cancel)
 @operator_command
 def forgive(command: OperatorCommand, /, approval_id: str) -> None:
     """Allow agents to repeat a request that you denied, at once."""
-    answer = command.ask(lambda operator: operator.post("action-approvals", approval_id, "forgive"))
+    answer = command.post("action-approvals", approval_id, "forgive")
     command.say(answer, "Agents can request it again.")
 
 
@@ -135,8 +138,3 @@ def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -
     named = [name for name, given in options.items() if given]
     if len(approval_ids) > 1 and named:
         raise click.UsageError(f"{named[0]} works with a single ID.")
-
-
-def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
-    run = item["run"]
-    return (item["id"], run["action"], run["state"], when(item["requested_at"]), item.get("stale") or "")

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli._errors import CommandError
-from aileron.cli._output import when
+from aileron.cli._output import Columns, time_at
 from aileron.cli._session import OperatorCommand, operator_command
 
 if TYPE_CHECKING:
     from aileron.client import Operator
 
-_TITLES = ("ID", "HOST", "STATE", "ALLOWED BY", "PROJECT", "REQUESTS", "SENT", "RECEIVED", "FIRST REQUESTED")
+_COLUMNS: Columns = {
+    "ID": "id",
+    "HOST": "host",
+    "STATE": "state",
+    "ALLOWED BY": lambda item: item["basis"] or "-",
+    "PROJECT": "project",
+    "REQUESTS": "times",
+    "SENT": "sent",
+    "RECEIVED": "received",
+    "FIRST REQUESTED": time_at("asked_at"),
+}
 _HOST = click.argument("host")
 _LIST = "List the hosts: aileron egress list"
 
@@ -28,7 +38,7 @@ def egress() -> None:
 @operator_command
 def list_hosts(command: OperatorCommand, /) -> None:
     """List the hosts that running sandboxed sessions asked for, those waiting for your approval first."""
-    command.list(lambda operator: operator.get("egress"), _TITLES, _row, "No hosts were requested.")
+    command.list(command.get("egress"), _COLUMNS, "No hosts were requested.")
 
 
 @egress.command()
@@ -65,18 +75,4 @@ async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str
         raise CommandError(f"{len(found)} sessions asked for {wanted}; use an ID.", _LIST)
     return await operator.post(
         "egress", found[0]["id"], "decision", body={"decision": decision, "state": found[0]["state"]}
-    )
-
-
-def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
-    return (
-        item["id"],
-        item["host"],
-        item["state"],
-        item["basis"] or "-",
-        item["project"],
-        item["times"],
-        item["sent"],
-        item["received"],
-        when(item["asked_at"]),
     )

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 from attrs import frozen
 
-from aileron.cli._output import heading, say, value, values, when
+from aileron.cli._output import heading, say, time_at, value, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.values import JSON, Predicate, PredicateKind, timestamp, to_json
 
@@ -182,9 +182,8 @@ def grant() -> None:
 def list_grants(command: OperatorCommand, /) -> None:
     """List grants, oldest first."""
     command.list(
-        lambda operator: operator.get("grants"),
-        ("ID", "ACTION", "STATE", "LEFT", "UNTIL", "FOR"),
-        _row,
+        command.get("grants"),
+        {"ID": "id", "ACTION": "action", "STATE": _state, "LEFT": _left, "UNTIL": time_at("not_after"), "FOR": _for},
         "No grants.",
     )
 
@@ -194,8 +193,7 @@ def list_grants(command: OperatorCommand, /) -> None:
 @operator_command
 def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Show one grant: what it allows, and whether it is active."""
-    found = command.ask(lambda operator: operator.get("grants", grant_id))
-    command.show(found, _show)
+    command.show(command.get("grants", grant_id), _show)
 
 
 @grant.command("revoke")
@@ -203,7 +201,7 @@ def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
 @operator_command
 def revoke_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Revoke a grant: it allows no further runs."""
-    found = command.ask(lambda operator: operator.delete("grants", grant_id))
+    found = command.delete("grants", grant_id)
     command.say(found, "{id} is {state}. Such calls need your approval again.", id=found["id"], state=_state(found))
 
 
@@ -215,7 +213,7 @@ def _show(found: Mapping[str, Any]) -> None:
         {
             "grant": found["id"],
             "state": _state(found),
-            "left": f"{found['left']} of {found['uses']}",
+            "left": _left(found),
             "until": when(found["not_after"]),
             "for": _for(found),
             "created": when(found["made_at"]),
@@ -230,9 +228,8 @@ def _show(found: Mapping[str, Any]) -> None:
     values(found["bound"], "  ")
 
 
-def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
-    left = f"{item['left']} of {item['uses']}"
-    return (item["id"], item["action"], _state(item), left, when(item["not_after"]), _for(item))
+def _left(item: Mapping[str, Any]) -> str:
+    return f"{item['left']} of {item['uses']}"
 
 
 def _state(item: Mapping[str, Any]) -> str:

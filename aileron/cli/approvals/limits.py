@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from aileron.cli import _completion
-from aileron.cli._output import heading, note, table, when
+from aileron.cli._output import Columns, heading, note, table_of, time_at, when
 from aileron.cli._session import OperatorCommand, operator_command
 
 _ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
 _PER_SESSION = click.option("--per-session", is_flag=True, help="Count each session separately.")
 _ARGUMENT = click.option("--argument", metavar="NAME", help="Count each value of this argument separately.")
 _MOST = click.IntRange(1, 1_000_000)
-_TITLES, _NOTHING = ("ACTION", "LIMIT", "WINDOW", "COUNTED BY", "SET"), "No limits of your own."
+_NOTHING = "No limits of your own."
 
 
 @click.group()
@@ -27,7 +27,7 @@ def cap() -> None:
 @operator_command
 def list_caps(command: OperatorCommand, /) -> None:
     """List your own limits."""
-    command.list(lambda operator: operator.get("caps"), _TITLES, _row, _NOTHING)
+    command.list(command.get("caps"), _COLUMNS, _NOTHING)
 
 
 @cap.command("set")
@@ -41,8 +41,7 @@ def set_cap(command: OperatorCommand, /, **limits: Any) -> None:
     """Set a limit for ACTION, or without one for all actions together."""
     if limits["per_hour"] is None and limits["per_day"] is None:
         raise click.UsageError("Specify a limit: --per-hour N, --per-day N, or both.")
-    given = _read_given(limits)
-    command.list(lambda operator: operator.post("caps", body=given), _TITLES, _row, _NOTHING)
+    command.list(command.post("caps", body=_read_given(limits)), _COLUMNS, _NOTHING)
 
 
 @cap.command("remove")
@@ -56,8 +55,7 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
     """Remove one of your own limits."""
     if which["window"] is None:
         raise click.UsageError("Specify which limit: --per-hour or --per-day.")
-    given = _read_given(which)
-    command.list(lambda operator: operator.delete("caps", body=given), _TITLES, _row, _NOTHING)
+    command.list(command.delete("caps", body=_read_given(which)), _COLUMNS, _NOTHING)
 
 
 def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,16 +65,18 @@ def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
+def _counted_by(item: Mapping[str, Any]) -> str:
     parts = (f"value of {item['argument']}" if item["argument"] else "", "session" if item["per_session"] else "")
-    window = item["window"].replace("per_", "an " if item["window"] == "per_hour" else "a ")
-    return (
-        item["action"] or "(all actions)",
-        item["most"],
-        window,
-        ", ".join(filter(None, parts)),
-        when(item["set_at"]),
-    )
+    return ", ".join(filter(None, parts))
+
+
+_COLUMNS: Columns = {
+    "ACTION": lambda item: item["action"] or "(all actions)",
+    "LIMIT": "most",
+    "WINDOW": lambda item: item["window"].replace("per_", "an " if item["window"] == "per_hour" else "a "),
+    "COUNTED BY": _counted_by,
+    "SET": time_at("set_at"),
+}
 
 
 _SESSION = click.option("--session", help="Only this session.")
@@ -92,7 +92,7 @@ def pause(command: OperatorCommand, /, session: str | None, reason: str | None) 
     It stays paused across restarts until you resume it. Runs that have started are
     listed and continue; approved runs that have not started wait.
     """
-    answer = command.ask(lambda operator: operator.post("pause", body={"session": session, "reason": reason}))
+    answer = command.post("pause", body={"session": session, "reason": reason})
     command.say(
         answer,
         "Paused since {since}. No run starts until you resume.",
@@ -112,7 +112,7 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
 
     A session that was paused separately stays paused: resume it with --session.
     """
-    answer = command.ask(lambda operator: operator.post("resume", body={"session": session}))
+    answer = command.post("resume", body={"session": session})
     command.say(answer, "Resumed.")
     if not command.as_json:
         _list("Approved before the pause; approve each again with aileron approval approve", answer["asked_anew"])
@@ -121,4 +121,4 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
 def _list(title: str, runs: Sequence[Mapping[str, Any]]) -> None:
     if runs:
         heading(title)
-        table(("ID", "ACTION", "REQUESTED"), [(run["id"], run["action"], when(run["received_at"])) for run in runs])
+        table_of({"ID": "id", "ACTION": "action", "REQUESTED": time_at("received_at")}, runs)

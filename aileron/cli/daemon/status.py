@@ -10,12 +10,11 @@ import click
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import listed, note, say, say_json, values, when
+from aileron.cli._output import Columns, listed, note, say, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
 from aileron.home import Discovery, live_discovery
 from aileron.values import BASE_URL_VARIABLES, JSON
 
-_TITLES = ("PROVIDER", "CALLS", "IN PROGRESS", "TOKENS", "CACHED", "RESPONSES", "ENDED", "BYTES OUT", "BYTES IN")
 _EXCEPTIONS = "no_proxy"
 
 
@@ -31,7 +30,18 @@ def gateway(cli: CliContext, as_json: bool) -> None:
     found = cli.running()
     totals = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
     answer = {**totals, "items": totals.get("providers", [])}
-    listed(as_json, answer, _TITLES, map(_row, answer["items"]), "No LLM traffic yet.")
+    columns: Columns = {
+        "PROVIDER": "name",
+        "CALLS": "requests",
+        "IN PROGRESS": "under_way",
+        "TOKENS": tokens,
+        "CACHED": "cached_tokens",
+        "RESPONSES": lambda provider: _counts(provider["answers"]),
+        "ENDED": lambda provider: _counts(provider["endings"]),
+        "BYTES OUT": "sent_bytes",
+        "BYTES IN": "received_bytes",
+    }
+    listed(as_json, answer, columns, "No LLM traffic yet.")
     if not as_json:
         for tool in totals.get("provider_tools", ()):
             say("{provider} was asked to run {kind}: {requests} (refused: {refused})", **_tool(tool))
@@ -40,20 +50,6 @@ def gateway(cli: CliContext, as_json: bool) -> None:
 def _tool(tool: Mapping[str, Any]) -> Mapping[str, object]:
     requests = tool["requests"]
     return {**tool, "requests": f"{_group(requests)} request{'' if requests == 1 else 's'}"}
-
-
-def _row(provider: Mapping[str, Any]) -> tuple[object, ...]:
-    return (
-        provider["name"],
-        provider["requests"],
-        provider["under_way"],
-        tokens(provider),
-        provider["cached_tokens"],
-        _counts(provider["answers"]),
-        _counts(provider["endings"]),
-        provider["sent_bytes"],
-        provider["received_bytes"],
-    )
 
 
 def _counts(counted: Mapping[str, int]) -> str | None:
@@ -119,10 +115,7 @@ def status(cli: CliContext, as_json: bool) -> None:
     """
     found = cli.running()
     answer = _ask(cli, found)
-    if as_json:
-        say_json(answer)
-    else:
-        _tell(answer, found)
+    show(as_json, answer, lambda: _tell(answer, found))
 
 
 def overview(cli: CliContext) -> None:
@@ -194,10 +187,7 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
 @_options.as_json
 def version(as_json: bool) -> None:
     """Print the version."""
-    if as_json:
-        say_json({"version": __version__})
-    else:
-        say("aileron {version}", version=__version__)
+    show(as_json, {"version": __version__}, lambda: say("aileron {version}", version=__version__))
 
 
 def _duration(answer: object) -> str:

@@ -13,13 +13,27 @@ from aileron import __version__
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
-from aileron.cli._output import block, heading, in_words, say, say_json, values, when
+from aileron.cli._output import Columns, block, heading, in_words, say, say_json, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 from aileron.values import Checkpoint, from_timestamp, to_json
 
 if TYPE_CHECKING:
     from aileron.store.copy import Copy
+
+
+def _actor(record: Mapping[str, Any]) -> str:
+    return f"{record['actor']['type']} {record['actor']['id']}"
+
+
+_COLUMNS: Columns = {
+    "NO": "sequence",
+    "TIME": time_at("at"),
+    "EVENT": "type",
+    "ACTOR": _actor,
+    "ACTION": "action",
+    "RUN": "run_id",
+}
 
 
 @click.group()
@@ -41,19 +55,8 @@ def audit() -> None:
 @operator_command
 def list_records(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List records, newest first."""
-    command.list(
-        lambda operator: operator.get("audit", query=_options.filter_query(**filters)),
-        ("NO", "TIME", "EVENT", "ACTOR", "ACTION", "RUN"),
-        lambda item: (
-            item["sequence"],
-            when(item["at"]),
-            item["type"],
-            _actor(item),
-            item.get("action"),
-            item.get("run_id"),
-        ),
-        "No matching records.",
-    )
+    answer = command.get("audit", query=_options.filter_query(**filters))
+    command.list(answer, _COLUMNS, "No matching records.")
 
 
 @audit.command("show")
@@ -62,7 +65,7 @@ def list_records(command: OperatorCommand, /, **filters: str | int | None) -> No
 @operator_command
 def show_record(command: OperatorCommand, audit_id: str) -> None:
     """Show one record in full, with its place in the chain."""
-    command.show(command.ask(lambda operator: operator.get("audit", audit_id)), _show_record)
+    command.show(command.get("audit", audit_id), _show_record)
 
 
 def _show_record(record: Mapping[str, Any]) -> None:
@@ -77,10 +80,6 @@ def _show_record(record: Mapping[str, Any]) -> None:
         block(in_words(record["payload"]), "  ")
     heading("Chain")
     values({name.replace("_", " "): record[name] for name in ("previous_hash", "hash", "payload_digest")}, "  ")
-
-
-def _actor(record: Mapping[str, Any]) -> str:
-    return f"{record['actor']['type']} {record['actor']['id']}"
 
 
 _FILE = click.Path(path_type=Path, dir_okay=False)

@@ -10,9 +10,8 @@ from typing import Any, cast
 import click
 
 from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import block, heading, in_words, say, table, values, when
-from aileron.cli._session import OperatorCommand, as_operator, operator_command
+from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
+from aileron.cli._session import OperatorCommand, operator_command, plain_command
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, set_apart
 
@@ -39,9 +38,14 @@ def runs() -> None:
 def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
     command.list(
-        lambda operator: operator.get("runs", query=_options.filter_query(**filters)),
-        ("ID", "ACTION", "STATE", "REQUESTED", "SESSION"),
-        lambda item: (item["id"], item["action"], item["state"], when(item["received_at"]), item.get("session_id")),
+        command.get("runs", query=_options.filter_query(**filters)),
+        {
+            "ID": "id",
+            "ACTION": "action",
+            "STATE": "state",
+            "REQUESTED": time_at("received_at"),
+            "SESSION": "session_id",
+        },
         "No runs.",
     )
 
@@ -52,7 +56,7 @@ def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -
 @operator_command
 def show_run(command: OperatorCommand, run_id: str) -> None:
     """Show one run: arguments, attempts, and result or failure."""
-    command.show(command.ask(lambda operator: operator.get("runs", run_id)), _show_run)
+    command.show(command.get("runs", run_id), _show_run)
 
 
 @runs.command("settle")
@@ -66,9 +70,7 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
     """Record the outcome of a run whose outcome is unknown, or request it again."""
     if outcome is None:
         raise click.UsageError("Specify the outcome: --happened or --did-not-happen; or --run-again.")
-    run = command.ask(
-        lambda operator: operator.post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
-    )
+    run = command.post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
     if outcome == "run_again":
         command.say(run, "Requested again as {id}. Review it: aileron approval show {id}", id=run["id"])
     else:
@@ -80,7 +82,7 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
 @operator_command
 def reconcile(command: OperatorCommand, run_id: str) -> None:
     """Ask the service whether a run with unknown outcome happened, if its connector supports that."""
-    command.show(command.ask(lambda operator: operator.post("runs", run_id, "reconcile")), _show_lookup)
+    command.show(command.post("runs", run_id, "reconcile"), _show_lookup)
 
 
 def _show_lookup(found: Mapping[str, Any]) -> None:
@@ -94,7 +96,7 @@ def _show_lookup(found: Mapping[str, Any]) -> None:
 @operator_command
 def undo(command: OperatorCommand, run_id: str) -> None:
     """Request what undoes a completed run, if its action says how. You approve it like any other run."""
-    run = command.ask(lambda operator: operator.post("runs", run_id, "undo"))
+    run = command.post("runs", run_id, "undo")
     command.say(run, "Requested as {id}. Review it: aileron approval show {id}", id=run["id"])
 
 
@@ -111,11 +113,10 @@ def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
 @runs.command("save")
 @click.argument("run_id", metavar="ID")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@_options.passphrase_fd
-@pass_cli
-def save(cli: CliContext, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
+@plain_command
+def save(command: OperatorCommand, run_id: str, directory: Path) -> None:
     """Write what is attached to a run's answers into a directory: a file each, none of which is there already."""
-    run = as_operator(cli, passphrase_fd, lambda operator: operator.get("runs", run_id))
+    run = command.get("runs", run_id)
     _, attachments = _set_apart(run)
     if not attachments:
         say("Nothing is attached to it.")
@@ -177,17 +178,14 @@ def _show_attempts(run: Mapping[str, Any]) -> None:
     if not run.get("attempts"):
         return
     heading("Attempts")
-    rows = (
-        (
-            each["step"],
-            each["number"],
-            each["state"],
-            when(each["started_at"]),
-            (each.get("failure") or {}).get("message"),
-        )
-        for each in run["attempts"]
-    )
-    table(("STEP", "NO", "STATE", "STARTED", "FAILURE"), rows)
+    columns: Columns = {
+        "STEP": "step",
+        "NO": "number",
+        "STATE": "state",
+        "STARTED": time_at("started_at"),
+        "FAILURE": lambda each: (each.get("failure") or {}).get("message"),
+    }
+    table_of(columns, run["attempts"])
 
 
 def saved(attachments: Sequence[Attachment], directory: Path, name: str) -> Iterator[Path]:

@@ -10,8 +10,8 @@ import click
 
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
-from aileron.cli._output import note, say, say_json, values, when
-from aileron.cli._session import OperatorCommand, as_operator, operator_command
+from aileron.cli._output import Columns, fields_of, note, say, say_json, time_at, values, when
+from aileron.cli._session import OperatorCommand, operator_command, plain_command
 from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
 from aileron.cli.daemon.status import tokens
@@ -32,12 +32,8 @@ def sessions() -> None:
 @operator_command
 def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List sessions, newest first. Agent and directory are self-reported."""
-    command.list(
-        lambda operator: operator.get("sessions", query=_options.filter_query(**filters)),
-        ("ID", "STATE", "STARTED", "AGENT (SELF-REPORTED)", "DIRECTORY (SELF-REPORTED)", "PROCESS", "EXIT", "TOKENS"),
-        lambda item: tuple(_fields(item).values()),
-        "No sessions.",
-    )
+    columns = {label.removesuffix(" code").upper(): each for label, each in _FIELDS.items()}
+    command.list(command.get("sessions", query=_options.filter_query(**filters)), columns, "No sessions.")
 
 
 @sessions.command("show")
@@ -46,8 +42,9 @@ def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | Non
 @operator_command
 def show_session(command: OperatorCommand, /, session: str) -> None:
     """Show one session: what the agent reports, and the process that opened it."""
-    found = command.ask(lambda operator: operator.get("sessions", session))
-    command.show(found, lambda _: values({**_fields(found), **_more(found)}))
+    found = command.get("sessions", session)
+    fields = fields_of(_FIELDS, found)
+    command.show(found, lambda _: values({**fields, **_more(found)}))
 
 
 @sessions.command("open")
@@ -81,19 +78,16 @@ def open_session(cli: CliContext, name: str, hours: int, as_json: bool) -> None:
 @click.argument("session")
 @click.option("--deny", is_flag=True, help="Also deny its pending requests.")
 @click.option("--reason", help="With --deny: the reason.")
-@_options.passphrase_fd
-@pass_cli
-def end_session(cli: CliContext, /, passphrase_fd: int | None, session: str, deny: bool, reason: str | None) -> None:
+@plain_command
+def end_session(command: OperatorCommand, /, session: str, deny: bool, reason: str | None) -> None:
     """End a session: its agent can request nothing more. Its pending requests stay pending."""
     if reason is not None and not deny:
         raise click.UsageError("--reason requires --deny.")
     if deny:
-        denied = as_operator(cli, passphrase_fd, lambda operator: deny_all_of(operator, session, reason))
+        denied = command.ask(lambda operator: deny_all_of(operator, session, reason))
         say("Session {session} ended. Requests denied: {denied}.", session=session, denied=denied)
         return
-    as_operator(
-        cli, passphrase_fd, lambda operator: operator.post("sessions", session, "end", body={"exit_code": None})
-    )
+    command.post("sessions", session, "end", body={"exit_code": None})
     say("Session {session} ended.", session=session)
 
 
@@ -117,17 +111,16 @@ def _more(session: Mapping[str, Any]) -> dict[str, Any]:
     return {label: each for label, each in told.items() if each is not None} | counted | lasted
 
 
-def _fields(session: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "id": session["id"],
-        "state": f"{session['state']}, paused" if session.get("paused") else session["state"],
-        "started": when(session["started_at"]),
-        "agent (self-reported)": session["agent"],
-        "directory (self-reported)": session["working_dir"],
-        "process": process(session.get("peer")),
-        "exit code": session.get("exit_code"),
-        "tokens": tokens(session.get("gateway")),
-    }
+_FIELDS: Columns = {
+    "id": "id",
+    "state": lambda session: f"{session['state']}, paused" if session.get("paused") else session["state"],
+    "started": time_at("started_at"),
+    "agent (self-reported)": "agent",
+    "directory (self-reported)": "working_dir",
+    "process": lambda session: process(session.get("peer")),
+    "exit code": "exit_code",
+    "tokens": lambda session: tokens(session.get("gateway")),
+}
 
 
 _AT_ONCE = 200

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.addresses import base_url_problem
-from aileron.cli import _completion
+from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import heading, note, say, values, when
+from aileron.cli._output import Columns, heading, note, say, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import ask, confirm, refuse_unasked
 from aileron.cli.vault.signing_in import (
@@ -46,19 +46,16 @@ def binding() -> None:
 @operator_command
 def list_bindings(command: OperatorCommand) -> None:
     """List bindings. Secrets are not shown."""
-    answer = command.list(
-        lambda operator: operator.get("bindings"),
-        ("NAME", "CONNECTOR", "STATE", "BASE URL", "ACCOUNT", "SINCE"),
-        lambda item: (
-            item["name"],
-            item["connector"],
-            _state(item),
-            item["base_url"],
-            item["account"],
-            when(item["created_at"]),
-        ),
-        "No bindings yet. Add one: aileron binding setup CONNECTOR",
-    )
+    answer = command.get("bindings")
+    columns: Columns = {
+        "NAME": "name",
+        "CONNECTOR": "connector",
+        "STATE": _state,
+        "BASE URL": "base_url",
+        "ACCOUNT": "account",
+        "SINCE": time_at("created_at"),
+    }
+    command.list(answer, columns, "No bindings yet. Add one: aileron binding setup CONNECTOR")
     if not command.as_json:
         _tell_what_to_do(answer["items"])
 
@@ -68,7 +65,7 @@ def list_bindings(command: OperatorCommand) -> None:
 @operator_command
 def show_binding(command: OperatorCommand, name: str) -> None:
     """Show one binding: its scope, and whether that matches its connector. The secret is never shown."""
-    command.show(command.ask(lambda operator: operator.get("bindings", name)), _show_binding)
+    command.show(command.get("bindings", name), _show_binding)
 
 
 def _show_binding(found: Mapping[str, Any]) -> None:
@@ -97,9 +94,7 @@ def _show_binding(found: Mapping[str, Any]) -> None:
     help="Set a variable of the connector, such as site=acme.  [default: ask]",
 )
 @click.option("--account", help="Account name to display.")
-@click.option(
-    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
-)
+@_options.secret_fd
 @port_option
 @device_option
 @operator_command
@@ -171,9 +166,7 @@ def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
 
 @binding.command("replace")
 @click.argument("name")
-@click.option(
-    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
-)
+@_options.secret_fd
 @operator_command
 def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
     """Enter another secret for a binding. Approved requests that use it stay approved; those that wait for it start."""
@@ -216,7 +209,7 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
 @operator_command
 def revoke(command: OperatorCommand, name: str) -> None:
     """Delete a binding and its secret. Pending requests that use it become stale."""
-    gone = command.ask(lambda operator: operator.delete("bindings", name))
+    gone = command.delete("bindings", name)
     command.say(gone, "{name} is revoked. If the key may have leaked, revoke it at the service too.", name=gone["name"])
 
 

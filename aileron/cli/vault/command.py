@@ -11,7 +11,7 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import LOST, CommandError
 from aileron.cli._output import note, progress, say, say_json
-from aileron.cli._session import as_operator, vault_state
+from aileron.cli._session import OperatorCommand, plain_command, vault_state
 from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
 from aileron.cli.vault.unlocking import change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
 from aileron.cli.vault.unlocking import reset as begin_anew
@@ -71,11 +71,10 @@ def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | N
 
 
 @vault.command("lock")
-@_options.passphrase_fd
-@pass_cli
-def lock(cli: CliContext, passphrase_fd: int | None) -> None:
+@plain_command
+def lock(command: OperatorCommand) -> None:
     """Lock the vault: nothing runs until it is unlocked, and all your logins end."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.post("vault", "lock"))
+    command.post("vault", "lock")
     say("The vault is locked. Pending approvals are kept.")
 
 

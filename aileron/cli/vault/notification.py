@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from aileron.cli import _options
 from aileron.cli._errors import FAILED
-from aileron.cli._output import note, when
+from aileron.cli._output import Columns, note, time_at
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import NOTICE
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _SERVICE = "notice"
 _NOTHING = "No notifications are configured. Add them under notifications in config.yaml."
 _TEST_SECONDS = 40.0  # one attempt of each channel takes 30 at most
-_TITLES = ("NAME", "KIND", "STATE", "SENT", "FAILED", "LAST SENT")
 
 
 @click.group()
@@ -34,23 +34,22 @@ def notification() -> None:
 @operator_command
 def list_channels(command: OperatorCommand) -> None:
     """List the channels and their state."""
-    _list(command, lambda operator: operator.get("notifications"))
+    _list(command, command.get("notifications"))
 
 
 @notification.command("test")
 @operator_command
 def test(command: OperatorCommand) -> None:
     """Send a test notification by every channel. The exit code is 1 if one fails, or there is none."""
-    answer = _list(command, lambda operator: operator.post("notifications", "test", wait_seconds=_TEST_SECONDS))
+    answer = command.post("notifications", "test", wait_seconds=_TEST_SECONDS)
+    _list(command, answer)
     if not answer["items"] or any(item["problem"] for item in answer["items"]):
         click.get_current_context().exit(FAILED)
 
 
 @notification.command("add")
 @click.argument("name")
-@click.option(
-    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
-)
+@_options.secret_fd
 @operator_command
 def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
     """Store the secret of channel NAME of config.yaml in the vault.
@@ -77,23 +76,25 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 @operator_command
 def remove(command: OperatorCommand, name: str) -> None:
     """Delete the secret of NAME from the vault. Nothing more is sent there."""
-    gone = command.ask(lambda operator: operator.delete("bindings", f"{DEFAULT_KIND}/{_SERVICE}/{name}"))
+    gone = command.delete("bindings", f"{DEFAULT_KIND}/{_SERVICE}/{name}")
     command.say(gone, "The secret of {name} is deleted from the vault.", name=name)
 
 
-def _list(command: OperatorCommand, work: Callable[[Operator], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
-    answer = command.list(
-        work,
-        _TITLES,
-        lambda item: (item["name"], item["kind"], _state(item), item["sent"], item["failed"], when(item["sent_at"])),
-        _NOTHING,
-    )
+def _list(command: OperatorCommand, answer: Mapping[str, Any]) -> None:
+    columns: Columns = {
+        "NAME": "name",
+        "KIND": "kind",
+        "STATE": _state,
+        "SENT": "sent",
+        "FAILED": "failed",
+        "LAST SENT": time_at("sent_at"),
+    }
+    command.list(answer, columns, _NOTHING)
     for item in () if command.as_json else answer["items"]:
         if item["problem"]:
             note("{name}: {problem}", name=item["name"], problem=item["problem"])
         elif item["needs_secret"] and not item["bound"]:
             note("{name} needs its secret. Add it: aileron notification add {name}", name=item["name"])
-    return answer
 
 
 def _state(item: Mapping[str, Any]) -> str:

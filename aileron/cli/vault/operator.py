@@ -11,8 +11,9 @@ import click
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import say, when
-from aileron.cli._session import OperatorCommand, as_operator, log_in, operator_command
+from aileron.cli._output import Columns, say, time_at
+from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command
+from aileron.values import JSON
 
 
 @click.group()
@@ -85,18 +86,14 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
 @operator_command
 def list_logins(command: OperatorCommand) -> None:
     """List your active logins, newest first. One of them belongs to this command."""
-    command.list(
-        lambda operator: operator.get("operator", "sessions"),
-        ("ID", "CLIENT", "SINCE", "LAST USED", "EXPIRES"),
-        lambda item: (
-            item["id"],
-            _where(item),
-            when(item["started_at"]),
-            when(item["used_at"]),
-            when(item["expires_at"]),
-        ),
-        "No logins.",
-    )
+    columns: Columns = {
+        "ID": "id",
+        "CLIENT": _where,
+        "SINCE": time_at("started_at"),
+        "LAST USED": time_at("used_at"),
+        "EXPIRES": time_at("expires_at"),
+    }
+    command.list(command.get("operator", "sessions"), columns, "No logins.")
 
 
 def _where(item: Mapping[str, Any]) -> str:
@@ -113,11 +110,7 @@ def revoke(command: OperatorCommand, login: str | None, every: bool) -> None:
     """End one of your logins, or all. Its browser or command loses access."""
     if every is (login is not None):
         raise click.UsageError("Specify a login ID, or --all.")
-    answer = command.ask(
-        lambda operator: (
-            operator.delete("operator", "sessions") if login is None else operator.delete("operator", "sessions", login)
-        ),
-    )
+    answer = command.delete("operator", "sessions", *([] if login is None else [login]))
     command.say(answer, "Ended: {ids}.", ids=", ".join(answer["ended"]) or "none")
 
 
@@ -130,56 +123,42 @@ def passkey() -> None:
 @operator_command
 def list_passkeys(command: OperatorCommand) -> None:
     """List your passkeys, and what requires one."""
-    answer = command.list(
-        lambda operator: operator.get("operator", "passkeys"),
-        ("NAME", "SINCE", "ID"),
-        lambda item: (item["name"], when(item["made_at"]), item["id"]),
-        "No passkeys.",
-    )
+    answer = command.get("operator", "passkeys")
+    command.list(answer, {"NAME": "name", "SINCE": time_at("made_at"), "ID": "id"}, "No passkeys.")
     if not command.as_json:
         say("{rule}", rule=_tell(answer["rule"]))
 
 
 @passkey.command("add")
-@_options.passphrase_fd
-@pass_cli
-def add(cli: CliContext, passphrase_fd: int | None) -> None:
+@plain_command
+def add(command: OperatorCommand) -> None:
     """Confirm the passkey that you created on the page of `aileron open passkeys`."""
-    words = cli.ask("The two words shown on the page: ")
-    added = as_operator(
-        cli, passphrase_fd, lambda operator: operator.post("operator", "passkeys", "confirm", body={"words": words})
-    )
+    words = command.cli.ask("The two words shown on the page: ")
+    added = command.post("operator", "passkeys", "confirm", body={"words": words})
     say("Passkey {name} added.", name=added["name"])
 
 
 @passkey.command("require")
 @click.argument("actions", metavar="[ACTION]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every approval.")
-@_options.passphrase_fd
-@pass_cli
-def require(cli: CliContext, actions: tuple[str, ...], everything: bool, passphrase_fd: int | None) -> None:
+@plain_command
+def require(command: OperatorCommand, actions: tuple[str, ...], everything: bool) -> None:
     """Require your passkey for all approvals, or for those of some actions.
 
     A name that ends with * matches all actions with that prefix. The list replaces the previous one.
     """
     if everything is bool(actions):
         raise click.UsageError("Specify names of actions, or --all.")
-    answer = as_operator(
-        cli,
-        passphrase_fd,
-        lambda operator: operator.post(
-            "operator", "passkeys", "rule", body={"everything": everything, "actions": list(actions)}
-        ),
-    )
+    rule: dict[str, JSON] = {"everything": everything, "actions": list(actions)}
+    answer = command.post("operator", "passkeys", "rule", body=rule)
     say("{rule}", rule=_tell(answer["rule"]))
 
 
 @passkey.command("reset")
-@_options.passphrase_fd
-@pass_cli
-def reset(cli: CliContext, passphrase_fd: int | None) -> None:
+@plain_command
+def reset(command: OperatorCommand) -> None:
     """Remove all passkeys, and require none any more."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.delete("operator", "passkeys"))
+    command.delete("operator", "passkeys")
     say("All passkeys removed. No approval requires one.")
 
 
