@@ -186,6 +186,17 @@ class FileTable:
             self.fault(key, f"has {len(found)} entries; {most} are allowed")
         return tuple(FileTable(one, (*self.path, key, at), self.faults) for at, one in enumerate(found[:most]))
 
+    def some(self, key: str, options: Collection[str], problem: str) -> tuple[str, ...]:
+        """Take an array of strings, of which each is one of C{options}.
+
+        :param problem: ends the sentence about one that is not, which stands in it for C{{}}.
+        """
+        found = self.texts(key, required=False)
+        for each in found:
+            if each not in options:
+                self.fault(key, problem.format(quote(each)))
+        return found
+
     def skip(self, *keys: str) -> None:
         """Pass over keys that are read elsewhere, or of which something else has been said."""
         self._known.update(keys)

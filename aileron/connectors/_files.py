@@ -57,6 +57,11 @@ def of_directory(path: Path) -> Iterator[ConnectorFile]:
         yield from map(one_file, filter(_is_connector, paths))
 
 
+def all_files(directory: Path) -> tuple[ConnectorFile, ...]:
+    """Return the files of the package and those of a directory of the user's."""
+    return *shipped(), *of_directory(directory)
+
+
 def _is_connector(name: str) -> bool:
     return name.endswith(_SUFFIX) and not name.endswith(FIXTURES)
 

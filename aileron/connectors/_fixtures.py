@@ -19,8 +19,8 @@ from aileron.toml import NotToml, read_toml
 from aileron.values import JSON, LoadError, Outcome, Request, Sought, canonical, fits
 
 from ._answer import ServiceAnswer
-from ._files import ConnectorFile, name_fixtures, of_directory, one_file, read_fixtures, shipped
-from ._schema import read_file
+from ._files import ConnectorFile, all_files, name_fixtures, one_file, read_fixtures
+from ._schema import read_connector
 from ._template import Omitted, ReferenceScope, render
 from .http._classify import Reader
 from .http._pages import FetchedPage, PageReader
@@ -56,8 +56,8 @@ def replay(target: str, directory: Path) -> Replayed | None:
     """
     if "://" not in target:
         return replay_file(one_file(target))
-    for file in (*shipped(), *of_directory(directory)):
-        spec = None if file.data is None else read_file(file.data, file.name, file.scheme).spec
+    for file in all_files(directory):
+        spec = read_connector(file).spec
         if spec is not None and spec.description.fqn == target:
             return replay_file(file)
     return None
@@ -65,9 +65,7 @@ def replay(target: str, directory: Path) -> Replayed | None:
 
 def replay_file(file: ConnectorFile) -> Replayed:
     """Replay those of one file."""
-    if file.data is None:
-        return Replayed(problems=(file.problem,) if file.problem else ())
-    reading, name = read_file(file.data, file.name, file.scheme), name_fixtures(file)
+    reading, name = read_connector(file), name_fixtures(file)
     if reading.spec is None:
         return Replayed(problems=reading.problems)
     if type(reading.spec) is not HttpSpec:

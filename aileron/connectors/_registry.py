@@ -12,9 +12,9 @@ from zope.interface import implementer
 from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind, digest_of_bytes
 
-from ._files import BOUNDARY, LOCAL, ConnectorFile, of_directory, one_file, shipped
+from ._files import BOUNDARY, LOCAL, ConnectorFile, all_files, of_directory, one_file, shipped
 from ._plugins import FoundPlugin, of_package
-from ._schema import Spec, read_file
+from ._schema import Spec, read_connector
 from .http import HttpSpec, check_graphql
 
 Make = Callable[[Spec], IConnector]
@@ -27,17 +27,15 @@ def check(path: Path, note: Callable[[str], None] = lambda _: None) -> list[Load
     :param note: told what could not be checked.
     """
     found = one_file(str(path))
-    if found.data is None:
-        return [found.problem] if found.problem else []
-    reading = read_file(found.data, found.name, found.scheme)
+    reading = read_connector(found)
     checked = check_graphql(found, reading.spec, note) if isinstance(reading.spec, HttpSpec) else ()
     return [*reading.problems, *checked]
 
 
 def read_descriptions(directory: Path) -> Iterator[tuple[ConnectorDescription, Mapping[str, Sequence[str]]]]:
     """Yield each sound connector file of the package and of C{directory}, with each operation's inputs by name."""
-    for file in (*shipped(), *of_directory(directory)):
-        spec = None if file.data is None else read_file(file.data, file.name, file.scheme).spec
+    for file in all_files(directory):
+        spec = read_connector(file).spec
         if spec is not None:
             yield spec.description, {name: sorted(each.inputs) for name, each in spec.operations.items()}
 
@@ -113,20 +111,16 @@ class Registry:
         return self._files[key]
 
     def _make(self, file: ConnectorFile) -> FoundPlugin:
-        if file.data is None:
-            return FoundPlugin(file.name, None, (file.problem,) if file.problem else ())
-        reading = read_file(file.data, file.name, file.scheme)
+        reading = read_connector(file)
         if reading.spec is None:
             return FoundPlugin(file.name, None, reading.problems)
-        return FoundPlugin(file.name, self.make(reading.spec), candidate=_candidate(file, file.data, reading.spec))
+        return FoundPlugin(file.name, self.make(reading.spec), candidate=_candidate(file, reading.spec.description))
 
 
-def _candidate(file: ConnectorFile, data: bytes, spec: Spec) -> Candidate | None:
-    if file.scheme != LOCAL:
+def _candidate(file: ConnectorFile, about: ConnectorDescription) -> Candidate | None:
+    if file.scheme != LOCAL or file.data is None:
         return None
-    description = spec.description
-    text = data.decode("utf-8")
-    return Candidate(TrustKind.CONNECTOR, description.fqn, description.content_hash, file.name, text)
+    return Candidate(TrustKind.CONNECTOR, about.fqn, about.content_hash, file.name, file.data.decode("utf-8"))
 
 
 def _merge(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:

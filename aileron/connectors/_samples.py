@@ -15,12 +15,13 @@ from aileron.toml import NotToml, read_toml
 from aileron.values import JSON, LoadError, canonical
 
 from ._answer import ServiceAnswer
-from ._files import BOUNDARY, ConnectorFile, of_directory, one_file, read_fixtures, shipped
+from ._files import BOUNDARY, ConnectorFile, all_files, one_file, read_fixtures
 from ._fixtures import read_answer, replay_file
-from ._schema import Spec, read_file
+from ._schema import Spec, read_connector
 from ._template import ReferenceScope
 from .http._prepare import prepare
 from .http._spec import HttpOperation, HttpSpec
+from .http._when import put
 
 Answers = Callable[[str], Sequence[ServiceAnswer]]
 """From an effect key to what a service answers, one answer for each page."""
@@ -72,18 +73,16 @@ class Specimen:
 
 def find_specimens(place: Path, wanted: Collection[str] = ()) -> Iterator[Specimen]:
     """Yield one connector file, or those of the package and of a directory; where names are C{wanted}, only those."""
-    files = (*shipped(), *of_directory(place)) if place.is_dir() or not place.exists() else (one_file(str(place)),)
-    for file in files:
+    for file in all_files(place) if place.is_dir() or not place.exists() else (one_file(str(place)),):
         found = _specimen(file, wanted)
         if found is not None:
             yield found
 
 
 def _specimen(file: ConnectorFile, wanted: Collection[str]) -> Specimen | None:
-    reading = None if file.data is None else read_file(file.data, file.name, file.scheme)
-    if reading is None or reading.spec is None:
-        found = reading.problems if reading is not None else (file.problem,) if file.problem else ()
-        return None if wanted else Specimen(file.name, None, problems=found)
+    reading = read_connector(file)
+    if reading.spec is None:
+        return None if wanted else Specimen(file.name, None, problems=reading.problems)
     about = reading.spec.description
     if wanted and about.fqn not in wanted:
         return None
@@ -170,20 +169,13 @@ def derive_answer(operation: HttpOperation, *more: tuple[Sequence[str], JSON]) -
         return ServiceAnswer(204, {}, b"")
     if operation.answer in ("text", "file"):
         return ServiceAnswer(200, {"content-type": "text/plain"}, b"sample")
-    content: dict[str, JSON] = {}
-    for part in (operation.result or {}).values():
-        _put(content, part.path, "c2FtcGxl" if part.encoded else "sample")
+    content: JSON = {}
+    for part in (operation.result or {}).values():  # an index in its path is a name here, which is read alike
+        content = put(content, part.path, "c2FtcGxl" if part.encoded else "sample")
     when = operation.error.when
     if when is not None and when.holds(content):
-        _put(content, when.path, {"==": not when.literal, "!=": when.literal}.get(when.relation, "sample"))
+        shown = {"==": not when.literal, "!=": when.literal}.get(when.relation, "sample")
+        content = put(content, when.path, shown)
     for path, value in more:
-        _put(content, path, value)
+        content = put(content, path, value)
     return ServiceAnswer(200, {}, canonical(content))
-
-
-def _put(content: dict[str, JSON], path: Sequence[str], value: JSON) -> None:
-    """Put a value where C{path} leads; an index is a name here, which is read alike."""
-    for step in path[:-1]:
-        inside = content.get(step)
-        content[step] = content = inside if isinstance(inside, dict) else {}
-    content[path[-1]] = value

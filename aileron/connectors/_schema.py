@@ -11,7 +11,7 @@ from aileron.tables import ANY_TEXT, FileFaults, FileTable, TextRule
 from aileron.toml import NotToml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes, fill
 
-from ._files import BOUNDARY
+from ._files import BOUNDARY, ConnectorFile
 from ._headers import credential_format, header_name
 from ._operations import read_operations
 from ._places import read_places
@@ -19,7 +19,7 @@ from .command import CommandSpec, read_command
 from .command._environment import read_program_credential
 from .git import OPERATIONS, read_git
 from .http import HttpOperation, HttpSpec, Lookup, read_operation
-from .mail import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account
+from .mail import LOGIN_HEADER, LOGINS, MailSpec, read_mail
 from .mcp import McpSpec, read_mcp
 
 HTTP, GIT, COMMAND, MAIL, MCP = "http", "git", "command", "mail", "mcp"
@@ -44,6 +44,13 @@ class FileReading:
 
     spec: Spec | None
     problems: tuple[LoadError, ...] = ()
+
+
+def read_connector(file: ConnectorFile) -> FileReading:
+    """Read a connector file as it was found."""
+    if file.data is None:
+        return FileReading(None, (file.problem,) if file.problem else ())
+    return read_file(file.data, file.name, file.scheme)
 
 
 def read_file(data: bytes, file: str, scheme: str | None = None) -> FileReading:
@@ -72,31 +79,34 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
     head = document.table("connector", required=True)
     kind = head.choice("kind", KINDS_OF_CONNECTOR, HTTP)
     head.text("description", ANY_TEXT, required=False)  # for people who read the file
+    identity = _name(head, scheme), head.text("version", _VERSION), content_hash
+    private_network = kind != COMMAND and head.flag("private_network", default=False)
+    spec: Spec
     if kind == COMMAND:
-        command = read_command(document, _name(head, scheme), head.text("version", _VERSION), content_hash)
-        head.close()
-        document.close()
-        return command
-    private_network = head.flag("private_network", default=False)
-    if kind == MAIL:
+        spec = read_command(document, *identity)
+    elif kind == MAIL:
         table = document.optional_table("credential")
         need = _credential(table, {}, private_network=private_network, header=LOGIN_HEADER)
-        account = read_account(document, private_network=private_network)
-        mail = describe_account(account, need, _name(head, scheme), head.text("version", _VERSION), content_hash)
-        head.close()
-        document.close()
-        return MailSpec(mail, account, private_network)
-    if kind == MCP:
-        return _read_server(document, head, content_hash, scheme, private_network=private_network)
-    places = read_places(document, head, private_network=private_network, ssh=kind == GIT)
+        spec = read_mail(document, need, *identity, private_network=private_network)
+    elif kind == MCP:
+        spec = _read_server(document, head, identity, private_network=private_network)
+    else:
+        spec = _read_service(document, head, identity, private_network=private_network, is_git=kind == GIT)
+    head.close()
+    document.close()
+    return spec
+
+
+def _read_service(
+    document: FileTable, head: FileTable, identity: tuple[str, str, str], *, private_network: bool, is_git: bool
+) -> HttpSpec:
+    places = read_places(document, head, private_network=private_network, ssh=is_git)
     need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
-    if kind == HTTP and need is not None and need.kind == SshKey.name:
+    if not is_git and need is not None and need.kind == SshKey.name:
         head.faults.add(("credential", "kind"), f"`kind` must not be {SshKey.name}, which is for git over ssh")
-    operations = OPERATIONS if kind == GIT else _operations(document, need, places.others)
+    operations = OPERATIONS if is_git else _operations(document, need, places.others)
     description = ConnectorDescription(
-        fqn=_name(head, scheme),
-        version=head.text("version", _VERSION),
-        content_hash=content_hash,
+        *identity,
         base_url=places.base_url,
         bindable=places.bindable,
         hosts=places.hosts,
@@ -105,16 +115,12 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
         template=places.template,
         places=places.others,
     )
-    head.close()
     spec = HttpSpec(description, operations, private_network)
-    if kind == GIT:
-        spec = read_git(spec, document.table("git", required=True), need)
-    document.close()
-    return spec
+    return read_git(spec, document.table("git", required=True), need) if is_git else spec
 
 
 def _read_server(
-    document: FileTable, head: FileTable, content_hash: str, scheme: str | None, *, private_network: bool
+    document: FileTable, head: FileTable, identity: tuple[str, str, str], *, private_network: bool
 ) -> McpSpec:
     table, server = document.optional_table("credential"), document.table("mcp").values
     is_local, url = "command" in server, server.get("url")
@@ -125,17 +131,7 @@ def _read_server(
         need = _credential(table, {}, private_network=private_network, resource=resource)
     if need is not None and not is_local and not KINDS[need.kind].placed:
         head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
-    spec = read_mcp(
-        document,
-        need,
-        fqn=_name(head, scheme),
-        version=head.text("version", _VERSION),
-        content_hash=content_hash,
-        private_network=private_network,
-    )
-    head.close()
-    document.close()
-    return spec
+    return read_mcp(document, need, *identity, private_network=private_network)
 
 
 def _name(head: FileTable, scheme: str | None) -> str:

@@ -88,9 +88,7 @@ def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperat
     check_references(table, "arguments", list(arguments))
     check_references(table, "stdin", stdin)
     inputs = inputs_of(*arguments, stdin)
-    dashes = frozenset(table.texts("dashes", required=False))
-    for each in sorted(dashes - inputs):
-        table.fault("dashes", f"has {quote(each)}, which is no input of the operation")
+    dashes = frozenset(table.some("dashes", inputs, "has {}, which is no input of the operation"))
     success, failure = (table.integers(key, 0, 255) for key in ("success", "failure"))
     if failure & (success or {0}):
         table.fault("failure", "has a code that says success as well")

@@ -82,7 +82,9 @@ def read_operation(
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
         pages=read_pages(table, body.template if body and body.kind in ("json", "graphql") else None, query, result),
         place=table.choice("host", places, "") or None,
-        slashes=_slashes(table, segments),
+        slashes=frozenset(
+            table.some("slashes", inputs_of(*segments), "names {}, which is not an input of the path"),
+        ),
         lists=frozenset(table.texts("lists", required=False)),
     )
     _check_answer(table, operation)
@@ -106,15 +108,6 @@ def _check_answer(table: FileTable, operation: HttpOperation) -> None:
         table.fault("lists", "is for an answer that is xml")
     if operation.operation.output_schema is not None and (answer == "file" or has_attachments(result)):
         table.fault("output", "is for an answer without attachments")
-
-
-def _slashes(table: FileTable, segments: Collection[str]) -> frozenset[str]:
-    """Read which inputs of the path may be of several segments."""
-    names = table.texts("slashes", required=False)
-    for name in names:
-        if name not in inputs_of(*segments):
-            table.fault("slashes", f"names {quote(name)}, which is not an input of the path")
-    return frozenset(names)
 
 
 def _refused(table: FileTable, effect: str) -> frozenset[int]:
@@ -251,12 +244,8 @@ def _error(table: FileTable) -> ErrorRule:
 
 def _scopes(table: FileTable, credential: CredentialNeed | None) -> tuple[str, ...]:
     """Read the scopes that the operation needs, which are some of the credential's."""
-    names = table.texts("scopes", required=False)
     asked = () if credential is None else credential.settings.get("scopes", "").split()
-    for name in names:
-        if name not in asked:
-            table.fault("scopes", f"has {quote(name)}, which the scopes of [credential] do not list")
-    return names
+    return table.some("scopes", asked, "has {}, which the scopes of [credential] do not list")
 
 
 def _follows(table: FileTable, method: str, effect: str) -> bool:

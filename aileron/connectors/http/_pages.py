@@ -17,7 +17,7 @@ from aileron.tables import FileTable
 from aileron.values import JSON, READ, Outcome, Request, canonical
 
 from ._result import Parts, chosen, has_attachments
-from ._when import Condition, MissingPath, Steps, at, condition, dotted
+from ._when import Condition, MissingPath, Steps, at, condition, dotted, put
 
 CURSOR, LINK, PAGE, OFFSET = "cursor", "link", "page", "offset"
 KINDS = (CURSOR, LINK, PAGE, OFFSET)
@@ -130,14 +130,14 @@ class Pages:
 
     def _with(self, request: Request, value: str | int) -> Request:
         if self.in_body:
-            return evolve(request, body=canonical(_put(json.loads(request.body or b"{}"), self.parameter, value)))
+            return evolve(request, body=canonical(put(json.loads(request.body or b"{}"), self.parameter, value)))
         (name,) = self.parameter
         pairs = [pair for pair in _query(request.url) if pair[0] != name]
         return evolve(request, url=_with_query(request.url, [*pairs, (name, str(value))]))
 
     def whole(self, content: JSON, items: list[JSON], result: Parts | None, *, more: bool) -> JSON:
         """Return the output: what the last page says, with the items of all."""
-        merged = _put(content, self.items, items) if self.items or result is None else {ITEMS: items}
+        merged = put(content, self.items, items) if self.items or result is None else {ITEMS: items}
         output = merged if result is None else chosen(result, merged, Redactor.of())
         return {**output, self.more: more} if self.more and isinstance(output, dict) else output
 
@@ -297,13 +297,3 @@ def _query(url: str) -> list[tuple[str, str]]:
 def _with_query(url: str, pairs: list[tuple[str, str]]) -> str:
     encoded = urlencode(pairs, quote_via=quote, safe="")
     return url.partition("?")[0] + (f"?{encoded}" if encoded else "")
-
-
-def _put(content: JSON, path: Steps, value: JSON) -> JSON:
-    """Return C{content} with C{value} where C{path} leads to."""
-    if not path:
-        return value
-    if isinstance(content, list):
-        return [_put(each, path[1:], value) if str(at_) == path[0] else each for at_, each in enumerate(content)]
-    inside = content if isinstance(content, Mapping) else {}
-    return {**inside, path[0]: _put(inside.get(path[0]), path[1:], value)}

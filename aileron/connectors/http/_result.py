@@ -106,12 +106,9 @@ _KEPT_BACK = frozenset({"set-cookie", "set-cookie2", "www-authenticate", "authen
 
 def read_precondition(table: FileTable, inputs: Collection[str], effect: str) -> tuple[str, ...]:
     """Read the inputs that C{precondition} names."""
-    names = table.texts("precondition", required=False)
+    names = table.some("precondition", inputs, "names {}, which is not an input of the operation")
     if names and effect == READ:
         table.fault("precondition", "is for what has an effect")
-    for name in names:
-        if name not in inputs:
-            table.fault("precondition", f"names {name!r}, which is not an input of the operation")
     return names
 
 

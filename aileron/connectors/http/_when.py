@@ -79,6 +79,16 @@ def at(answer: JSON, path: Steps) -> JSON | MissingPath:
     return answer
 
 
+def put(content: JSON, path: Sequence[str], value: JSON) -> JSON:
+    """Return C{content} with C{value} where C{path} leads to."""
+    if not path:
+        return value
+    if isinstance(content, list):
+        return [put(each, path[1:], value) if str(at_) == path[0] else each for at_, each in enumerate(content)]
+    inside = content if isinstance(content, Mapping) else {}
+    return {**inside, path[0]: put(inside.get(path[0]), path[1:], value)}
+
+
 def _indexes(answer: JSON, step: str) -> bool:
     return (
         isinstance(answer, Sequence)

@@ -1,6 +1,6 @@
 """Connectors of the kind C{mail}: messages are sent by SMTP, and read, found and saved by IMAP."""
 
 from .connector import MailConnector
-from .spec import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account
+from .spec import LOGIN_HEADER, LOGINS, MailSpec, read_mail
 
-__all__ = ["LOGINS", "LOGIN_HEADER", "MailConnector", "MailSpec", "describe_account", "read_account"]
+__all__ = ["LOGINS", "LOGIN_HEADER", "MailConnector", "MailSpec", "read_mail"]

@@ -108,8 +108,32 @@ class MailSpec:
         return _operations(with_imap=self.account.imap is not None)
 
 
-def read_account(document: FileTable, *, private_network: bool) -> MailAccount:
-    """Read the tables C{mail}, C{smtp} and C{imap}; faults go where the document's go."""
+def read_mail(
+    document: FileTable,
+    need: CredentialNeed | None,
+    fqn: str,
+    version: str,
+    content_hash: str,
+    *,
+    private_network: bool,
+) -> MailSpec:
+    """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
+    account = _read_account(document, private_network=private_network)
+    operations = _operations(with_imap=account.imap is not None)
+    description = ConnectorDescription(
+        fqn,
+        version,
+        content_hash,
+        base_url=account.smtp.url,
+        bindable=False,
+        hosts=account.hosts,
+        operations={name: each.operation for name, each in operations.items()},
+        credential=need,
+    )
+    return MailSpec(description, account, private_network)
+
+
+def _read_account(document: FileTable, *, private_network: bool) -> MailAccount:
     mail = document.table("mail", required=True)
     imap = document.optional_table("imap")
     sender = mail.read("from", read_mail_address, Address("", "nobody", "nowhere.invalid"), required=True)
@@ -124,23 +148,6 @@ def read_account(document: FileTable, *, private_network: bool) -> MailAccount:
     )
     mail.close()
     return found
-
-
-def describe_account(
-    account: MailAccount, need: CredentialNeed | None, fqn: str, version: str, content_hash: str
-) -> ConnectorDescription:
-    """Describe the connector of an account."""
-    operations = _operations(with_imap=account.imap is not None)
-    return ConnectorDescription(
-        fqn=fqn,
-        version=version,
-        content_hash=content_hash,
-        base_url=account.smtp.url,
-        bindable=False,
-        hosts=account.hosts,
-        operations={name: each.operation for name, each in operations.items()},
-        credential=need,
-    )
 
 
 def _operations(*, with_imap: bool) -> Mapping[str, MailOperation]:

@@ -64,10 +64,10 @@ class McpSpec:
 def read_mcp(
     document: FileTable,
     need: CredentialNeed | None,
-    *,
     fqn: str,
     version: str,
     content_hash: str,
+    *,
     private_network: bool,
 ) -> McpSpec:
     """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
