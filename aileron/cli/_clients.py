@@ -48,19 +48,6 @@ def _usual(entry: Entry) -> str:
     return _json({"mcpServers": {SERVER_NAME: entry}})
 
 
-def _vscode(entry: Entry) -> str:
-    return _json({"servers": {SERVER_NAME: {"type": "stdio", **entry}}})
-
-
-def _zed(entry: Entry) -> str:
-    return _json({"context_servers": {SERVER_NAME: {"source": "custom", **entry}}})
-
-
-def _gemini(entry: Entry) -> str:
-    # Not trusted, in its words: it asks before a call of its own accord.  Its own limit is ten minutes.
-    return _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": False})
-
-
 def _continue(entry: Entry) -> str:
     """YAML, whose quoted strings are JSON's."""
     lines = [
@@ -80,10 +67,19 @@ CLIENTS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "vscode",
             ("your user mcp.json (the command 'MCP: Open User Configuration')", ".vscode/mcp.json, for one workspace"),
-            _vscode,
+            lambda entry: _json({"servers": {SERVER_NAME: {"type": "stdio", **entry}}}),
         ),
-        ClientProgram("zed", ("settings.json (the command 'zed: open settings')",), _zed),
-        ClientProgram("gemini", ("~/.gemini/settings.json", ".gemini/settings.json, for one project"), _gemini),
+        ClientProgram(
+            "zed",
+            ("settings.json (the command 'zed: open settings')",),
+            lambda entry: _json({"context_servers": {SERVER_NAME: {"source": "custom", **entry}}}),
+        ),
+        ClientProgram(
+            "gemini",
+            ("~/.gemini/settings.json", ".gemini/settings.json, for one project"),
+            # Not trusted, in its words: it asks before a call of its own accord.  Its own limit is ten minutes.
+            lambda entry: _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": False}),
+        ),
         ClientProgram("continue", ("~/.continue/config.yaml",), _continue),
         ClientProgram(
             "claude-desktop",

@@ -69,6 +69,11 @@ def lines_of(error: BaseException) -> Sequence[str]:
     return tuple(_lines(error))
 
 
+def place_of(fault: Mapping[str, Any]) -> str:
+    """Write where a fault of a file is, as the daemon tells it."""
+    return f"{fault['file']}:{fault['line']}" if fault.get("line") else str(fault["file"])
+
+
 def _report_click(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
     complain("{message}", message=" ".join(error.format_message().split()))

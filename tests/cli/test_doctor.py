@@ -13,6 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from attrs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.doctor.authority import Answers, authority, network
@@ -309,7 +310,7 @@ class CommandTests(CommandCase):
         self.assertIn(f"{here.severity.value} {here.says}", self.texts("--offline"))
         self.whole()
         code, findings = self.found("--offline")
-        self.assertIn(here.as_json(), findings)
+        self.assertIn(asdict(here), findings)
         self.assertEqual(code, int(any(each["severity"] == "wrong" for each in findings)))
         self.assertNotEqual(here.severity, Severity.WRONG)
 

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from aileron.cli._context import CliContext, Links
-from aileron.cli.vault import signing_in
+from aileron.cli.vault import operator
 from aileron.credentials import TokenAnswer, TokenExchange, TokenRequest
 from aileron.errors import NetworkError
 from tests.cli.callback import CallbackReactor
@@ -81,7 +81,7 @@ class SigningInCase(ServedCase):
         self.site.answer("POST", "/v1/bindings/setup", lambda _: self.binding())
         self.site.answer("POST", f"{PATH}/replace", lambda _: self.binding())
         self.site.answer("GET", PATH, lambda _: self.binding())
-        self.patch(signing_in, "token_from_child", self.log_in)
+        self.patch(operator, "token_from_child", self.log_in)
 
     def binding(self, **changed: Any) -> dict[str, Any]:
         """It as the daemon shows it."""

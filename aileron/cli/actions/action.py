@@ -10,7 +10,7 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError
+from aileron.cli._errors import CommandError, place_of
 from aileron.cli._output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
 from aileron.cli._session import OperatorCommand, as_session, operator_command, plain_command
 from aileron.cli.actions.files import add, check, edit, new
@@ -120,7 +120,7 @@ async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
             f"{name} is not offered: {found['message']}", f"Review and trust it: aileron action trust {name}"
         )
     raise CommandError(
-        f"{name} is not offered: {_place(found)}: {found['message']}", f"Fix it: aileron action edit {name}"
+        f"{name} is not offered: {place_of(found)}: {found['message']}", f"Fix it: aileron action edit {name}"
     )
 
 
@@ -177,10 +177,5 @@ def _show_arguments(schema: Mapping[str, Any], asks: Collection[str]) -> None:
 
 def _tell_load_errors(answer: Mapping[str, Any]) -> None:
     for error in answer.get("load_errors", ()):
-        place = _place(error)
         what = "Not trusted" if error["kind"] == "untrusted" else "Error"
-        note("{what}: {place}: {message}", what=what, place=place, message=error["message"])
-
-
-def _place(error: Mapping[str, Any]) -> str:
-    return f"{error['file']}:{error['line']}" if error.get("line") else str(error["file"])
+        note("{what}: {place}: {message}", what=what, place=place_of(error), message=error["message"])

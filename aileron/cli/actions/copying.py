@@ -80,6 +80,13 @@ def tell_fault(fault: LoadError) -> str:
     return f"{fault.file}:{fault.line or 1}: {fault.message}"
 
 
+def note_faults(faults: Sequence[LoadError]) -> Sequence[LoadError]:
+    """Print faults on standard error, and return them."""
+    for fault in faults:
+        note("{fault}", fault=tell_fault(fault))
+    return faults
+
+
 def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> None:
     if as_json:
         found = [fault for each in faults.values() for fault in each]
@@ -101,10 +108,7 @@ def _add(home: Home, sort: Sort, files: Sequence[Path], force: bool, *, quiet: b
     :raises CommandError: a file has faults, another name than such files have, or is there in another form.
     """
     prepare(home)
-    faults = [fault for path in files for fault in sort.faults(path)]
-    for fault in faults:
-        note("{fault}", fault=tell_fault(fault))
-    if faults:
+    if note_faults([fault for path in files for fault in sort.faults(path)]):
         raise CommandError("Nothing was added: a file has errors.")
     return [_copy(path, home, sort, force, quiet=quiet) for path in files]
 
@@ -170,10 +174,7 @@ def add_ready(home: Home, sort: Sort, name: str, text: str) -> Path:
         say("Written: {path}", path=path)
     else:
         say("{name} is already there, and is kept as it is.", name=name)
-    faults = sort.faults(path)
-    for fault in faults:
-        note("{fault}", fault=tell_fault(fault))
-    if faults:
+    if note_faults(sort.faults(path)):
         raise CommandError(f"{name} has errors, so it has no effect.", "Correct it, then run the same command again.")
     return path
 

@@ -12,7 +12,7 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
-from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
+from aileron.cli.actions.copying import Sort, add_command, check_command, note_faults
 from aileron.cli.actions.trusting import TrustRequest, tell, trust_added
 from aileron.cli.approvals.edit import ask_again, edit_file
 from aileron.drafting import Draft, example, text_of, wanted
@@ -56,9 +56,7 @@ def edit_and_trust(cli: CliContext, path: Path, passphrase_fd: int | None) -> No
     """
     # Until the editor is closed for good no passphrase is read: it must not inherit from a process that held one.
     edit_file(path, cli.environ)
-    while faults := _faults(path):
-        for fault in faults:
-            note("{fault}", fault=tell_fault(fault))
+    while note_faults(_faults(path)):
         ask_again(
             cli,
             "The file has errors, so it has no effect. Edit it again?",

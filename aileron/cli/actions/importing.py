@@ -14,7 +14,7 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, say_json, table
-from aileron.cli.actions.copying import Sort, tell_fault, write_files
+from aileron.cli.actions.copying import Sort, note_faults, write_files
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.tools import (
     ServerConnector,
@@ -229,9 +229,7 @@ def _check(written: WrittenFiles, connectors: Sort) -> None:
             path = Path(directory) / file.name
             path.write_text(file.text, "utf-8")
             faults += [evolve(each, file=file.name) for each in sort.faults(path)]
-    for fault in faults:
-        note("{fault}", fault=tell_fault(fault))
-    if faults:
+    if note_faults(faults):
         raise CommandError(
             "Nothing was written: the files would have errors.", "Choose other operations, or another --name."
         )

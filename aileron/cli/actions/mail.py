@@ -12,7 +12,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
 from aileron.cli.actions.services import MailProvider, ReadyService
-from aileron.cli.actions.trusting import ask
+from aileron.cli.actions.trusting import ask, pick
 from aileron.home import read_private
 
 _FILE = """\
@@ -79,16 +79,9 @@ def _choose(cli: CliContext, service: ReadyService, domain: str) -> MailProvider
         say("The provider is {title}.", title=known.title)
         return known
     heading("Provider")
-    numbered = {str(number): each for number, each in enumerate(service.providers, 1)}
-    for number, each in numbered.items():
+    for number, each in enumerate(service.providers, 1):
         say("  {number}  {title}", number=number, title=each.title)
-
-    def read(text: str) -> MailProvider:
-        if text not in numbered:
-            raise ValueError(f"must be between 1 and {len(numbered)}")
-        return numbered[text]
-
-    return ask(cli, "Number", read, str(len(numbered)))
+    return pick(cli, service.providers, str(len(service.providers)))
 
 
 def _read_address(text: str) -> str:

@@ -13,7 +13,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
 from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
 from aileron.cli.actions.services import ReadyAction, ReadyService, find_services, read_service
-from aileron.cli.actions.trusting import ask
+from aileron.cli.actions.trusting import ask, pick
 from aileron.drafting import Draft, Wanted, text_of
 from aileron.home import prepare
 
@@ -145,18 +145,10 @@ def setup(cli: CliContext) -> None:
 
 
 def _choose(cli: CliContext) -> ReadyService:
-    services = find_services()
-    numbered = {str(number): name for number, name in enumerate([*services, ""], 1)}
-    for number, name in numbered.items():
-        title, about = services.get(name, ("A REST API of your own", "one POST request with a JSON body"))
-        say("  {number:>2}  {title} ({about})", number=number, title=title, about=about)
-
-    def read(text: str) -> str:
-        if text not in numbered:
-            raise ValueError(f"must be between 1 and {len(numbered)}")
-        return numbered[text]
-
-    name = ask(cli, "Number", read)
+    services = {**find_services(), "": ("A REST API of your own", "one POST request with a JSON body")}
+    for number, (title, about) in enumerate(services.values(), 1):
+        say("  {number:>2}  {title} ({about})", number=str(number), title=title, about=about)
+    name = pick(cli, list(services))
     return read_service(name) if name else _describe_service(cli)
 
 

@@ -15,7 +15,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, progress, say
 from aileron.cli._session import as_session
-from aileron.cli.actions.copying import Sort, tell_fault, write_files
+from aileron.cli.actions.copying import Sort, note_faults, write_files
 from aileron.errors import Forbidden, NotFound
 from aileron.home import atomic_write, read_private
 from aileron.values import JSON
@@ -127,8 +127,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
     for path in files:
         say("Written: {path}", path=path)
     connector, listing = files
-    for fault in connectors.faults(connector):
-        note("{fault}", fault=tell_fault(fault))
+    note_faults(connectors.faults(connector))
     heading("Complete the connector file, then run")
     for command in (
         f"aileron connector add {connector}",

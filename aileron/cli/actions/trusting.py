@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
+from aileron.cli._errors import CommandError, place_of
 from aileron.cli._output import format_line, listed, margined, note, say
 from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
@@ -117,9 +117,8 @@ async def _tell_unsound(operator: Operator, kind: str) -> None:
     ours = [error for error in errors if _kind_of(Path(error["file"])) == kind]
     faults = [error for error in ours if error["kind"] != "untrusted"]
     for error in ours if kind == "config" else faults:
-        place = f"{error['file']}:{error['line']}" if error["line"] else error["file"]
         what = "Error: " if error in faults else ""
-        note("{what}{place}: {message}", what=what, place=place, message=error["message"])
+        note("{what}{place}: {message}", what=what, place=place_of(error), message=error["message"])
     if kind == "config" and faults:
         raise CommandError("The configuration has an error, so it was not trusted and has no effect.")
 
@@ -191,6 +190,18 @@ def ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | Non
             return read(cli.ask(question).strip() or default or "")
         except ValueError as error:
             note("The answer {problem}.", problem=str(error))
+
+
+def pick(cli: CliContext, things: Sequence[T], default: str | None = None) -> T:
+    """Ask the person for the number of one of a list."""
+    numbered = {str(number): each for number, each in enumerate(things, 1)}
+
+    def read(text: str) -> T:
+        if text not in numbered:
+            raise ValueError(f"must be between 1 and {len(numbered)}")
+        return numbered[text]
+
+    return ask(cli, "Number", read, default)
 
 
 def choose(cli: CliContext, what: str, things: Sequence[T], default: str) -> Sequence[T]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from aileron.cli import _options
-from aileron.cli._context import CliContext, Links, pass_cli
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError, report
 from aileron.cli._output import note, say, table
-from aileron.cli._session import quietly
 from aileron.cli.approvals.deciding import (
     MOST,
     DecisionRequest,
@@ -25,7 +24,7 @@ from aileron.cli.approvals.edit import edit_shown, rewritten
 from aileron.cli.approvals.grant import moment_of
 from aileron.cli.approvals.reading import age
 from aileron.cli.approvals.review import show_review
-from aileron.cli.vault.operator import token_from_child
+from aileron.cli.vault.operator import as_signed_in
 from aileron.cli.vault.terminal import Terminal
 from aileron.errors import InvalidRequest
 from aileron.values import from_timestamp, timestamp, utc
@@ -48,24 +47,15 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
     Requests are listed oldest first. Open one to read it in full: you can approve it only after you have scrolled to
     its end, and only as shown.
     """
-    url = cli.running().operator_url
+    cli.running()
     simple = plain or cli.environ.get("TERM", "") in ("", "dumb", "unknown")
     _check_terminal(cli, simple)
-    # A child reads the passphrase: an editor that we start must not inherit from a process that held it.
-    token = token_from_child(cli, url, passphrase_fd)
     if not simple:
         from twisted.internet import asyncioreactor
 
         asyncioreactor.install()
-
-    async def whole(links: Links) -> None:
-        operator = links.operator(url, token)
-        try:
-            await (converse(cli, operator) if simple else _view(cli, operator, bell))
-        finally:
-            await quietly(operator.logout)
-
-    cli.drive(whole)
+    # A child reads the passphrase: an editor that we start must not inherit from a process that held it.
+    as_signed_in(cli, passphrase_fd, lambda operator: converse(cli, operator) if simple else _view(cli, operator, bell))
 
 
 def _check_terminal(cli: CliContext, simple: bool) -> None:

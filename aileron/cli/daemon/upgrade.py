@@ -13,7 +13,7 @@ from attrs import frozen
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import progress, say, say_json, values
+from aileron.cli._output import progress, say, show, values
 from aileron.cli.daemon.backup import Backup, last_backup
 from aileron.home import Home, live_discovery
 from aileron.values import JSON, RunState
@@ -94,10 +94,7 @@ def upgrade(cli: CliContext, context: click.Context, check: bool, as_json: bool)
     with progress("Reading the home"):
         state = _inspect(cli.home)
     steps = tuple(_steps(cli.home, state))
-    if as_json:
-        say_json(_to_json(cli.home, state, steps))
-    else:
-        _tell(cli.home, state, steps)
+    show(as_json, _to_json(cli.home, state, steps), lambda: _tell(cli.home, state, steps))
     context.exit(state.code)
 
 

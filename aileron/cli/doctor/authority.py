@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from aileron.addresses import base_url_problem, read_origin
+from aileron.cli._errors import place_of
 from aileron.cli._output import when
 from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
 from aileron.cli.vault.signing_in import renewal
@@ -102,12 +103,12 @@ def _files(items: Iterable[Item]) -> Iterator[DoctorFinding]:
 def _errors(told: Answers) -> Iterator[DoctorFinding]:
     untrusted = {item["path"] for item in told["trust"]["items"] if item["state"] in _STATES}
     for error in {
-        _place(error): error for error in (*told["actions"]["load_errors"], *told["connectors"]["problems"])
+        place_of(error): error for error in (*told["actions"]["load_errors"], *told["connectors"]["problems"])
     }.values():
         if error["kind"] != "untrusted":
-            yield wrong(f"{_place(error)}: {error['message']}", "The file is ignored until the error is fixed.")
+            yield wrong(f"{place_of(error)}: {error['message']}", "The file is ignored until the error is fixed.")
         elif error["file"] not in untrusted:
-            yield waits(f"{_place(error)}: {error['message']}")
+            yield waits(f"{place_of(error)}: {error['message']}")
 
 
 def _unbound(told: Answers) -> Iterator[DoctorFinding]:
@@ -145,7 +146,3 @@ def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
 def _is_misaddressed(binding: Item) -> bool:
     """Return whether a binding's address is invalid, which the check of the vault's file reports already."""
     return binding["base_url"] is not None and base_url_problem(binding["base_url"]) is not None
-
-
-def _place(error: Item) -> str:
-    return f"{error['file']}:{error['line']}" if error.get("line") else str(error["file"])

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
+from attrs import asdict
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import FAILED, CommandError, lines_of
@@ -40,7 +41,7 @@ def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
     findings += _all(cli, found, state, told)
     if told is not None and over_network:
         findings += network(told)
-    command.show({"findings": [each.as_json() for each in findings]}, lambda _: tell(findings))
+    command.show({"findings": [asdict(each) for each in findings]}, lambda _: tell(findings))
     if any(each.severity is Severity.WRONG for each in findings):
         click.get_current_context().exit(FAILED)
 

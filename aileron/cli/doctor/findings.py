@@ -9,7 +9,6 @@ from attrs import frozen
 
 from aileron.cli._errors import apart
 from aileron.cli._output import note, say
-from aileron.values import JSON
 
 
 class Severity(StrEnum):
@@ -40,10 +39,6 @@ class DoctorFinding:
     severity: Severity
     says: str
     do: str | None = None
-
-    def as_json(self) -> dict[str, JSON]:
-        """Return the finding as JSON, for programs."""
-        return {"severity": self.severity.value, "says": self.says, "do": self.do}
 
 
 def wrong(says: str, do: str | None = None) -> DoctorFinding:

@@ -15,9 +15,9 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, heading, note, say, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import ask, confirm, refuse_unasked
+from aileron.cli.vault.operator import as_signed_in
 from aileron.cli.vault.signing_in import (
     SignInChoice,
-    as_signed_in,
     device_option,
     find_description,
     port_option,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,8 +12,13 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, say, time_at
-from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command
+from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command, quietly
 from aileron.values import JSON
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+T = TypeVar("T")
 
 
 @click.group()
@@ -80,6 +85,21 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
     if child.wait() != 0 or not token:
         raise CommandError("Login failed, so nothing was done.")
     return token
+
+
+def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Operator], Awaitable[T]]) -> T:
+    """Log in by a child, so that other programs can be started, run C{work} with the operator site, and log out."""
+    url = cli.running().operator_url
+    token = token_from_child(cli, url, passphrase_fd)
+
+    async def whole(links: Links) -> T:
+        operator = links.operator(url, token)
+        try:
+            return await work(operator)
+        finally:
+            await quietly(operator.logout)
+
+    return cli.drive(whole)
 
 
 @operator.command("list")

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import evolve, field, frozen
 
 from aileron.addresses import read_origin
-from aileron.cli._context import CliContext, Links
+from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, when
-from aileron.cli._session import quietly
 from aileron.cli.actions.trusting import confirm
 from aileron.errors import AileronError, InvalidRequest, NetworkError
 from aileron.values import ConnectorDescription, timestamp, utc
 
 from .callback import WAIT_SECONDS, CallbackListener
 from .open import open_file, sweep, write_link
-from .operator import token_from_child
 
 if TYPE_CHECKING:
-    from aileron.client import Operator
     from aileron.credentials import BrowserSignIn, OAuth2Document, SignInClient, TokenAnswer, TokenExchange
 
 KIND = "oauth2"
 _IN_TERMINAL = "Run the command in a terminal."
-T = TypeVar("T")
 
 port_option = click.option(
     "--callback-port",
@@ -58,21 +54,6 @@ def renewal(item: Mapping[str, Any]) -> str:
     settings = (item["scope"] or {}).get("settings", {})
     how = "renew" if item["kind"] == KIND and {"token_url", "discover"} & {*settings} else "replace"
     return f"aileron binding {how} {item['name']}"
-
-
-def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Operator], Awaitable[T]]) -> T:
-    """Log in by a child, so that a browser can be started, run C{work} with the operator site, and log out."""
-    url = cli.running().operator_url
-    token = token_from_child(cli, url, passphrase_fd)
-
-    async def whole(links: Links) -> T:
-        operator = links.operator(url, token)
-        try:
-            return await work(operator)
-        finally:
-            await quietly(operator.logout)
-
-    return cli.drive(whole)
 
 
 @frozen
