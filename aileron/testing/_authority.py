@@ -7,30 +7,28 @@ from datetime import datetime
 
 from zope.interface import implementer
 
-from aileron.errors import Conflict, StoreUnavailable
+from aileron.errors import Conflict
 from aileron.interfaces import IControl, ITrust
 from aileron.values import JSON, Mark, Trusted, TrustKind
 from aileron.vault import ControlKey, DataKey
 
-from ._vault import MemoryVault
+from ._vault import KeptInMemory, MemoryVault
 
 _KEY = b"memory control".ljust(32)
 
 
 @implementer(ITrust)
-class MemoryTrust:
+class MemoryTrust(KeptInMemory):
     """The operator's word, kept nowhere.
 
     :param vault: whose state it obeys; unlocked by default.
     :param words: what was trusted in an earlier life: known if the vault is, or was, unlocked.
-    :ivar full: a test sets it, and every change fails as on a full disk.
     """
 
     def __init__(self, vault: MemoryVault | None = None, words: Sequence[Trusted] = ()) -> None:
-        self._vault = MemoryVault() if vault is None else vault
+        super().__init__(vault)
         self._words = _by_name(words) if self._vault.ever_unlocked() else {}
         self._generation = 0
-        self.full = False
 
     def generation(self) -> int:
         return self._generation
@@ -53,7 +51,7 @@ class MemoryTrust:
     def _become(self, words: dict[tuple[TrustKind, str], Trusted]) -> None:
         self._vault.check()
         if words != self._words:
-            _write(self.full)
+            self.check_writable()
             self._words = words
             self._generation += 1
 
@@ -63,22 +61,19 @@ def _by_name(words: Sequence[Trusted]) -> dict[tuple[TrustKind, str], Trusted]:
 
 
 @implementer(IControl)
-class MemoryControl:
+class MemoryControl(KeptInMemory):
     """Real marks under a key that every L{MemoryControl} has; what was used and sealed is in memory.
 
-    :param vault: whose state it obeys; unlocked by default.
-    :ivar full: a test sets it, and every change fails as on a full disk.
     :ivar vault_id: a test sets another one to replace the vault.
     :ivar file_revision: a test sets it back to restore an older vault.
     """
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
-        self._vault = MemoryVault() if vault is None else vault
+        super().__init__(vault)
         self._key = ControlKey.of(DataKey(_KEY))
         self._sealed: tuple[int, str] | None = None
         self._spent: set[bytes] = set()
         self._outdated: dict[str, datetime] = {}
-        self.full = False
         self.vault_id = "memory"
         self.file_revision = 1
 
@@ -105,7 +100,7 @@ class MemoryControl:
     def seal(self, sequence: int, head: str) -> None:
         self._vault.check()
         if self._sealed != (sequence, head):
-            _write(self.full)
+            self.check_writable()
             self._sealed = (sequence, head)
             self.file_revision += 1
 
@@ -117,14 +112,13 @@ class MemoryControl:
         """Spend one, and forget none, however late it is."""
         if self.spent(mark):
             raise Conflict("This decision was used.")
-        _write(self.full)
+        self.check_writable()
         self._spent.add(mark)
         self._sealed = (sequence, head)
         self.file_revision += 1
 
     def outdate(self, run: str, until: datetime, sequence: int, head: str) -> None:
-        self._vault.check()
-        _write(self.full)
+        self.check_writable()
         self._outdated[run] = max(until, self._outdated.get(run, until))
         self._sealed = (sequence, head)
         self.file_revision += 1
@@ -137,8 +131,3 @@ class MemoryControl:
         """Return L{None}: it forgets none."""
         self._vault.check()
         return None
-
-
-def _write(full: bool) -> None:
-    if full:
-        raise StoreUnavailable("The vault could not be written.")

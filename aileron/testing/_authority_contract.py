@@ -12,7 +12,7 @@ from aileron.errors import Conflict, StoreUnavailable, VaultLocked
 from aileron.interfaces import IControl, ITrust
 from aileron.values import JSON, Mark, Trusted, TrustKind
 
-from ._case import MixedIn
+from ._case import VaultCase
 from ._examples import NOON
 
 _DIGEST = "sha256:" + "a" * 64
@@ -25,19 +25,7 @@ def trusted_word(name: str = "ship-update", kind: TrustKind = TrustKind.ACTION, 
     return Trusted(kind, name, digest, NOON, "operator-1")
 
 
-class _AuthorityCase(MixedIn):
-    """A test case with one vault, and what may happen to it."""
-
-    def lock(self) -> None:
-        """Lock the vault that was made first."""
-        raise NotImplementedError
-
-    def break_disk(self) -> None:
-        """Let every write fail from now on."""
-        raise NotImplementedError
-
-
-class TrustContract(_AuthorityCase):
+class TrustContract(VaultCase):
     """Mix into a test case whose L{make_trust} makes an unlocked vault's trust, of nothing yet."""
 
     def make_trust(self) -> ITrust:
@@ -128,7 +116,7 @@ class TrustContract(_AuthorityCase):
         self.assertEqual((trust.trusted(), trust.generation()), ((trusted_word(),), generation))
 
 
-class ControlContract(_AuthorityCase):
+class ControlContract(VaultCase):
     """Mix into a test case whose L{make_control} makes an unlocked vault's control key, of which nothing was used."""
 
     def make_control(self) -> IControl:

@@ -11,43 +11,33 @@ from aileron.errors import StoreUnavailable, VaultLocked
 from aileron.interfaces import IBrakes
 from aileron.values import Cap, OwnCap, Pause
 
-from ._case import MixedIn
+from ._case import VaultCase
 from ._examples import NOON
-from ._vault import MemoryVault
+from ._vault import KeptInMemory, MemoryVault
 
 
 @implementer(IBrakes)
-class MemoryBrakes:
-    """Brakes, kept nowhere.
-
-    :param vault: whose state they obey; unlocked by default.
-    :ivar full: a test sets it, and every change fails as on a full disk.
-    """
+class MemoryBrakes(KeptInMemory):
+    """Brakes, kept nowhere."""
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
-        self._vault = MemoryVault() if vault is None else vault
+        super().__init__(vault)
         self._pauses: tuple[Pause, ...] = ()
         self._caps: tuple[OwnCap, ...] = ()
-        self.full = False
 
     def pauses(self) -> tuple[Pause, ...]:
         return self._pauses if self._vault.ever_unlocked() else ()
 
     def keep_pauses(self, pauses: Sequence[Pause]) -> None:
-        self._check()
+        self.check_writable()
         self._pauses = tuple(pauses)
 
     def caps(self) -> tuple[OwnCap, ...]:
         return self._caps if self._vault.ever_unlocked() else ()
 
     def keep_caps(self, caps: Sequence[OwnCap]) -> None:
-        self._check()
+        self.check_writable()
         self._caps = tuple(sorted(caps, key=lambda each: each.name))
-
-    def _check(self) -> None:
-        self._vault.check()
-        if self.full:
-            raise StoreUnavailable("The vault could not be written.")
 
 
 def example_pauses() -> tuple[Pause, ...]:
@@ -64,19 +54,11 @@ def example_caps() -> tuple[OwnCap, ...]:
     )
 
 
-class BrakesContract(MixedIn):
+class BrakesContract(VaultCase):
     """Mix into a test case whose L{make_brakes} makes an unlocked vault's brakes, with nothing on them."""
 
     def make_brakes(self) -> IBrakes:
         """Brakes."""
-        raise NotImplementedError
-
-    def lock(self) -> None:
-        """Lock the vault that was made first."""
-        raise NotImplementedError
-
-    def break_disk(self) -> None:
-        """Let every write fail from now on."""
         raise NotImplementedError
 
     def test_provides(self) -> None:

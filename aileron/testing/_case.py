@@ -35,6 +35,18 @@ class StoreCase(MixedIn):
         return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
 
 
+class VaultCase(MixedIn):
+    """The base of tests with one vault, and of what may happen to it."""
+
+    def lock(self) -> None:
+        """Lock the vault that was made first."""
+        raise NotImplementedError
+
+    def break_disk(self) -> None:
+        """Let every write fail from now on."""
+        raise NotImplementedError
+
+
 class RunsCase(StoreCase):
     """The base of tests of runs."""
 

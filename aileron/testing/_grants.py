@@ -8,14 +8,13 @@ from typing import Any
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.errors import StoreUnavailable
 from aileron.interfaces import IGrants
 from aileron.values import Grant, utc
 from aileron.vault import grant_found, grants_with_end, grants_with_new, grants_with_use
 
 from ._authority import MemoryControl
 from ._examples import NOON
-from ._vault import MemoryVault
+from ._vault import KeptInMemory, MemoryVault
 
 
 def example_grant(grant_id: str = "grant-1", **changes: Any) -> Grant:
@@ -35,19 +34,17 @@ def example_grant(grant_id: str = "grant-1", **changes: Any) -> Grant:
 
 
 @implementer(IGrants)
-class MemoryGrants:
+class MemoryGrants(KeptInMemory):
     """Grants, kept nowhere.
 
     :param control: is told how far the record had come at each use.
-    :ivar full: a test sets it, and every change fails as on a full disk.
     """
 
     def __init__(self, vault: MemoryVault, control: MemoryControl, clock: IReactorTime) -> None:
-        self._vault = vault
+        super().__init__(vault)
         self._control = control
         self._clock = clock
         self._grants: tuple[Grant, ...] = ()
-        self.full = False
 
     def all(self) -> tuple[Grant, ...]:
         return self._grants if self._vault.ever_unlocked() else ()
@@ -76,7 +73,6 @@ class MemoryGrants:
 
     def _become(self, grants: tuple[Grant, ...]) -> None:
         if grants != self._grants:
-            if self.full:
-                raise StoreUnavailable("The vault could not be written.")
+            self.check_writable()
             self._grants = grants
             self._control.file_revision += 1

@@ -11,11 +11,11 @@ from aileron.errors import Conflict, NotFound, StoreUnavailable, VaultLocked
 from aileron.interfaces import IControl, IGrants
 from aileron.values import MOST_LIVE_GRANTS, GrantState, Predicate, PredicateKind, utc
 
-from ._case import MixedIn
+from ._case import VaultCase
 from ._grants import example_grant
 
 
-class GrantsContract(MixedIn):
+class GrantsContract(VaultCase):
     """Mix into a test case with a C{clock} whose L{make_grants} makes an unlocked vault's grants, none yet."""
 
     clock: Clock
@@ -26,14 +26,6 @@ class GrantsContract(MixedIn):
 
     def make_control(self) -> IControl:
         """Return the control key of the same vault."""
-        raise NotImplementedError
-
-    def lock(self) -> None:
-        """Lock that vault."""
-        raise NotImplementedError
-
-    def break_disk(self) -> None:
-        """Let every write fail from now on."""
         raise NotImplementedError
 
     def test_provides(self) -> None:

@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from zope.interface import implementer
 
 from aileron.credentials import KINDS, place
-from aileron.errors import BindingFailed, Conflict, CredentialNeedsYou, NotFound, VaultLocked
+from aileron.errors import BindingFailed, Conflict, CredentialNeedsYou, NotFound, StoreUnavailable, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import (
     Authorization,
@@ -77,6 +77,24 @@ class MemoryVault:
         """Pass only while unlocked."""
         if self._state is not VaultState.UNLOCKED:
             raise VaultLocked("The vault is not unlocked.", {"state": self._state.value})
+
+
+class KeptInMemory:
+    """What a vault keeps.
+
+    :param vault: whose state it obeys; unlocked by default.
+    :ivar full: a test sets it, and every change fails as on a full disk.
+    """
+
+    def __init__(self, vault: MemoryVault | None = None) -> None:
+        self._vault = MemoryVault() if vault is None else vault
+        self.full = False
+
+    def check_writable(self) -> None:
+        """Refuse a change while locked, and on a full disk."""
+        self._vault.check()
+        if self.full:
+            raise StoreUnavailable("The vault could not be written.")
 
 
 @implementer(IBindings)
