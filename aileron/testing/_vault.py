@@ -80,7 +80,7 @@ class MemoryVault:
 
 
 class KeptInMemory:
-    """What a vault keeps.
+    """Keeps in memory what a vault keeps in its file.
 
     :param vault: whose state it obeys; unlocked by default.
     :ivar full: a test sets it, and every change fails as on a full disk.
