@@ -42,9 +42,12 @@ class _Failed(Exception):
     classified: bool = True
     status: int | None = None
 
-    def outcome(self) -> Outcome:
-        """Return what came of the attempt."""
-        return Outcome(fault=self.fault, sent=self.sent, classified=self.classified, status=self.status)
+
+def _outcome_of(error: _Failed | AileronError) -> Outcome:
+    """Return what came of an attempt; what is raised of the local repository came before anything was sent."""
+    if isinstance(error, AileronError):
+        return Outcome(fault=error.fault(), sent=False)
+    return Outcome(fault=error.fault, sent=error.sent, classified=error.classified, status=error.status)
 
 
 @implementer(IConnector)
@@ -102,10 +105,8 @@ class GitConnector(HttpConnector):
     async def _told(self, reading: Awaitable[JSON]) -> Outcome:
         try:
             return Outcome(await reading)
-        except _Failed as failed:
-            return failed.outcome()
-        except AileronError as error:  # of the local repository, or of what was asked of it
-            return Outcome(fault=error.fault(), sent=False)
+        except (_Failed, AileronError) as error:
+            return _outcome_of(error)
 
     async def _ask_and_show(
         self,
@@ -150,7 +151,7 @@ class GitConnector(HttpConnector):
     ) -> Remote:
         """Ask the remote for its refs.
 
-        :raises _Failed: it did not say; nothing was changed.
+        :raises _Failed, AileronError: it did not say; nothing was changed.
         """
         if self.spec.over_ssh:
             message = self._message(service, base_url, (), sent, None)
@@ -181,8 +182,7 @@ class GitConnector(HttpConnector):
     ) -> ServiceAnswer:
         name, is_update = self.spec.description.fqn, message.body is not None
         if seconds <= 0:
-            late = ResourceLimitExceeded(f"{name} was not asked: the time was up; nothing was changed.")
-            raise _Failed(late.fault())
+            raise ResourceLimitExceeded(f"{name} was not asked: the time was up; nothing was changed.")
         try:
             sending = self.transport.send(message, flight)
             return await wait_in_time(sending, self.clock, flight, seconds=seconds, late_seconds=late_seconds)
@@ -190,8 +190,6 @@ class GitConnector(HttpConnector):
             most = message.max_response_bytes
             fault = describe_failure(name, error, flight, seconds=seconds, most_bytes=most)
             raise _Failed(fault, sent=is_update and flight.sent, classified=not is_update) from None
-        except AileronError as error:
-            raise _Failed(error.fault()) from None
 
     def _base_url(self, request: Request) -> str:
         """Return the remote's, which over SSH a request has as it is."""
@@ -227,16 +225,14 @@ class GitConnector(HttpConnector):
             message = self._message(request.method, request.url, request.headers, sent, body)
             answer = await self._ask(message, Flight(), until - self.clock.seconds(), late_seconds)
             return self._judge(answer, ref, old, new)
-        except _Failed as failed:
-            return failed.outcome()
-        except AileronError as error:  # of the local repository: nothing was sent
-            return Outcome(fault=error.fault(), sent=False)
+        except (_Failed, AileronError) as error:
+            return _outcome_of(error)
 
     def _refuse_unable(self, remote: Remote, new: str) -> None:
         for needed in ("report-status", *(("delete-refs",) if new == NOTHING else ())):
             if needed not in remote.capabilities:
                 unable = f"{self.spec.description.fqn} lacks {needed}, without which it is not asked for this update."
-                raise _Failed(ExternalApiError(unable).fault())
+                raise ExternalApiError(unable)
 
     def _refuse_moved(self, remote: Remote, ref: str, old: str) -> None:
         there = remote.refs.get(ref, NOTHING)
@@ -244,7 +240,7 @@ class GitConnector(HttpConnector):
             return
         now, was = (f"at {each}" if each != NOTHING else "not there" for each in (there, old))
         moved = f"Nothing was changed: {ref} is {now}, and was {was} when this was asked for."
-        raise _Failed(ExternalApiError(moved, {"expected": old, "found": there}).fault())
+        raise ExternalApiError(moved, {"expected": old, "found": there})
 
     async def _packed(self, operation: str, remote: Remote, old: str, new: str, until: float) -> bytes:
         if new == NOTHING:
@@ -286,8 +282,8 @@ class GitConnector(HttpConnector):
         sent = await self._open(request, credential, seconds)
         try:
             remote = await self._list(self._base_url(request), RECEIVE, sent, credential, until)
-        except _Failed as failed:
-            return Finding(None, fault=failed.fault)
+        except (_Failed, AileronError) as error:
+            return Finding(None, fault=_outcome_of(error).fault)
         there = remote.refs.get(asked["ref"], NOTHING)
         if there == asked["new"]:
             return Finding(True, {name: asked[name] for name in ("ref", "old", "new")})

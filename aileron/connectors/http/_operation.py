@@ -40,6 +40,7 @@ REFUSED = (300, 599)
 _LEAST_ERROR = 400
 FAULTS = ("external_api_error", "binding_failed")
 _NAMED = ("json", "xml")
+_NO_SLASHES = "names {}, which is not an input of the path"
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
 
 
@@ -82,9 +83,7 @@ def read_operation(
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
         pages=read_pages(table, body.template if body and body.kind in ("json", "graphql") else None, query, result),
         place=table.choice("host", places, "") or None,
-        slashes=frozenset(
-            table.some("slashes", inputs_of(*segments), "names {}, which is not an input of the path"),
-        ),
+        slashes=frozenset(table.some("slashes", inputs_of(*segments), _NO_SLASHES)),
         lists=frozenset(table.texts("lists", required=False)),
     )
     _check_answer(table, operation)
