@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from aileron.tables import ANY_TEXT, FileTable, quote
 from aileron.values import PRESENTATIONS, READ, WRITE, Operation, Presentation
@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 LEAST_SECONDS = 0.001
+Identity: TypeAlias = tuple[str, str, str]
+"""A connector's name and version, and the hash of its file."""
 
 
 def read_operations(document: FileTable, read: Callable[[str, FileTable], T]) -> Mapping[str, T]:

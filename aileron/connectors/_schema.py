@@ -13,7 +13,7 @@ from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, L
 
 from ._files import BOUNDARY, ConnectorFile
 from ._headers import credential_format, header_name
-from ._operations import read_operations
+from ._operations import Identity, read_operations
 from ._places import read_places
 from .command import CommandSpec, read_command
 from .command._environment import read_program_credential
@@ -83,11 +83,11 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
     private_network = kind != COMMAND and head.flag("private_network", default=False)
     spec: Spec
     if kind == COMMAND:
-        spec = read_command(document, *identity)
+        spec = read_command(document, identity)
     elif kind == MAIL:
         table = document.optional_table("credential")
         need = _credential(table, {}, private_network=private_network, header=LOGIN_HEADER)
-        spec = read_mail(document, need, *identity, private_network=private_network)
+        spec = read_mail(document, need, identity, private_network=private_network)
     elif kind == MCP:
         spec = _read_server(document, head, identity, private_network=private_network)
     else:
@@ -98,7 +98,7 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
 
 
 def _read_service(
-    document: FileTable, head: FileTable, identity: tuple[str, str, str], *, private_network: bool, is_git: bool
+    document: FileTable, head: FileTable, identity: Identity, *, private_network: bool, is_git: bool
 ) -> HttpSpec:
     places = read_places(document, head, private_network=private_network, ssh=is_git)
     need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
@@ -119,9 +119,7 @@ def _read_service(
     return read_git(spec, document.table("git", required=True), need) if is_git else spec
 
 
-def _read_server(
-    document: FileTable, head: FileTable, identity: tuple[str, str, str], *, private_network: bool
-) -> McpSpec:
+def _read_server(document: FileTable, head: FileTable, identity: Identity, *, private_network: bool) -> McpSpec:
     table, server = document.optional_table("credential"), document.table("mcp").values
     is_local, url = "command" in server, server.get("url")
     if is_local:
@@ -131,7 +129,7 @@ def _read_server(
         need = _credential(table, {}, private_network=private_network, resource=resource)
     if need is not None and not is_local and not KINDS[need.kind].placed:
         head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
-    return read_mcp(document, need, *identity, private_network=private_network)
+    return read_mcp(document, need, identity, private_network=private_network)
 
 
 def _name(head: FileTable, scheme: str | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from aileron.connectors._operations import read_declared, read_operations
+from aileron.connectors._operations import Identity, read_declared, read_operations
 from aileron.connectors._template import REFERENCE, check_references, inputs_of, references
 from aileron.tables import ANY_TEXT, FileTable, quote
 from aileron.values import READ, WRITE, ConnectorDescription, Operation
@@ -55,7 +55,7 @@ class CommandSpec:
     environment: ProgramEnvironment
 
 
-def read_command(document: FileTable, fqn: str, version: str, content_hash: str) -> CommandSpec:
+def read_command(document: FileTable, identity: Identity) -> CommandSpec:
     """Read the tables of such a file beside C{[connector]}, which has been read."""
     table = document.table("command", required=True)
     environment = read_environment(table)
@@ -63,9 +63,7 @@ def read_command(document: FileTable, fqn: str, version: str, content_hash: str)
     has_stdin = bool(need and STDIN in need.settings)
     operations = read_operations(document, lambda name, inside: _operation(name, inside, has_stdin=has_stdin))
     description = ConnectorDescription(
-        fqn=fqn,
-        version=version,
-        content_hash=content_hash,
+        *identity,
         base_url=f"file://{environment.directory}",
         bindable=False,
         hosts=(),

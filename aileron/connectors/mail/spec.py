@@ -9,6 +9,7 @@ from attrs import frozen
 
 from aileron.addresses import Origin, bracketed, is_loopback, read_host
 from aileron.connectors._headers import read_line
+from aileron.connectors._operations import Identity
 from aileron.tables import FileTable
 from aileron.values import JSON, READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Presentation
 
@@ -109,21 +110,13 @@ class MailSpec:
 
 
 def read_mail(
-    document: FileTable,
-    need: CredentialNeed | None,
-    fqn: str,
-    version: str,
-    content_hash: str,
-    *,
-    private_network: bool,
+    document: FileTable, need: CredentialNeed | None, identity: Identity, *, private_network: bool
 ) -> MailSpec:
     """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
     account = _read_account(document, private_network=private_network)
     operations = _operations(with_imap=account.imap is not None)
     description = ConnectorDescription(
-        fqn,
-        version,
-        content_hash,
+        *identity,
         base_url=account.smtp.url,
         bindable=False,
         hosts=account.hosts,

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from aileron.addresses import read_origin
-from aileron.connectors._operations import read_declared, read_operations
+from aileron.connectors._operations import Identity, read_declared, read_operations
 from aileron.connectors._places import own_base_url
 from aileron.connectors.http._spec import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
 from aileron.tables import FileTable, TextRule
@@ -61,15 +61,7 @@ class McpSpec:
     local: LocalServer | None = None
 
 
-def read_mcp(
-    document: FileTable,
-    need: CredentialNeed | None,
-    fqn: str,
-    version: str,
-    content_hash: str,
-    *,
-    private_network: bool,
-) -> McpSpec:
+def read_mcp(document: FileTable, need: CredentialNeed | None, identity: Identity, *, private_network: bool) -> McpSpec:
     """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
     table = document.table("mcp", required=True)
     local = read_local(table) if "command" in table.values else None
@@ -91,9 +83,7 @@ def read_mcp(
         destructive=False,
     )
     description = ConnectorDescription(
-        fqn=fqn,
-        version=version,
-        content_hash=content_hash,
+        *identity,
         base_url=url,
         bindable=False,
         hosts=(read_origin(url).host_and_port,) if url and local is None else (),
