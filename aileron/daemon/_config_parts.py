@@ -161,6 +161,7 @@ _OF_GATEWAY: Keys = {
     "ca_certificates": Key(_certificates, "certificates in PEM that are trusted too", "the system's alone"),
     "accounting": Key(switch, "whether finished answers are read for the tokens that they cost", _DEFAULT.accounting),
     "provider_tools": Key(_provider_tools, _OF_TOOLS.format("providers run themselves"), "`off`"),
+    "in_band_turns": Key(WholeNumber(100), "turns of a reply in which actions are called", _DEFAULT.in_band_turns),
     "providers": Section(_providers, _OF_PROVIDER, ".<name>"),
 }
 GATEWAY = section(_gateway, _OF_GATEWAY)

@@ -115,7 +115,8 @@ class Sites:
             forget_places=self._forget_places,
         )
         site, self._agent_routes = api.agent_site(self._parts)
-        in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, services.runner)
+        routes, turns = self._agent_routes.in_band(), settings.config.gateway.in_band_turns
+        in_band = _make_in_band(reactor, self._gateway, routes, store, services.runner, turns)
         self._agent_site = self._guard_agents(site, in_band)
         pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
         self._operator_site = api.GuardedSite(pages, api.SiteRules(), reactor)
@@ -215,7 +216,9 @@ def _make_gateway(
     return gateway, tally, lambda: (*published(settings), *published_in_band())
 
 
-def _make_in_band(reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, runner: Runner) -> InBandHandler:
+def _make_in_band(
+    reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, runner: Runner, most_turns: int
+) -> InBandHandler:
     """Build in-band mode, which stands before the gateway; what it runs it asks of the agent site's routes."""
     from aileron.inband import STREAM_WAIT_SECONDS, InBandParts, serve_in_band
     from aileron.mcp import plain_tools
@@ -226,7 +229,8 @@ def _make_in_band(reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: S
 
     tools = plain_tools(routes, reactor, generation, int(STREAM_WAIT_SECONDS))
     ids = fresh_ids(reactor)
-    return serve_in_band(gateway, InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, ids))
+    parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, ids, most_turns)
+    return serve_in_band(gateway, parts)
 
 
 def _make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, field, frozen
 from twisted.internet.defer import Deferred, FirstError, gatherResults
@@ -95,14 +95,22 @@ class SessionCalls:
         except FirstError as error:
             error.subFailure.raiseException()
         finally:
-            about = {**self.about, "turn": number, "mixed": turn.mixed, "calls": [*shapes]}
-            await self.record("in_band.turn", about)
+            await self._record_turn(turn, number, shapes)
+
+    async def refuse(self, turn: Turn, number: int, why: str) -> list[CallResult]:
+        """Run none of a turn's calls, put that on record, and return why for each."""
+        await self._record_turn(turn, number, [{"tool": call.name, "outcome": "limit"} for call in turn.calls])
+        return [CallResult(call.id, why, is_error=True) for call in turn.calls]
 
     async def record(self, kind: str, payload: Mapping[str, JSON]) -> None:
         """Put something on record."""
         actor = Actor("agent", self.session.id)
         event = Event(self.ids(), kind, utc(self.clock.seconds()), actor, payload, session_id=self.session.id)
         await self.audit.append(event)
+
+    async def _record_turn(self, turn: Turn, number: int, shapes: Sequence[JSON]) -> None:
+        about = {**self.about, "turn": number, "mixed": turn.mixed, "calls": [*shapes]}
+        await self.record("in_band.turn", about)
 
     async def _run(self, call: ModelCall, shape: dict[str, JSON], wait_seconds: float) -> CallResult:
         said = compact([self.session.id, self.request_id, call.name, call.arguments])

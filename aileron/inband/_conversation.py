@@ -7,8 +7,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from itertools import count
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
@@ -21,17 +22,21 @@ from aileron.values import JSON, plain
 
 from ._calls import SessionCalls
 from ._exchange import InBandExchange
-from ._reply import NO_RETRY
-from ._turns import BrokenReply, IExchange, IProtocol, Memory, Turn
+from ._turns import BrokenReply, CallResult, IExchange, IProtocol, Memory, Turn
 from ._upstream import UpstreamCall
-
-MOST_TURNS = 8
-"""In which the model may call our tools, in answer to one request; after them it is offered none."""
 
 STREAM_WAIT_SECONDS, DOCUMENT_WAIT_SECONDS = 300.0, 120.0
 """How long a call waits for a person: where events keep the client waiting, and where nothing does."""
 
 KEEP_ALIVE_SECONDS = 10.0
+_LAST_TURN = (
+    "\n\nThis was turn {most} of {most} in which tools of Aileron could be called for one request (the setting "
+    "gateway.in_band_turns in config.yaml). None can be called again in this reply: go on with what you have."
+)
+_PAST_LIMIT = (
+    "Not run: in {most} turns of this reply tools of Aileron were called, and the setting gateway.in_band_turns in "
+    "config.yaml allows no more for one request. Go on with what you have, and say what is left to do."
+)
 _MOST_ERROR_BYTES = 64 * 1024
 _ENCODING = re.compile(rb"\r\ncontent-encoding: *(?! |identity)[^\r]", re.IGNORECASE).search
 
@@ -57,6 +62,10 @@ class ProviderRequest:
         return call
 
 
+class TurnLimitReached(ExternalApiError):
+    """The model went on calling actions after it had been told that it cannot."""
+
+
 class ProviderRefused(ExternalApiError):
     """The provider refused a later turn of a reply that the client has begun to wait for or to read.
 
@@ -72,29 +81,34 @@ class ProviderRefused(ExternalApiError):
 class ReplyLoop:
     """One request and its reply.
 
-    :ivar identify: finds by the body whose calls the model may make; L{None}: no live session has this key.
+    :ivar identify: finds who may call what the model calls, once the body is known; L{None}: no live session has this
+        key.
     :ivar wait_seconds: how long a call may wait for a person, as the client says; L{None}: it does not say.
     :ivar unknown_warnings: which of an exchange's warnings are not on record yet.
+    :ivar most_turns: in which the model may call our tools, in answer to one request; after them it is offered none.
     """
 
     protocol: IProtocol
     provider: ProviderRequest
-    identify: Callable[[bytes], Awaitable[SessionCalls | None]]
+    identify: Callable[[], Awaitable[Callable[[bytes], SessionCalls] | None]]
     memories: IInBandMemories
     clock: IReactorTime
     wait_seconds: float | None
     unknown_warnings: Callable[[str, Iterable[str]], list[str]]
+    most_turns: int
     _upstream: UpstreamCall | None = field(default=None, init=False)
     _called: dict[str, None] = field(factory=dict, init=False)
 
-    async def run(self, client: InBandExchange, body: bytes) -> None:
+    async def run(self, client: InBandExchange) -> None:
         """Carry the request on to its end; what goes wrong ends the reply visibly."""
         exchange: IExchange | None = None
         try:
-            calls = await self.identify(body)
-            if calls is None:  # the gateway knows how to refuse
-                await self._pass_on(client, await self._ask(client, body))
+            known = await self.identify()
+            if known is None:
+                await self._refuse_stranger(client)
                 return
+            body = await client.collect()
+            calls = known(body)
             exchange = await self._open(calls, body)
             await self._go_on(client, exchange, calls)
         except CancelledError:
@@ -109,6 +123,13 @@ class ReplyLoop:
             if self._upstream is not None:
                 self._upstream.abort()
 
+    async def _refuse_stranger(self, client: InBandExchange) -> None:
+        """Have the gateway refuse, which knows how; of the body nothing is read."""
+        upstream, said = await self._ask(client, b""), bytearray()
+        upstream.hear(said.extend, raw=True)
+        await upstream.ended
+        client.reply.dismiss(upstream.raw_head + said)
+
     async def _open(self, calls: SessionCalls, body: bytes) -> IExchange:
         if _ENCODING(self.provider.lines):
             raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
@@ -120,7 +141,7 @@ class ReplyLoop:
         return exchange
 
     async def _go_on(self, client: InBandExchange, exchange: IExchange, calls: SessionCalls) -> None:
-        for number in range(1, MOST_TURNS + 2):
+        for number in count(1):
             upstream = await self._ask(client, exchange.body)
             if upstream.head.code != HTTPStatus.OK and number == 1:
                 await self._pass_on(client, upstream)
@@ -128,10 +149,7 @@ class ReplyLoop:
             turn = await self._listen(client, exchange, upstream)
             if not turn.calls:
                 break
-            self._called |= {call.name: None for call in turn.calls if not call.problem}
-            with self._kept_alive(client, exchange):
-                results = await calls.run(turn, number, self._patience(exchange))
-            exchange.answer(results, last=number == MOST_TURNS)
+            exchange.answer(await self._run(client, exchange, turn, calls, number), last=number >= self.most_turns)
             if turn.mixed:
                 break
         memory = exchange.memory()
@@ -141,6 +159,22 @@ class ReplyLoop:
             client.reply.end(exchange.finish())
         else:
             client.reply.document(upstream.head.status, upstream.head.lines, exchange.finish())
+
+    async def _run(
+        self, client: InBandExchange, exchange: IExchange, turn: Turn, calls: SessionCalls, number: int
+    ) -> list[CallResult]:
+        """Run a turn's calls, or tell the model why these are not run."""
+        if number > self.most_turns:
+            results = await calls.refuse(turn, number, _PAST_LIMIT.format(most=self.most_turns))
+            if number > self.most_turns + 1:
+                raise TurnLimitReached(_PAST_LIMIT.format(most=self.most_turns))
+            return results
+        self._called |= {call.name: None for call in turn.calls if not call.problem}
+        with self._kept_alive(client, exchange):
+            results = await calls.run(turn, number, self._patience(exchange))
+        if number == self.most_turns:
+            results[-1] = evolve(results[-1], text=results[-1].text + _LAST_TURN.format(most=self.most_turns))
+        return results
 
     async def _ask(self, client: InBandExchange, body: bytes) -> UpstreamCall:
         """Send a body to the provider, and wait for the head of its answer."""
@@ -204,7 +238,7 @@ class ReplyLoop:
             called = f"Before that, the model called {', '.join(self._called)}."
             message = f"{message.rstrip('.')}. {called} Check the outcome before you repeat it."
         if not client.reply.begun:
-            client.reply.refuse(status, _with_details(self.protocol.error(message, status), details or {}), NO_RETRY)
+            client.refuse(status, _with_details(self.protocol.error(message, status), details or {}))
         elif exchange is not None and exchange.streams:
             client.reply.end(exchange.fail(message, status))
         else:

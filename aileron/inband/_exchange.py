@@ -1,4 +1,4 @@
-"""One request of a client's: collected within bounds, then carried on until its reply, or the client, has ended."""
+"""One request of a client's: collected within bounds once its client is known, and carried on to the reply's end."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ MOST_BODIES_BYTES = 128 * 1024 * 1024
 SILENT_SECONDS = 60.0
 """After which a request that has not come whole is given up."""
 
+_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+
 _log = Logger()
 
 
@@ -37,14 +39,15 @@ class BodyBudget:
     held: int = 0
 
 
-Converse = Callable[["InBandExchange", bytes], Coroutine[Deferred[Any], Any, None]]
-"""Carries on the request of this body, to its end."""
+Converse = Callable[["InBandExchange"], Coroutine[Deferred[Any], Any, None]]
+"""Carries a request on to its end."""
 
 
 @define(eq=False)
 class InBandExchange:
     """A request that in-band mode took over.  It is L{aileron.http1.RelayedExchange}.
 
+    :ivar asks: whether the client waits to be told before it sends a body.
     :ivar error: writes a document of the client's protocol that says what is wrong, for a status.
     :ivar reply: what the client gets.
     :ivar throttle: told whether the client reads slowly, by who reads from the provider now; L{None}: nobody does.
@@ -52,6 +55,7 @@ class InBandExchange:
 
     client: RelayClient
     length: int
+    asks: bool
     reply: ClientReply
     error: Callable[[str, int], bytes]
     _converse: Converse
@@ -60,8 +64,8 @@ class InBandExchange:
     throttle: Callable[[bool], object] | None = field(default=None, init=False)
     _pieces: list[bytes] = field(factory=list, init=False)
     _held: int = field(default=0, init=False)
-    _started: bool = field(default=False, init=False)
     _running: Deferred[None] | None = field(default=None, init=False)
+    _whole: Deferred[None] | None = field(default=None, init=False)
     _deadline: IDelayedCall | None = field(default=None, init=False)
     _body: Body | None = field(init=False)
 
@@ -88,12 +92,35 @@ class InBandExchange:
             return -1
         if end >= 0:
             self._body = None
-        self._go_on()
+        if self._whole is not None:
+            self._await_body(self._whole)
         return end
 
     def start(self) -> None:
-        self._started = True
-        self._go_on()
+        if self.length > MOST_BODY_BYTES:
+            self._refuse_long()
+            return
+        self.client.hold()  # until it is known whose request this is
+        self._running = Deferred.fromCoroutine(self._converse(self))
+        self._running.addErrback(self._failed).addBoth(lambda _: self._release())
+
+    async def collect(self) -> bytes:
+        """Have the client send its body, and return the content once it has come."""
+        self._whole = whole = Deferred[None]()
+        if self.asks and not self._held and self._body is not None:
+            self.client.transport.write(_GO_ON)
+        self.client.release()
+        self._await_body(whole)
+        await whole
+        body, self._pieces = b"".join(self._pieces), []
+        return unchunked(body) if self.length == CHUNKED else body
+
+    def refuse(self, status: int, document: bytes) -> None:
+        """Write an error of ours before anything else, and close if the request is not whole."""
+        if self._body is None:
+            self.reply.refuse(status, document)
+        else:
+            self.reply.refuse_unread(status, document)
 
     def client_is_slow(self) -> None:
         self.reply.client_is_slow()
@@ -112,19 +139,14 @@ class InBandExchange:
         if self._running is not None:
             self._running.cancel()
 
-    def _go_on(self) -> None:
+    def _await_body(self, whole: Deferred[None]) -> None:
         self._stop_clock()
-        if not self._started:
-            return
-        if self._body is not None:
-            self._deadline = self._clock.callLater(
-                SILENT_SECONDS, self._dismiss, "The request did not come whole.", 408
-            )
-        elif self._running is None:
-            body, self._pieces = b"".join(self._pieces), []
-            content = unchunked(body) if self.length == CHUNKED else body
-            self._running = Deferred.fromCoroutine(self._converse(self, content))
-            self._running.addErrback(self._failed).addBoth(lambda _: self._release())
+        if self._body is None:
+            self._whole = None
+            whole.callback(None)
+        else:
+            late = "The request did not come whole."
+            self._deadline = self._clock.callLater(SILENT_SECONDS, self._dismiss, late, 408)
 
     def _failed(self, failure: Any) -> None:
         """Cut the reply off where even its own end failed; what failed is logged without a word of what was said."""
@@ -136,15 +158,20 @@ class InBandExchange:
         self._budget.held += size - self._held
         self._held = size
         if size > MOST_BODY_BYTES:
-            self._dismiss(f"The body is longer than {MOST_BODY_BYTES} bytes.", 413)
+            self._refuse_long()
         elif self._budget.held > self._budget.most:
             self._dismiss("Too many requests are under way. Try again later.", 429)
+
+    def _refuse_long(self) -> None:
+        self._dismiss(f"The body is longer than {MOST_BODY_BYTES} bytes.", 413)
 
     def _dismiss(self, message: str, status: int) -> None:
         """Refuse a request that is not whole, and read nothing more of it."""
         self._release()
         self._pieces = []
-        self.reply.dismiss(status, self.error(message, status))
+        self.reply.refuse_unread(status, self.error(message, status))
+        if self._running is not None:
+            self._running.cancel()
 
     def _release(self) -> None:
         self._stop_clock()

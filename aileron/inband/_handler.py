@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import define, field, frozen
@@ -16,7 +17,7 @@ from werkzeug.routing import Map, Rule
 
 from aileron.http1 import RelayClient, RelayHandler, RequestHead, Route, parse_request
 from aileron.interfaces import IAgentTools, IAudit, IInBandMemories, ISessions
-from aileron.values import JSON, RelayedPath
+from aileron.values import RelayedPath, Session
 
 from ._calls import RequestIds, SessionCalls
 from ._conversation import ProviderRequest, ReplyLoop
@@ -29,6 +30,7 @@ _PREFIX = b"/inband"
 _KEY_FIELD = b"x-aileron-gateway-key"
 _OTHER = "other"
 _IN_BAND = re.compile(rb"(?:/s/([^/]+))?(/inband/.*)", re.DOTALL).fullmatch
+_EXPECTS = re.compile(rb"\r\nexpect: *100-continue *(?=\r\n|$)", re.IGNORECASE).search
 _WAIT = re.compile(rb"\r\nprefer: *wait=([0-9]{1,4})(?=\r\n|$)", re.IGNORECASE).search
 _MOST_REMEMBERED = 1024
 
@@ -58,6 +60,7 @@ class InBandParts:
 
     :ivar tools: of agents' sessions.
     :ivar ids: fresh ULIDs.
+    :ivar most_turns: of a reply in which the model may call actions.
     """
 
     sessions: ISessions
@@ -66,6 +69,7 @@ class InBandParts:
     audit: IAudit
     clock: IReactorTime
     ids: Callable[[], str]
+    most_turns: int
 
 
 @define
@@ -101,6 +105,7 @@ class InBandRoute:
     :ivar name: of the protocol.
     :ivar key: the in-band key that they bring, whosever it is.
     :ivar wait_seconds: as the client says; L{None}: it does not.
+    :ivar asks: whether the client waits to be told before it sends a body.
     :ivar keep: whether the client may send another request.
     """
 
@@ -110,12 +115,14 @@ class InBandRoute:
     key: str = field(repr=False)
     provider: ProviderRequest
     wait_seconds: float | None
+    asks: bool
     keep: bool
 
     def exchange(self, length: int) -> InBandExchange:
         return InBandExchange(
             client=self.client,
             length=length,
+            asks=self.asks,
             reply=ClientReply(self.client, keep=self.keep),
             error=self.state.protocols[self.name].error,
             converse=self._converse,
@@ -123,7 +130,7 @@ class InBandRoute:
             clock=self.state.parts.clock,
         )
 
-    def _converse(self, exchange: InBandExchange, body: bytes) -> Coroutine[Deferred[Any], Any, None]:
+    def _converse(self, exchange: InBandExchange) -> Coroutine[Deferred[Any], Any, None]:
         conversation = ReplyLoop(
             protocol=self.state.protocols[self.name],
             provider=self.provider,
@@ -132,17 +139,21 @@ class InBandRoute:
             clock=self.state.parts.clock,
             wait_seconds=self.wait_seconds,
             unknown_warnings=self.state.unknown_warnings,
+            most_turns=self.state.parts.most_turns,
         )
-        return conversation.run(exchange, body)
+        return conversation.run(exchange)
 
-    async def _identify(self, body: bytes) -> SessionCalls | None:
+    async def _identify(self) -> Callable[[bytes], SessionCalls] | None:
         parts = self.state.parts
         digest = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
         session = await parts.sessions.by_in_band_key(digest)
         if session is None or not session.live:
             return None
         self.client.keep(session.id)
-        about: dict[str, JSON] = {"protocol": self.name}
+        return partial(self._begin, session)
+
+    def _begin(self, session: Session, body: bytes) -> SessionCalls:
+        parts = self.state.parts
         return SessionCalls(
             parts.tools,
             parts.audit,
@@ -151,7 +162,7 @@ class InBandRoute:
             session=session,
             key=self.key,
             request_id=self.state.requests.find(session.id, self.provider.lines, body),
-            about=about,
+            about={"protocol": self.name},
         )
 
 
@@ -184,6 +195,7 @@ class InBandHandler:
             key=key,
             provider=ProviderRequest(gateway, target, onward_lines(head.lines)),
             wait_seconds=None if wait is None else float(wait[1]),
+            asks=head.minor > 0 and _EXPECTS(head.lines) is not None,
             keep=b"close" not in head.fields.get(b"connection", b"").lower(),
         )
 

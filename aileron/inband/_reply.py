@@ -12,7 +12,7 @@ _FRAMING = re.compile(rb"\r\n(?:connection|content-encoding|content-length|trans
 _OURS = b"\r\nContent-Type: application/json\r\nCache-Control: no-store"
 _LAST_CHUNK = b"0\r\n\r\n"
 _CLOSE = b"\r\nConnection: close"
-NO_RETRY = b"\r\nX-Should-Retry: false"
+_NO_RETRY = b"\r\nX-Should-Retry: false"
 """The field by which the SDKs of OpenAI and Anthropic are told not to send a request again by themselves."""
 
 
@@ -61,16 +61,20 @@ class ClientReply:
         self._write(b"".join((b"HTTP/1.1 ", status, _FRAMING.sub(b"", lines), length, b"\r\n\r\n", body)))
         self._complete()
 
-    def refuse(self, status: int, body: bytes, lines: bytes = b"") -> None:
+    def refuse(self, status: int, body: bytes) -> None:
         """Write one whole document of our own, an error."""
-        self.document(_status_line(status), _OURS + lines, body)
+        self.document(_status_line(status), _OURS + _NO_RETRY, body)
 
-    def dismiss(self, status: int, body: bytes) -> None:
+    def refuse_unread(self, status: int, body: bytes) -> None:
         """Write the same to a client whose request is not whole, read nothing more of it, and close."""
+        framing = b"\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
+        self.dismiss(b"".join((b"HTTP/1.1 ", _status_line(status), _OURS, framing, body)))
+
+    def dismiss(self, answer: bytes) -> None:
+        """Write an answer that says that the connection closes, read nothing more of the request, and close."""
         if not self.over:
             self.over = self.begun = True
-            framing = b"\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
-            self._client.dismiss(b"".join((b"HTTP/1.1 ", _status_line(status), _OURS, framing, body)))
+            self._client.dismiss(answer)
 
     def pass_on(self, data: bytes) -> None:
         """Write bytes of the provider's own answer, its head first, as they came."""

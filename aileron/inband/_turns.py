@@ -116,7 +116,7 @@ class IExchange(Interface):
     def answer(results: Sequence[CallResult], *, last: bool = False) -> None:
         """Take the results of the turn's calls, one for each, in any order; C{body} is then the next request.
 
-        :param last: offer our tools no more, and tell the model so.
+        :param last: offer our tools no more.
         """
 
     def memory() -> Memory | None:

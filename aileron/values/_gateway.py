@@ -108,6 +108,7 @@ class GatewaySettings:
     :ivar ca_certificates: PEM, trusted beside the system's roots.
     :ivar accounting: whether answers are read for the tokens that they cost.
     :ivar provider_tools: rules for the tools that providers run themselves.
+    :ivar in_band_turns: of one reply in in-band mode, in which the model may call actions.
     :ivar environment: what of the environment names HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
     """
 
@@ -117,6 +118,7 @@ class GatewaySettings:
     ca_certificates: str = ""
     accounting: bool = True
     provider_tools: ToolRules = field(factory=ToolRules)
+    in_band_turns: int = 8
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def tool_rules(self, provider: Provider) -> ToolRules:

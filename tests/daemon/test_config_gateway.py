@@ -151,6 +151,7 @@ class GatewayTests(GatewayCase):
         for number in ("0", "86401", "1.5", "'60'", "-1", "010", "1_0", "0x10", "9" * 5000, "null"):
             self.refused(f"gateway:\n  silence_seconds: {number}\n", 2, "from 1 to 86400")
         self.assertEqual(self.read("gateway: {silence_seconds: 86400}").silence_seconds, 86400.0)
+        self.assertEqual(self.read("gateway: {in_band_turns: 2}").in_band_turns, 2)
         self.refused("gateway: {max_body_bytes: 0}", 1, "whole number")
         self.refused(f"gateway: {{max_body_bytes: {2**40 + 1}}}", 1, "whole number")
         self.assertEqual(self.read(f"gateway: {{max_body_bytes: {2**40}}}").max_body_bytes, 2**40)

@@ -22,6 +22,7 @@ from .provider import Part, chat_document, chat_events
 
 KEY = "ail_i_" + "i" * 43
 CHAT = "/inband/openai/v1/chat/completions"
+MOST_TURNS = 3
 WAITING = object()
 """The answer of a tool that the test gives later."""
 
@@ -98,6 +99,7 @@ class InBandCase(GatewayCase):
             self.store.audit,
             self.clock,
             lambda: f"01JA{next(numbers):022d}",
+            MOST_TURNS,
         )
         self.handler = serve_in_band(self.gateway, parts)
         self.site.taker = self.handler
@@ -105,6 +107,11 @@ class InBandCase(GatewayCase):
         self.own = evolve(self.session(key=gateway_key), in_band=True)
         digests = [hashlib.sha256(each.encode()).digest() for each in ("token", gateway_key, KEY)]
         self.do(self.store.sessions.open(self.own, digests[0], digests[1], (), digests[2]))
+
+    def build(self, **changes: Any) -> None:
+        """Serve with other parts."""
+        self.handler = serve_in_band(self.gateway, evolve(self.handler._state.parts, **changes))
+        self.site.taker = self.handler
 
     def do(self, work: Any) -> Any:
         """The result of what is done at once."""

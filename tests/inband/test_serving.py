@@ -12,12 +12,11 @@ from aileron.inband._calls import AGAIN_SECONDS, RequestIds
 from aileron.inband._conversation import (
     DOCUMENT_WAIT_SECONDS,
     KEEP_ALIVE_SECONDS,
-    MOST_TURNS,
     STREAM_WAIT_SECONDS,
 )
 from tests.gateway.case import get, status_of
 
-from .case import CHAT, KEY, WAITING, Answered, InBandCase, asked, chunk, content, head, text_of
+from .case import CHAT, KEY, MOST_TURNS, WAITING, Answered, InBandCase, asked, chunk, content, events_of, head, text_of
 from .provider import Called, Said, chat_events
 
 SHIP = Called("c1", "ship", '{"to": "you"}')
@@ -180,16 +179,34 @@ class TurnTests(InBandCase):
         self.assertEqual([each["content"] for each in messages[2:]], ["shipped", "mine"])
 
     def test_most_turns(self) -> None:
-        """After so many turns the model may call nothing of ours; a call that it makes all the same is not run."""
+        """After so many turns the model is told which setting ends them, and so it is if it calls all the same."""
         line, there = self.begin()
         for number in range(1, MOST_TURNS + 1):
             self.assertNotIn("tool_choice", self.next_request(there))
             self.say(there, SHIP, number=number)
-        self.assertEqual(self.next_request(there)["tool_choice"], "none")
-        self.say(there, SHIP, number=99)
+        for number, word in ((98, "This was turn 3 of 3"), (99, "Not run")):
+            request = self.next_request(there)
+            self.assertEqual(request["tool_choice"], "none")
+            told = request["messages"][-1]["content"]
+            self.assertIn(word, told)
+            self.assertIn("gateway.in_band_turns", told)
+            self.say(there, *([SHIP] if number == 98 else [Said("sorry")]), number=number)
         heard = self.after(line)
         self.assertTrue(heard.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"), heard[-100:])
-        self.assertEqual((len(self.tools.called), b"ship" in heard), (MOST_TURNS, False))
+        self.assertEqual((len(self.tools.called), text_of(heard)), (MOST_TURNS, "sorry"))
+        shapes = [event.payload["calls"] for event in self.events("in_band.turn")]
+        self.assertEqual(shapes[MOST_TURNS:], [[{"tool": "ship", "outcome": "limit"}]])
+
+    def test_past_all_turns(self) -> None:
+        """A model that goes on calling ends the reply as an error that says so, on record as well."""
+        line, there = self.begin()
+        for number in range(1, MOST_TURNS + 3):
+            self.next_request(there)
+            self.say(there, SHIP, number=number)
+        told = events_of(self.after(line))[-1]["error"]["message"]
+        self.assertIn("gateway.in_band_turns", told)
+        self.assertEqual((len(self.tools.called), len(self.events("in_band.turn"))), (MOST_TURNS, MOST_TURNS + 2))
+        self.assertIsNone(self.next_request(there))
 
     def test_on_record(self) -> None:
         """Each hidden turn is on record by its shape, and nothing that was said is."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from attrs import frozen
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from aileron.errors import StoreUnavailable
-from aileron.inband import InBandParts, serve_in_band
 from aileron.inband._exchange import MOST_BODY_BYTES, SILENT_SECONDS
 from aileron.interfaces import IInBandMemories
 from aileron.testing import AuditProxy
@@ -170,6 +170,77 @@ class RequestTests(InBandCase):
         self.assertEqual(status_of(self.after(line)), 413)
         self.assertEqual(self.handler._state.budget.held, 0)
 
+    def test_announced_too_long(self) -> None:
+        """A body that is announced beyond the cap is refused before a byte of it."""
+        start = self.post(b"", f"Content-Length: {MOST_BODY_BYTES + 1}", "Expect: 100-continue")
+        self.assertEqual(status_of(self.line().say(start)), 413)
+
+    def test_expected(self) -> None:
+        """A client that waits to be told is told to go on, once, and one that has begun to send is not."""
+        body = json.dumps(asked()).encode()
+        start = self.post(b"", f"Content-Length: {len(body)}", "expect: 100-Continue")
+        line = self.line()
+        self.assertEqual(line.say(start), b"HTTP/1.1 100 Continue\r\n\r\n")
+        line.say(body[:10])
+        line.say(body[10:])
+        there = self.places["openai"].peers[-1]
+        self.assertNotIn(b"xpect", there.heard)
+        self.assertEqual(self.next_request(there)["messages"], asked()["messages"])
+        self.say(there, Said("done"))
+        self.assertEqual(text_of(self.after(line)), "done")
+        line.say(start + body)
+        self.next_request(there)
+        self.say(there, Said("more"))
+        self.assertTrue(self.after(line).startswith(b"HTTP/1.1 200 "))
+
+    def test_stranger(self) -> None:
+        """A client whose key opens nothing is refused by its head, whatever it still wants to send."""
+        for field in ("Expect: 100-continue", "X-Other: 1"):
+            line = self.line()
+            start = self.post(b"", "Content-Length: 1000", field, key="ail_i_" + "x" * 43)
+            self.refused(line.say(start + b"x" * 9), 403)
+        self.assertEqual((self.reached(), self.handler._state.budget.held), ([], 0))
+
+    def test_held_until_known(self) -> None:
+        """Nothing more is read of a request before it is known whose it is."""
+        looked_up: Deferred[None] = Deferred()
+
+        @frozen
+        class SlowSessions:
+            """Sessions that are found late."""
+
+            async def by_in_band_key(self, digest: bytes) -> Any:
+                """Find one after a while."""
+                await looked_up
+                return await sessions.by_in_band_key(digest)
+
+        sessions = self.store.sessions
+        self.build(sessions=SlowSessions())
+        whole, line = self.post(asked()), self.line()
+        line.say(whole[:-20])
+        self.assertFalse(line.end.other.reading)
+        line.end.write(whole[-20:])
+        looked_up.callback(None)
+        self.net.run()
+        self.assertIsNotNone(self.next_request(self.places["openai"].peers[-1]))
+
+    def test_store_fails(self) -> None:
+        """Where nobody can tell whose request it is, that is the answer, and the body is not read."""
+
+        @frozen
+        class FailingSessions:
+            """Sessions of which none can be found."""
+
+            async def by_in_band_key(self, digest: bytes) -> Any:
+                """Fail."""
+                raise StoreUnavailable("The disk is full.")
+
+        self.build(sessions=FailingSessions())
+        line = self.line()
+        heard = line.say(self.post(b"", "Content-Length: 1000"))
+        self.assertEqual((status_of(heard), b"The disk is full." in heard), (503, True))
+        self.assertIn(b"Connection: close", heard)
+
     def test_too_much(self) -> None:
         """Where all requests hold too much, the next piece is refused; once they are over there is room again."""
         self.handler._state.budget.most = 300
@@ -226,13 +297,6 @@ class FullMemories:
 
 class StoreTests(InBandCase):
     """A store that cannot be written, and tools that fail."""
-
-    def build(self, **changes: object) -> None:
-        """Serve with other parts."""
-        parts = self.handler._state.parts
-        own = {name: getattr(parts, name) for name in ("sessions", "tools", "memories", "audit", "clock", "ids")}
-        self.handler = serve_in_band(self.gateway, InBandParts(**{**own, **changes}))
-        self.site.taker = self.handler
 
     def test_not_on_record(self) -> None:
         """A hidden turn that cannot be put on record ends the reply, and the model is asked nothing more."""

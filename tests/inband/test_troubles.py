@@ -86,16 +86,19 @@ class UnfinishedTests(SynchronousTestCase):
                 self.assertIsNone(exchange.memory())
 
     def test_called_in_vain(self) -> None:
-        """A call of a tool that is not offered any more is not run; the reply ends as one without calls."""
+        """A call of a tool that is not offered any more is not the client's to see, and can be answered as any."""
         for wire, stop in ((CHAT, "stop"), (MESSAGES, "end_turn"), (RESPONSES, "completed")):
             for stream in (True, False):
                 exchange = open_exchange(wire, wire.request(stream=stream))
                 sent, turn = wire.serve(exchange, [_CALL])
                 exchange.answer(results(turn), last=True)
-                more, turn = wire.serve(exchange, [Said("Well"), Called("c9", "ship_update")], 2)
-                self.assertEqual(turn.calls, ())
-                heard = wire.read(exchange, sent + more + exchange.finish())
-                self.assertEqual((heard.stop, heard.parts), (stop, [Said("Well")]))
+                more, turn = wire.serve(exchange, [Called("c9", "ship_update")], 2)
+                self.assertEqual([call.name for call in turn.calls], ["ship_update"])
+                exchange.answer(results(turn, "Not run"), last=True)
+                self.assertIn(b"Not run", exchange.body)
+                last, turn = wire.serve(exchange, [Said("Well")], 3)
+                heard = wire.read(exchange, sent + more + last + exchange.finish())
+                self.assertEqual((turn.calls, heard.stop, heard.parts), ((), stop, [Said("Well")]))
 
     def test_errors_of_the_provider(self) -> None:
         """An error that the provider sends within its stream reaches the client as it came, and ends the turn."""

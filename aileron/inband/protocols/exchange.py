@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from attrs import Factory, define, evolve
+from attrs import Factory, define
 from zope.interface import implementer
 
 from aileron.inband._turns import (
@@ -29,7 +29,6 @@ from .names import ToolNames
 
 ARGUMENTS = "arguments"
 _sound = expecting(BrokenReply, "The provider's response is not what its protocol says.")
-_LAST = "\n\nThese tools cannot be called again in this reply. Go on with what you have."
 
 
 class Texts:
@@ -127,7 +126,6 @@ class Exchange(ABC):
         self._held = 0
         self._shown = 0
         self._first: dict[str, Any] = {}
-        self._last = False
 
     @property
     def body(self) -> bytes:
@@ -154,8 +152,8 @@ class Exchange(ABC):
             self._read_document(read_object(bytes(self._kept)))
         if not now.stop:
             raise BrokenReply("The provider's response is not complete.")
-        if now.stop not in self.complete_at or self._last:
-            # What the model did not finish, or was told that it cannot do, is neither run nor kept.
+        if now.stop not in self.complete_at:
+            # What the model did not finish is neither run nor kept.
             now.parts = {index: part for index, part in now.parts.items() if not part.ours}
         if len(now.calls()) > MOST_CALLS:
             raise BrokenReply(f"The model called more than {MOST_CALLS} actions at once. None of these was run.")
@@ -181,9 +179,6 @@ class Exchange(ABC):
 
     def _withdraw_tools(self) -> None:
         """Offer our tools no more; where there are no others they stay, since a history with calls needs some."""
-        self._last = True
-        final = self._round.results[-1]
-        self._round.results[-1] = evolve(final, text=final.text + _LAST)
         if self._document.get("tools"):
             self._document.withdraw("tools")
         else:
