@@ -23,6 +23,8 @@ _MOST_LOOKUPS = 4  # at once: each may take a thread of the daemon's for as long
 class Unreachable(Exception):
     """A host has no address, or none of them answers."""
 
+    why = "it cannot be reached"
+
 
 @frozen
 class Dialer:

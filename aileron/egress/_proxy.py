@@ -39,6 +39,7 @@ class _TunnelStage(Enum):
     """
 
     HEAD = auto()
+    ASKING = auto()
     CONNECTING = auto()
     HELLO = auto()
     ANSWER = auto()
@@ -101,8 +102,8 @@ class ProxyConnection(Protocol):
 
     def answered(self, data: bytes) -> None:
         """Take what comes from the host."""
-        speaks_first = self._stage is _TunnelStage.HELLO and not self._asked_again  # as no TLS server does
-        if self._access is None or speaks_first:
+        waits = self._stage in (_TunnelStage.CONNECTING, _TunnelStage.HELLO)  # for what no TLS server says first
+        if self._access is None or (waits and not self._asked_again):
             self.cut()
             return
         self._moved()
@@ -126,7 +127,7 @@ class ProxyConnection(Protocol):
         self._upstream = None
         if self._gone:
             self._be_done()
-        else:
+        elif self._stage is not _TunnelStage.CONNECTING:
             self.transport.unregisterProducer()  # the program's end would wait for what it says
             self.transport.loseConnection()
 
@@ -169,7 +170,7 @@ class ProxyConnection(Protocol):
             return
         if request is None:
             return
-        self._stage, self._buffer, self.host = _TunnelStage.CONNECTING, request.rest, request.host
+        self._stage, self._buffer, self.host = _TunnelStage.ASKING, request.rest, request.host
         self._wait_for(None)  # each step has a limit of its own
         self.transport.pauseProducing()
         self._connecting = Deferred.fromCoroutine(self._connect(request))
@@ -188,8 +189,13 @@ class ProxyConnection(Protocol):
         private = await self._sessions.admit(access, self.host)
         factory = Factory.forProtocol(lambda: _HostConnection(self))
         factory.noisy = False
+        self._stage = _TunnelStage.CONNECTING
         upstream: Any = await self._dialer.connect(self.host, factory, private_network=private)
-        self._connecting, self._upstream = None, upstream
+        self._upstream = upstream
+        await self._sessions.confirm(access, self.host)
+        if self._upstream is None:  # it hung up meanwhile
+            raise Unreachable
+        self._connecting = None
         self.transport.registerProducer(upstream.transport, True)
         self._stage = _TunnelStage.HELLO
         self._wait_for(HEAD_SECONDS)
@@ -200,6 +206,8 @@ class ProxyConnection(Protocol):
     def _failed(self, failure: Failure) -> None:
         self._connecting = None
         error = failure.value
+        if isinstance(error, EgressRefused | Unreachable) and self._stage is _TunnelStage.CONNECTING:
+            self._report("egress.failed", error.why)
         if isinstance(error, EgressRefused):
             self._refuse(403, f"Aileron: {self.host} is not allowed: {error.why}")
         elif isinstance(error, Unreachable):
@@ -208,11 +216,17 @@ class ProxyConnection(Protocol):
             _log.failure("connecting a sandbox", failure)
             self._refuse(500, "Aileron: the connection failed; see aileron logs")
 
+    def _report(self, type_: str, why: str) -> None:
+        if self._access is not None:
+            self._sessions.report(type_, self._access, self.host, why)
+
     def _refuse(self, status: int, why: str) -> None:
         self._stage = _TunnelStage.REFUSED
         self._wait_for(HEAD_SECONDS)
         self.transport.write(write_refusal(status, why))
         self.transport.loseConnection()
+        if self._upstream is not None:
+            self._upstream.transport.abortConnection()
 
     def _read_hello(self) -> None:
         try:
@@ -236,8 +250,7 @@ class ProxyConnection(Protocol):
 
     def _block(self, why: str) -> None:
         self._stage = _TunnelStage.REFUSED
-        if self._access is not None:
-            self._sessions.block(self._access, self.host, why)
+        self._report("egress.blocked", why)
         self.transport.unregisterProducer()
         self._wait_for(HEAD_SECONDS)
         self.transport.write(_ALERT)

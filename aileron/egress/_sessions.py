@@ -7,8 +7,8 @@ file.  Nothing here is decided by an agent.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ MOST_PENDING = 20
 """Hosts of one session that may wait for a decision; more are refused and not asked about."""
 
 _MOST_HOSTS = 500
-_MOST_BLOCKED = 50
+_MOST_TOLD = 2 * _MOST_HOSTS
 _MOST_TICKETS = 256
 _TICKET_SECONDS = 30.0
 _FOR_THE_SESSION = "allowed for this session"
@@ -77,7 +77,7 @@ class Access:
     :ivar project: its directory, as its launcher claims.
     :ivar words: the hosts that its launcher named, each with the word that it comes from.
     :ivar hosts: those that it asked for.
-    :ivar blocked: what was recorded of connections that were not what they had been admitted as.
+    :ivar told: what is on record of its connections: type of event, host, and why or by what.
     """
 
     session_id: str
@@ -85,7 +85,7 @@ class Access:
     words: Mapping[str, str]
     hosts: dict[str, EgressHost] = field(factory=dict)
     tunnels: set[Tunnel] = field(factory=set)
-    blocked: set[tuple[str, str]] = field(factory=set)
+    told: set[tuple[str, str, str]] = field(factory=set)
     lock: DeferredLock = field(factory=DeferredLock)
 
     def count(self, host: str, *, sent: int = 0, received: int = 0) -> None:
@@ -143,22 +143,32 @@ class EgressSessions:
         return self._open.get(session_id) if until >= self._clock.seconds() else None
 
     async def admit(self, access: Access, host: str) -> bool:
-        """Let a session connect to a host, once that is on record; one that is not allowed is put to the operator.
+        """Let a session try a host, once that is on record; one that is not allowed is put to the operator.
 
         :return: whether the host may lead to a private address.
         :raises EgressRefused: it may not.
         """
         async with _held(access.lock):
             allowed = self._judge(access, host)
-            try:
+            with _on_record():
                 await self._note(access, host, allowed)
-            except StoreUnavailable:
-                raise EgressRefused("the audit log cannot be written; see aileron doctor") from None
             if self._open.get(access.session_id) is not access:
                 raise EgressRefused("the session has ended")
             if allowed is None:
                 raise EgressRefused("it waits for approval; see aileron egress list")
         return allowed[1]
+
+    async def confirm(self, access: Access, host: str) -> None:
+        """Put on record that a session is connected to a host, before anything is sent there.
+
+        :raises EgressRefused: it could not be.
+        """
+        basis = access.hosts[host].basis
+        told = ("egress.connected", host, basis)
+        if told not in access.told:
+            with _on_record():
+                await self._audit.append(self._event_of(access, host, told[0], basis=basis))
+            access.told.add(told)
 
     def hosts(self) -> tuple[EgressHost, ...]:
         """All hosts that live sessions asked for, those that wait first, then the newest."""
@@ -188,8 +198,7 @@ class EgressSessions:
                     await self._trust.trust([(TrustKind.CONFIG, NAME, candidate.digest)], actor)
             denied = decision is EgressDecision.DENY
             type_ = "egress.denied" if denied else "egress.allowed"
-            about = {"host": host, "project": access.project, "decision": decision.value}
-            await self._audit.append(self._event(type_, access.session_id, actor, **about))
+            await self._audit.append(self._event_of(access, host, type_, actor, decision=decision.value))
             state = EgressState.DENIED if denied else EgressState.ALLOWED
             basis = {EgressDecision.DENY: "", EgressDecision.ALWAYS: _PROJECTS_FILE}.get(decision, _FOR_THE_SESSION)
             access.hosts[host] = evolve(access.hosts[host], state=state, basis=basis)
@@ -207,11 +216,12 @@ class EgressSessions:
         hosts: list[JSON] = [{"host": each.host, "sent": each.sent, "received": each.received} for each in reached]
         self._record(self._event("egress.ended", session_id, hosts=hosts))
 
-    def block(self, access: Access, host: str, why: str) -> None:
-        """Put on record, once, that a connection which was admitted to a host was to be another."""
-        if (host, why) not in access.blocked and len(access.blocked) < _MOST_BLOCKED:
-            access.blocked.add((host, why))
-            self._record(self._event("egress.blocked", access.session_id, host=host, project=access.project, why=why))
+    def report(self, type_: str, access: Access, host: str, why: str) -> None:
+        """Put on record, once, why a connection that was admitted to a host came to nothing."""
+        told = (type_, host, why)
+        if told not in access.told and len(access.told) < _MOST_TOLD:
+            access.told.add(told)
+            self._record(self._event_of(access, host, type_, why=why))
 
     async def stop(self) -> None:
         """Cut off all, and wait until that is on record."""
@@ -257,8 +267,8 @@ class EgressSessions:
         if known is not None and (known.state, known.basis) == (state, basis):
             access.hosts[host] = evolve(known, times=known.times + 1)
             return
-        type_ = "egress.refused" if allowed is None else "egress.connected"
-        await self._audit.append(self._event(type_, access.session_id, host=host, project=access.project, basis=basis))
+        type_ = "egress.refused" if allowed is None else "egress.admitted"
+        await self._audit.append(self._event_of(access, host, type_, basis=basis))
         if known is not None:
             access.hosts[host] = evolve(access.hosts[host], state=state, basis=basis, times=known.times + 1)
             return
@@ -288,6 +298,9 @@ class EgressSessions:
         self._tickets[_digest(ticket)] = (session_id, now + _TICKET_SECONDS)
         return ticket
 
+    def _event_of(self, access: Access, host: str, type_: str, actor: Actor = DAEMON, **more: JSON) -> Event:
+        return self._event(type_, access.session_id, actor, host=host, project=access.project, **more)
+
     def _event(self, type_: str, session_id: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
         return Event(self._ids(), type_, utc(self._clock.seconds()), actor, payload, session_id=session_id)
 
@@ -299,6 +312,14 @@ async def _held(lock: DeferredLock) -> AsyncIterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def _on_record() -> Iterator[None]:
+    try:
+        yield
+    except StoreUnavailable:
+        raise EgressRefused("the audit log cannot be written; see aileron doctor") from None
 
 
 def _cut(access: Access, host: str | None = None) -> None:

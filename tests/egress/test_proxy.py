@@ -18,6 +18,10 @@ from aileron.egress._dialer import Dialer, Unreachable
 from aileron.egress._listener import ProxyListener
 from aileron.egress._proxy import HEAD_SECONDS, IDLE_SECONDS, LEAVE_SECONDS, MOST_SECONDS, ProxyConnection
 from aileron.egress._sessions import MOST_TUNNELS, EgressRefused
+from aileron.errors import StoreUnavailable
+from aileron.interfaces import IAudit
+from aileron.testing import AuditProxy
+from aileron.values import Event
 from tests.egress.case import HOST, PROJECT, EgressCase
 from tests.egress.hellos import (
     APPLICATION,
@@ -273,6 +277,74 @@ class TunnelTests(ProxyCase):
         self.assertEqual((program.lost, self.host.lost), (True, True))
 
 
+class GatedAudit(AuditProxy):
+    """A record on which that of a connection waits."""
+
+    def __init__(self, audit: IAudit) -> None:
+        super().__init__(audit)
+        self.gate: Deferred[None] = Deferred()
+
+    async def append(self, *events: Event) -> None:
+        """Wait, if it is that."""
+        if events[0].type == "egress.connected":
+            await self.gate
+        await super().append(*events)
+
+
+class RecordTests(ProxyCase):
+    """The record of a connection."""
+
+    def setUp(self) -> None:
+        """Have it wait."""
+        super().setUp()
+        self.audit = GatedAudit(self.store.audit)
+        self.sessions._audit = self.audit
+
+    def types(self) -> list[str]:
+        """What is on record since the session was let out."""
+        return [each for each, _ in self.records_of_egress("egress.opened")]
+
+    def test_connected(self) -> None:
+        """A connection is on record once there is one, and before a byte is sent by it."""
+        waiting: Deferred[None] = Deferred()
+        self.dialer.waiting = waiting
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.assertEqual(self.types(), ["egress.admitted"])
+        waiting.callback(None)
+        self.net.run()
+        self.assertEqual((self.types(), self.host.got, program.got), (["egress.admitted"], b"", b""))
+        self.audit.gate.callback(None)
+        self.net.run()
+        self.assertEqual(self.types(), ["egress.admitted", "egress.connected"])
+        self.assertEqual((self.host.got, program.got), (_HELLO, _OPENED))
+
+    def test_host_meanwhile(self) -> None:
+        """A host that hangs up meanwhile cannot be reached, and one that speaks is no TLS server."""
+        program, _ = self.connected()
+        self.host.transport.loseConnection()
+        self.net.run()
+        self.audit.gate.callback(None)
+        self.net.run()
+        self.assertIn(b"502 Aileron: registry.example:443 cannot be reached", program.got)
+        self.assertEqual(self.types(), ["egress.admitted", "egress.connected", "egress.failed"])
+
+    def test_host_speaks_meanwhile(self) -> None:
+        """A host that speaks meanwhile is no TLS server: the connection ends, and nothing of it arrives."""
+        program, _ = self.connected()
+        self.say(self.host.transport, b"220 smtp.example")
+        self.assertEqual((program.got, program.lost, self.host.lost), (b"", True, True))
+
+    def test_not_on_record(self) -> None:
+        """A connection that cannot be put on record is let go before anything was sent."""
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.audit.gate.errback(StoreUnavailable("The disk is full."))
+        self.net.run()
+        self.assertIn(b"403 Aileron: registry.example:443 is not allowed: the audit log cannot be written", program.got)
+        self.assertEqual((self.host.got, self.host.lost, program.lost), (b"", True, True))
+
+
 class RefusalTests(ProxyCase):
     """Connections that are not admitted."""
 
@@ -300,6 +372,9 @@ class RefusalTests(ProxyCase):
         self.assertEqual(self.answered(), f"HTTP/1.1 502 Aileron: {HOST} cannot be reached")
         self.dialer.waiting = fail(EgressRefused("it leads astray"))
         self.assertEqual(self.answered(), f"HTTP/1.1 403 Aileron: {HOST} is not allowed: it leads astray")
+        about = {"host": HOST, "project": PROJECT}
+        failed = [("egress.failed", {**about, "why": why}) for why in ("it cannot be reached", "it leads astray")]
+        self.assertEqual(self.records_of_egress("egress.opened", "egress.admitted"), failed)
 
     def test_unforeseen(self) -> None:
         """Any other failure is logged, and gets 500."""

@@ -55,7 +55,7 @@ class SessionsTests(EgressCase):
             self.records_of_egress()[:2],
             [
                 ("egress.opened", {"allow": ["npm", "Registry.Example"], "project": PROJECT}),
-                ("egress.connected", connected),
+                ("egress.admitted", connected),
             ],
         )
         self.assertEqual((len(self.records_of_egress()), self.listed().times, self.listed().state), (3, 2, _ALLOWED))
@@ -220,14 +220,23 @@ class SessionsTests(EgressCase):
         self.assertEqual((tunnel.is_cut, self.sessions.hosts()), (True, ()))
         self.assertIn("the session has ended", self.refused(access))
 
-    def test_blocked(self) -> None:
-        """A connection that was to be another than it was admitted as is on record, once for each reason."""
+    def test_reported(self) -> None:
+        """A connection that came to nothing is on record, once for each reason."""
         access = self.opened("registry.example")
         for why in ("is not TLS", "is not TLS", "names a.example"):
-            self.sessions.block(access, HOST, why)
+            self.sessions.report("egress.blocked", access, HOST, why)
         self.sync(self.sessions.stop())
         blocked = [payload["why"] for type_, payload in self.records_of_egress() if type_ == "egress.blocked"]
         self.assertEqual(blocked, ["is not TLS", "names a.example"])
+
+    def test_confirmed(self) -> None:
+        """That a session is connected is on record once, by what it is allowed."""
+        access = self.opened("registry.example")
+        self.sync(self.sessions.admit(access, HOST))
+        for _ in range(2):
+            self.sync(self.sessions.confirm(access, HOST))
+        connected = ("egress.connected", {"project": PROJECT, "host": HOST, "basis": "registry.example"})
+        self.assertEqual(self.records_of_egress("egress.opened", "egress.admitted"), [connected])
 
     def test_order(self) -> None:
         """Hosts that wait are shown first, then the newest."""

@@ -142,7 +142,8 @@ class PackageTests(EgressTestCase):
         self.assertEqual(finished.stdout.split("\n")[:-1], said, finished.stderr)
         self.assertIn(_PROVEN, " ".join(finished.stderr.split()))
         events = {event["type"]: event["payload"] for event in await self.audit()}
-        self.assertEqual(events["egress.connected"]["basis"], "egress.toml")
+        for each in ("egress.admitted", "egress.connected"):
+            self.assertEqual(events[each]["basis"], "egress.toml")
         (host,) = events["egress.ended"]["hosts"]
         self.assertEqual(host["host"], registries.host)
         self.assertGreater(min(host["sent"], host["received"]), 1000)
