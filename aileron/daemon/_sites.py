@@ -32,6 +32,7 @@ from ._settings import DaemonSettings
 from ._watchdog import watchdog_of
 
 if TYPE_CHECKING:
+    from aileron.api import Dependencies
     from aileron.gateway import Gateway, Tally
     from aileron.inband import InBandHandler
     from aileron.interfaces import IAgentRoutes
@@ -115,8 +116,7 @@ class Sites:
             forget_places=self._forget_places,
         )
         site, self._agent_routes = api.agent_site(self._parts)
-        routes, turns = self._agent_routes.in_band(), settings.config.gateway.in_band_turns
-        in_band = _make_in_band(reactor, self._gateway, routes, store, services.runner, turns)
+        in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, self._parts)
         self._agent_site = self._guard_agents(site, in_band)
         pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
         self._operator_site = api.GuardedSite(pages, api.SiteRules(), reactor)
@@ -217,19 +217,19 @@ def _make_gateway(
 
 
 def _make_in_band(
-    reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, runner: Runner, most_turns: int
+    reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, deps: Dependencies
 ) -> InBandHandler:
     """Build in-band mode, which stands before the gateway; what it runs it asks of the agent site's routes."""
     from aileron.inband import STREAM_WAIT_SECONDS, InBandParts, serve_in_band
     from aileron.mcp import plain_tools
 
     def generation() -> object:
-        offering = runner.submission.offering()
+        offering = deps.submission.offering()
         return offering.generation, bool(offering.offers)
 
     tools = plain_tools(routes, reactor, generation, int(STREAM_WAIT_SECONDS))
-    ids = fresh_ids(reactor)
-    parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, ids, most_turns)
+    most_turns = deps.gateway.in_band_turns
+    parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, deps.ids, most_turns)
     return serve_in_band(gateway, parts)
 
 

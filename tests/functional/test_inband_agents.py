@@ -1,5 +1,6 @@
-"""Real programs without MCP, launched in in-band mode: OpenCode with its MCP off, and llm, a chat in the terminal."""
+"""Real programs without MCP, launched in in-band mode: OpenCode, llm (a chat), and a script, also in a sandbox."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,27 @@ KEY = "sk-of-the-user"
 NOTE, SHIPPING = Call("post_note", SHIP), Call("ship_update", SHIP)
 
 
+# Three requests by two SDKs, one with a tool of the script's own, and what a sandbox leaves of everything else.
+_SCRIPT = """
+import json, os, socket, anthropic, openai
+hello = [{"role": "user", "content": "tell the team"}]
+schema = {"type": "object", "properties": {}}
+own = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
+chat = openai.OpenAI(max_retries=0).chat.completions
+first = chat.create(model="m", messages=hello, tools=own).choices[0].message
+answers = [{"role": "tool", "tool_call_id": each.id, "content": "rain"} for each in first.tool_calls]
+with chat.stream(model="m", messages=[*hello, first.model_dump(exclude_none=True), *answers], tools=own) as stream:
+    text = stream.get_final_completion().choices[0].message.content
+message = anthropic.Anthropic(max_retries=0).messages.create(model="m", max_tokens=9, messages=hello)
+print(json.dumps({
+    "own": [each.function.name for each in first.tool_calls],
+    "texts": [text, message.content[0].text],
+    "network": [name for _, name in socket.if_nameindex()],
+    "ours": sorted(name for name in os.environ if name.startswith("AILERON_")),
+}))
+"""
+
+
 class InBandAgentsCase(GatewayedTestCase):
     """Both actions, and a model that knows what to do with them."""
 
@@ -30,10 +52,11 @@ class InBandAgentsCase(GatewayedTestCase):
         await self.furnish()
         return llm
 
-    def in_band(self, command: Command) -> Command:
+    def in_band(self, command: Command, *options: str) -> Command:
         """The same command, behind C{aileron launch --in-band}."""
-        environment = {**command.environment, "AILERON_HOME": str(self.home.aileron), "OPENAI_API_KEY": KEY}
-        words = (installed("aileron"), "launch", "--in-band", *command.arguments)
+        keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+        environment = {**command.environment, "AILERON_HOME": str(self.home.aileron), **keys}
+        words = (installed("aileron"), "launch", "--in-band", *options, *command.arguments)
         return attrs.evolve(command, arguments=words, environment=environment)
 
     async def assert_ended(self, finished: Finished) -> None:
@@ -105,3 +128,39 @@ class LlmTests(InBandAgentsCase):
             self.assertEqual(len(self.workspace.messages), 2 * number)
         turns = [each for each in await self.audit() if each["type"] == "in_band.turn"]
         self.assertEqual([each["payload"]["calls"][0]["tool"] for each in turns], ["post_note"] * 4)
+
+
+class SandboxedTests(InBandAgentsCase):
+    """A script that uses the SDKs, in a sandbox."""
+
+    async def run_script(self, *options: str) -> Finished:
+        """Run it, with a model that mixes an action with the script's own tool, and then calls one."""
+        mixed: list[Turn] = [Calls((NOTE, Call("weather", {}))), NOTE, Say("all done"), NOTE, Say("all done")]
+        await self.begin("m", mixed)
+        script = self.home.project / "script.py"
+        script.write_text(_SCRIPT)
+        words = (sys.executable, str(script))
+        command = Command(arguments=words, environment=self.home.environment(), directory=self.home.project)
+        return await self.run_command(self.in_band(command, "--sandbox", *options), 60)
+
+    def assert_worked(self, finished: Finished) -> None:
+        """It did its own part, saw no action and no key, and reached nothing else."""
+        self.assertEqual(finished.exit_code, 0, finished.stderr)
+        found = {"own": ["weather"], "texts": ["all done", "all done"], "network": ["lo"], "ours": []}
+        self.assertEqual(json.loads(finished.stdout), found)
+        self.assertEqual(len(self.workspace.messages), 3)
+
+    async def test_script(self) -> None:
+        """It uses actions by both SDKs and in a mixed turn, and nothing but the daemon is reached."""
+        finished = await self.run_script()
+        self.assert_worked(finished)
+        await self.assert_ended(finished)
+        (session,) = (await self.told("sessions", "list"))["items"]
+        self.assertTrue(session["notes_tools"], session)
+
+    @seldom
+    async def test_with_a_way_out(self) -> None:
+        """With a way out beside it, its requests still go to the daemon and not by the proxy."""
+        finished = await self.run_script("--egress", "npm")
+        self.assert_worked(finished)
+        self.assertIn("Sandbox: checked", finished.stderr)
