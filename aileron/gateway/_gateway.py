@@ -32,7 +32,7 @@ from ._exchange import UpstreamExchange
 from ._injection import Injection
 from ._limits import ByteBudget
 from ._refusals import Refusal, answer
-from ._routes import RelayTo, RouteTable, routes
+from ._routes import RelayTo, RouteTable
 from ._secret_filter import SecretFilter
 from ._terms import RelayTerms
 from ._tool_watch import ToolWatch
@@ -131,7 +131,7 @@ class Gateway:
         self._sessions, self._meters, self._injection, self._tools = sessions, meters, injection, tools
         self._door = GatewaySwitch(vault, clock)
         self._looping: frozenset[str] = frozenset()
-        self._table = RouteTable(routes(settings))
+        self._table = RouteTable(settings)
         self._silence = SilenceWatch(settings.silence_seconds)
         self._budget = ByteBudget()
         self._looking = LoopingCall(self._look)
