@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from http import HTTPStatus
 
 from aileron.errors import AileronError
 from aileron.http1 import RelayClient
-from aileron.values import JSON, Dialect
+from aileron.values import Dialect, provider_error
 
-_ANTHROPIC: Mapping[int, str] = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-}
 _HEAD = (
     "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
     "Cache-Control: no-store\r\nX-Aileron-Error: {kind}\r\n{more}Connection: close\r\n\r\n"
@@ -29,9 +20,8 @@ def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
 
     :param status: of HTTP.
     """
-    shape = _anthropic if dialect is Dialect.ANTHROPIC else _openai
     kind = error.fault().kind
-    body = json.dumps(shape(str(error), status, kind)).encode("ascii")
+    body = json.dumps(provider_error(dialect, str(error), status, kind)).encode("ascii")
     head = _HEAD.format(
         status=status,
         reason=HTTPStatus(status).phrase,
@@ -40,16 +30,6 @@ def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
         more="Upgrade: HTTP/1.1\r\n" if status == HTTPStatus.UPGRADE_REQUIRED else "",
     )
     return head.encode("ascii") + body
-
-
-def _openai(message: str, status: int, kind: str) -> JSON:
-    type_ = "server_error" if status >= 500 else "invalid_request_error"
-    return {"error": {"message": message, "type": type_, "param": None, "code": kind}}
-
-
-def _anthropic(message: str, status: int, kind: str) -> JSON:
-    type_ = _ANTHROPIC.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    return {"type": "error", "error": {"type": type_, "message": message}}
 
 
 class Refusal:

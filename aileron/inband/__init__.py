@@ -9,7 +9,7 @@ from __future__ import annotations
 from aileron.http1 import RelayHandler
 
 from ._conversation import STREAM_WAIT_SECONDS
-from ._handler import InBandHandler, InBandParts, InBandState, published
+from ._handler import InBandHandler, InBandParts, published
 from .protocols import ChatProtocol, MessagesProtocol, ResponsesProtocol
 
 __all__ = ["STREAM_WAIT_SECONDS", "InBandHandler", "InBandParts", "published", "serve_in_band"]
@@ -22,4 +22,4 @@ def serve_in_band(gateway: RelayHandler, parts: InBandParts) -> InBandHandler:
         "openai.responses": ResponsesProtocol(),
         "anthropic.messages": MessagesProtocol(),
     }
-    return InBandHandler(InBandState(gateway, parts, protocols))
+    return InBandHandler(gateway, parts, protocols)

@@ -9,21 +9,22 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from itertools import count
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest
-from aileron.http1 import UNTIL_CLOSE, RelayHandler
+from aileron.http1 import UNTIL_CLOSE
 from aileron.interfaces import IInBandMemories
-from aileron.values import JSON, plain
+from aileron.values import JSON
 
 from ._calls import SessionCalls
 from ._exchange import InBandExchange
-from ._turns import BrokenReply, CallResult, IExchange, IProtocol, Memory, Turn
-from ._upstream import UpstreamCall
+from ._turns import BrokenReply, CallResult, Memory, Turn
+from ._upstream import ProviderRequest, UpstreamCall
+from .protocols import Exchange, Protocol
 
 STREAM_WAIT_SECONDS, DOCUMENT_WAIT_SECONDS = 300.0, 120.0
 """How long a call waits for a person: where events keep the client waiting, and where nothing does."""
@@ -41,25 +42,6 @@ _MOST_ERROR_BYTES = 64 * 1024
 _ENCODING = re.compile(rb"\r\ncontent-encoding: *(?! |identity)[^\r]", re.IGNORECASE).search
 
 _log = Logger()
-
-
-@frozen
-class ProviderRequest:
-    """The way of a client's requests to the provider.
-
-    :ivar target: at the gateway.
-    :ivar lines: of the client's head, as far as they go on.
-    """
-
-    gateway: RelayHandler
-    target: bytes = field(repr=False)
-    lines: bytes = field(repr=False)
-
-    def send(self, body: bytes, clock: IReactorTime) -> UpstreamCall:
-        """Send a body."""
-        call = UpstreamCall(clock)
-        call.begin(self.gateway, self.target, self.lines, body)
-        return call
 
 
 class TurnLimitReached(ExternalApiError):
@@ -88,7 +70,7 @@ class ReplyLoop:
     :ivar most_turns: in which the model may call our tools, in answer to one request; after them it is offered none.
     """
 
-    protocol: IProtocol
+    protocol: Protocol
     provider: ProviderRequest
     identify: Callable[[], Awaitable[Callable[[bytes], SessionCalls] | None]]
     memories: IInBandMemories
@@ -101,7 +83,7 @@ class ReplyLoop:
 
     async def run(self, client: InBandExchange) -> None:
         """Carry the request on to its end; what goes wrong ends the reply visibly."""
-        exchange: IExchange | None = None
+        exchange: Exchange | None = None
         try:
             known = await self.identify()
             if known is None:
@@ -130,17 +112,17 @@ class ReplyLoop:
         await upstream.ended
         client.reply.dismiss(upstream.raw_head + said)
 
-    async def _open(self, calls: SessionCalls, body: bytes) -> IExchange:
+    async def _open(self, calls: SessionCalls, body: bytes) -> Exchange:
         if _ENCODING(self.provider.lines):
             raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
         request = self.protocol.read(body)
         kept = await self.memories.find(calls.session.id, request.keys) if request.keys else ()
-        exchange: IExchange = request.open(await calls.offered(), [Memory(keys, content) for keys, content in kept])
+        exchange = request.open(await calls.offered(), [Memory(keys, content) for keys, content in kept])
         if warnings := self.unknown_warnings(calls.session.id, exchange.warnings):
             await calls.record("in_band.warned", {**calls.about, "warnings": list(warnings)})
         return exchange
 
-    async def _go_on(self, client: InBandExchange, exchange: IExchange, calls: SessionCalls) -> None:
+    async def _go_on(self, client: InBandExchange, exchange: Exchange, calls: SessionCalls) -> None:
         for number in count(1):
             upstream = await self._ask(client, exchange.body)
             if upstream.head.code != HTTPStatus.OK and number == 1:
@@ -161,7 +143,7 @@ class ReplyLoop:
             client.reply.document(upstream.head.status, upstream.head.lines, exchange.finish())
 
     async def _run(
-        self, client: InBandExchange, exchange: IExchange, turn: Turn, calls: SessionCalls, number: int
+        self, client: InBandExchange, exchange: Exchange, turn: Turn, calls: SessionCalls, number: int
     ) -> list[CallResult]:
         """Run a turn's calls, or tell the model why these are not run."""
         if number > self.most_turns:
@@ -178,14 +160,15 @@ class ReplyLoop:
 
     async def _ask(self, client: InBandExchange, body: bytes) -> UpstreamCall:
         """Send a body to the provider, and wait for the head of its answer."""
-        self._upstream = upstream = self.provider.send(body, self.clock)
+        self._upstream = upstream = UpstreamCall(self.clock)
+        upstream.begin(self.provider, body)
         client.throttle = upstream.throttle
         if client.reply.slow:
             upstream.throttle(True)
         await upstream.answered
         return upstream
 
-    async def _listen(self, client: InBandExchange, exchange: IExchange, upstream: UpstreamCall) -> Turn:
+    async def _listen(self, client: InBandExchange, exchange: Exchange, upstream: UpstreamCall) -> Turn:
         """Read one response, and pass on at once what the client is to see of it."""
         if upstream.head.code != HTTPStatus.OK:
             raise ProviderRefused(upstream.head.code, await _explain(upstream))
@@ -208,13 +191,13 @@ class ReplyLoop:
         else:
             client.reply.passed(keep=upstream.head.keep)
 
-    def _patience(self, exchange: IExchange) -> float:
+    def _patience(self, exchange: Exchange) -> float:
         if self.wait_seconds is not None:
             return self.wait_seconds
         return STREAM_WAIT_SECONDS if exchange.streams else DOCUMENT_WAIT_SECONDS
 
     @contextmanager
-    def _kept_alive(self, client: InBandExchange, exchange: IExchange) -> Iterator[None]:
+    def _kept_alive(self, client: InBandExchange, exchange: Exchange) -> Iterator[None]:
         """Have the client hear of us now and then while it lasts."""
         beating = LoopingCall(lambda: client.reply.write(exchange.keep_alive()))
         beating.clock = self.clock
@@ -227,7 +210,7 @@ class ReplyLoop:
     def _fail(
         self,
         client: InBandExchange,
-        exchange: IExchange | None,
+        exchange: Exchange | None,
         message: str,
         status: int,
         details: Mapping[str, JSON] | None = None,
@@ -238,20 +221,11 @@ class ReplyLoop:
             called = f"Before that, the model called {', '.join(self._called)}."
             message = f"{message.rstrip('.')}. {called} Check the outcome before you repeat it."
         if not client.reply.begun:
-            client.refuse(status, _with_details(self.protocol.error(message, status), details or {}))
+            client.refuse(status, self.protocol.error(message, status, details or {}))
         elif exchange is not None and exchange.streams:
             client.reply.end(exchange.fail(message, status))
         else:
             client.reply.cut(framed=True)
-
-
-def _with_details(document: bytes, details: Mapping[str, JSON]) -> bytes:
-    """Add to an error what programs read of it: its C{details}, where the protocol has some for it."""
-    if "details" not in details:
-        return document
-    told = json.loads(document)
-    told["error"]["details"] = plain(details["details"])
-    return json.dumps(told).encode("ascii")
 
 
 async def _explain(upstream: UpstreamCall) -> str:

@@ -13,18 +13,18 @@ from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, Rule
+from werkzeug.routing import Map, MapAdapter, Rule
 
 from aileron.http1 import RelayClient, RelayHandler, RequestHead, Route, parse_request
 from aileron.interfaces import IAgentTools, IAudit, IInBandMemories, ISessions
-from aileron.values import RelayedPath, Session
+from aileron.values import RelayedPath, Session, derive_gateway_key
 
 from ._calls import RequestIds, SessionCalls
-from ._conversation import ProviderRequest, ReplyLoop
+from ._conversation import ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
 from ._reply import ClientReply
-from ._turns import IProtocol
-from ._upstream import onward_lines, onward_target
+from ._upstream import ProviderRequest
+from .protocols import Protocol
 
 _PREFIX = b"/inband"
 _KEY_FIELD = b"x-aileron-gateway-key"
@@ -72,32 +72,6 @@ class InBandParts:
     most_turns: int
 
 
-@define
-class InBandState:
-    """The state that all requests share.
-
-    :ivar protocols: by the names of their routes.
-    """
-
-    gateway: RelayHandler
-    parts: InBandParts
-    protocols: Mapping[str, IProtocol]
-    budget: BodyBudget = field(factory=BodyBudget, init=False)
-    requests: RequestIds = field(init=False)
-    _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.requests = RequestIds(self.parts.ids, self.parts.clock)
-
-    def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
-        """Return those of a session's that were not returned before: a client sends the same tools each time."""
-        unknown = [each for each in warnings if (session_id, each) not in self._warned]
-        self._warned |= dict.fromkeys((session_id, each) for each in unknown)
-        while len(self._warned) > _MOST_REMEMBERED:
-            self._warned.popitem(last=False)
-        return unknown
-
-
 @frozen
 class InBandRoute:
     """The route of one client's requests that differ in their length alone.  It is L{aileron.http1.Route}.
@@ -109,7 +83,7 @@ class InBandRoute:
     :ivar keep: whether the client may send another request.
     """
 
-    state: InBandState
+    handler: InBandHandler
     client: RelayClient
     name: str
     key: str = field(repr=False)
@@ -124,27 +98,27 @@ class InBandRoute:
             length=length,
             asks=self.asks,
             reply=ClientReply(self.client, keep=self.keep),
-            error=self.state.protocols[self.name].error,
+            error=self.handler.protocols[self.name].error,
             converse=self._converse,
-            budget=self.state.budget,
-            clock=self.state.parts.clock,
+            budget=self.handler.budget,
+            clock=self.handler.parts.clock,
         )
 
     def _converse(self, exchange: InBandExchange) -> Coroutine[Deferred[Any], Any, None]:
         conversation = ReplyLoop(
-            protocol=self.state.protocols[self.name],
+            protocol=self.handler.protocols[self.name],
             provider=self.provider,
             identify=self._identify,
-            memories=self.state.parts.memories,
-            clock=self.state.parts.clock,
+            memories=self.handler.parts.memories,
+            clock=self.handler.parts.clock,
             wait_seconds=self.wait_seconds,
-            unknown_warnings=self.state.unknown_warnings,
-            most_turns=self.state.parts.most_turns,
+            unknown_warnings=self.handler.unknown_warnings,
+            most_turns=self.handler.parts.most_turns,
         )
         return conversation.run(exchange)
 
     async def _identify(self) -> Callable[[bytes], SessionCalls] | None:
-        parts = self.state.parts
+        parts = self.handler.parts
         digest = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
         session = await parts.sessions.by_in_band_key(digest)
         if session is None or not session.live:
@@ -153,7 +127,7 @@ class InBandRoute:
         return partial(self._begin, session)
 
     def _begin(self, session: Session, body: bytes) -> SessionCalls:
-        parts = self.state.parts
+        parts = self.handler.parts
         return SessionCalls(
             parts.tools,
             parts.audit,
@@ -161,39 +135,58 @@ class InBandRoute:
             parts.ids,
             session=session,
             key=self.key,
-            request_id=self.state.requests.find(session.id, self.provider.lines, body),
+            request_id=self.handler.requests.find(session.id, self.provider.lines, body),
             about={"protocol": self.name},
         )
 
 
+@define(eq=False)
 class InBandHandler:
     """Takes requests over that are in-band mode's, and leaves the others to the gateway.
 
     It is L{aileron.http1.RelayHandler}.
+
+    :ivar protocols: by the names of their routes.
     """
 
-    def __init__(self, state: InBandState) -> None:
-        self._state = state
-        self._adapter = _ROUTES.bind("localhost")
+    gateway: RelayHandler
+    parts: InBandParts
+    protocols: Mapping[str, Protocol]
+    budget: BodyBudget = field(factory=BodyBudget, init=False)
+    requests: RequestIds = field(init=False)
+    _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)
+    _adapter: MapAdapter = field(factory=lambda: _ROUTES.bind("localhost"), init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.requests = RequestIds(self.parts.ids, self.parts.clock)
+
+    def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
+        """Return those of a session's that were not returned before: a client sends the same tools each time."""
+        unknown = [each for each in warnings if (session_id, each) not in self._warned]
+        self._warned |= dict.fromkeys((session_id, each) for each in unknown)
+        while len(self._warned) > _MOST_REMEMBERED:
+            self._warned.popitem(last=False)
+        return unknown
 
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
-        gateway = self._state.gateway
         path, mark, query = head.target.partition(b"?")
         found = _IN_BAND(path) if _PREFIX in path else None
         name = None if found is None else self._match(found[2], head.method)
         if found is None or name is None:
-            return gateway.route(head, client)
+            return self.gateway.route(head, client)
         key = (found[1] or head.fields.get(_KEY_FIELD, b"")).decode("latin-1")
-        target = onward_target(key, found[2].removeprefix(_PREFIX) + mark + query)
-        if name == _OTHER:
-            return gateway.route(_redirect(head, target), client)
+        gateway_key = derive_gateway_key(key).encode("ascii")
+        target = b"".join((b"/s/", gateway_key, found[2].removeprefix(_PREFIX), mark, query))
+        if name == _OTHER:  # the gateway takes the key of a target before any in a field
+            onward = b"".join((head.method, b" ", target, b" HTTP/1.1", head.lines, b"\r\n\r\n"))
+            return self.gateway.route(parse_request(onward), client)
         wait = _WAIT(head.lines)
         return InBandRoute(
-            state=self._state,
+            handler=self,
             client=client,
             name=name,
             key=key,
-            provider=ProviderRequest(gateway, target, onward_lines(head.lines)),
+            provider=ProviderRequest(self.gateway, target, head.lines),
             wait_seconds=None if wait is None else float(wait[1]),
             asks=head.minor > 0 and _EXPECTS(head.lines) is not None,
             keep=b"close" not in head.fields.get(b"connection", b"").lower(),
@@ -205,8 +198,3 @@ class InBandHandler:
         except HTTPException:  # not found, or another method
             return None
         return name
-
-
-def _redirect(head: RequestHead, target: bytes) -> RequestHead:
-    """Return the same head with another target, whose key the gateway takes before any in a field."""
-    return parse_request(b"".join((head.method, b" ", target, b" HTTP/1.1", head.lines, b"\r\n\r\n")))

@@ -1,11 +1,10 @@
-"""The contract of in-band mode's protocols: what is offered, what a model called, and how a reply is carried on."""
+"""The words of in-band mode: what is offered, what a model called, what it is told, and what is remembered of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from attrs import frozen
-from zope.interface import Attribute, Interface
 
 from aileron.errors import ExternalApiError
 from aileron.values import JSON
@@ -86,76 +85,3 @@ class Memory:
 
     keys: tuple[str, ...]
     content: str
-
-
-class IExchange(Interface):
-    """One request of a client, from its body to the end of the reply, over several requests to the provider.
-
-    A server calls, in this order: send L{body}; L{feed} for each piece of the answer; L{end}.  While there are calls
-    it runs them, calls L{answer}, and unless the turn is mixed begins again with the new L{body}.  At last it stores
-    L{memory} if there is one, and writes what L{finish} returns.  At any time it may write L{keep_alive}, and end the
-    reply with L{fail}.  It has no clock, no sockets and no state outside itself.
-    """
-
-    streams = Attribute("Whether the client reads events; else an answer is one document, and feed() returns nothing.")
-    body = Attribute("The bytes of the next request to the provider.")
-    warnings = Attribute("What is to be put on record: texts without content of the client's beyond names of tools.")
-
-    def feed(data: bytes) -> bytes:
-        """Take a piece of a successful answer's body, as it came; return what the client is sent now.
-
-        :raises BrokenReply: it is not what this protocol says, or too much is held.
-        """
-
-    def end() -> Turn:
-        """Take the end of the answer's body.
-
-        :raises BrokenReply: the answer is not complete.
-        """
-
-    def answer(results: Sequence[CallResult], *, last: bool = False) -> None:
-        """Take the results of the turn's calls, one for each, in any order; C{body} is then the next request.
-
-        :param last: offer our tools no more.
-        """
-
-    def memory() -> Memory | None:
-        """Return what has to be kept for this client's next request; call it after the last L{answer}."""
-
-    def finish() -> bytes:
-        """Return the end of the client's response: the last events, or the whole document."""
-
-    def fail(message: str, status: int = 502) -> bytes:
-        """Return what ends the response visibly: the protocol's error event, or its error document.
-
-        :param status: of HTTP, for the error's type; after the first byte no client sees it itself.
-        """
-
-    def keep_alive() -> bytes:
-        """Return an event that says nothing; empty where there are no events."""
-
-
-class IRequest(Interface):
-    """A client's request, read once."""
-
-    keys = Attribute("Keys of all that the store may remember of this history: L{Memory.keys} of earlier replies.")
-
-    def open(offered: Sequence[OfferedTool], memories: Sequence[Memory] = ()) -> IExchange:
-        """Offer our tools beside the client's own, and put back into the history what was hidden.
-
-        :param memories: those found by L{keys}, each once.
-        :raises InvalidRequest: this request asks for what in-band mode has not.
-        """
-
-
-class IProtocol(Interface):
-    """A provider's protocol."""
-
-    def read(body: bytes) -> IRequest:
-        """Read a request's body, which has no content coding.
-
-        :raises InvalidRequest: it is no JSON object.
-        """
-
-    def error(message: str, status: int) -> bytes:
-        """Write an error document of this protocol."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from attrs import field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
@@ -19,7 +20,6 @@ from aileron.http1 import (
     parse_request,
     read_response_prefix,
 )
-from aileron.values import derive_gateway_key
 
 from ._turns import BrokenReply
 
@@ -33,17 +33,21 @@ _NOT_ONWARD = re.compile(
 )
 
 
-def onward_lines(lines: bytes) -> bytes:
-    """Return the lines of a client's head that go to the provider."""
+def _leave_out(lines: bytes) -> bytes:
     return _NOT_ONWARD.sub(b"", lines)
 
 
-def onward_target(in_band_key: str, path: bytes) -> bytes:
-    """Return the target at the gateway, in the name of the session that has this key.
+@frozen
+class ProviderRequest:
+    """The way of a client's requests to the provider.
 
-    :param path: with the provider's prefix before it, and the query after it.
+    :ivar target: at the gateway.
+    :ivar lines: of the client's head, as far as they go on.
     """
-    return b"/s/" + derive_gateway_key(in_band_key).encode("ascii") + path
+
+    gateway: RelayHandler
+    target: bytes = field(repr=False)
+    lines: bytes = field(repr=False, converter=_leave_out)
 
 
 class UpstreamCall:
@@ -70,14 +74,11 @@ class UpstreamCall:
         self._hear: Callable[[bytes], object] | None = None
         self._abandoned = False
 
-    def begin(self, gateway: RelayHandler, target: bytes, lines: bytes, body: bytes) -> None:
-        """Send the request; called once.
-
-        :param lines: as of L{onward_lines}.
-        """
+    def begin(self, provider: ProviderRequest, body: bytes) -> None:
+        """Send the request; called once."""
         length = b"\r\nAccept-Encoding: identity\r\nContent-Length: %d\r\n\r\n" % len(body)
-        head = parse_request(b"".join((b"POST ", target, b" HTTP/1.1", lines, length)))
-        route = gateway.route(head, self)
+        head = parse_request(b"".join((b"POST ", provider.target, b" HTTP/1.1", provider.lines, length)))
+        route = provider.gateway.route(head, self)
         if route is None:
             raise BrokenReply("The gateway has no route to this provider.")
         self._exchange = route.exchange(head.length)

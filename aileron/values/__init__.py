@@ -93,6 +93,7 @@ from ._gateway import (
     Usage,
     UsageSum,
     derive_gateway_key,
+    provider_error,
 )
 from ._json import (
     JSON,
@@ -381,6 +382,7 @@ __all__ = [
     "misplaced",
     "place",
     "plain",
+    "provider_error",
     "read_egress",
     "read_egress_host",
     "regular_base64",

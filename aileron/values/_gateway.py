@@ -6,6 +6,7 @@ import base64
 import hmac
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from attrs import field, frozen
 
@@ -96,6 +97,29 @@ def derive_gateway_key(in_band_key: str) -> str:
 
 PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 """What of the environment names HTTP proxies; each may be written in upper case too."""
+
+
+_ANTHROPIC_ERRORS: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+
+
+def provider_error(dialect: Dialect, message: str, status: int, code: str | None = None) -> dict[str, Any]:
+    """Describe an error as providers of this dialect do.
+
+    :param status: of HTTP.
+    :param code: for programs, where the dialect has one.
+    """
+    openai = dialect is Dialect.OPENAI
+    kind = "invalid_request_error" if status < 500 else "server_error" if openai else "api_error"
+    if openai:
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return {"type": "error", "error": {"type": _ANTHROPIC_ERRORS.get(status, kind), "message": message}}
 
 
 @frozen

@@ -110,7 +110,7 @@ class InBandCase(GatewayCase):
 
     def build(self, **changes: Any) -> None:
         """Serve with other parts."""
-        self.handler = serve_in_band(self.gateway, evolve(self.handler._state.parts, **changes))
+        self.handler = serve_in_band(self.gateway, evolve(self.handler.parts, **changes))
         self.site.taker = self.handler
 
     def do(self, work: Any) -> Any:

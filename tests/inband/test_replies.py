@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.inband._turns import IExchange
+from aileron.inband.protocols import Exchange
 from aileron.inband.protocols.exchange import add_usage
 
 from .client import events_of
@@ -39,7 +39,7 @@ def scripts(draw: st.DrawFn) -> list[list[Part]]:
     return rounds
 
 
-def converse(wire: Wire, exchange: IExchange, rounds: Sequence[Sequence[Part]], step: int = 0) -> bytes:
+def converse(wire: Wire, exchange: Exchange, rounds: Sequence[Sequence[Part]], step: int = 0) -> bytes:
     """Carry a reply through its rounds.
 
     :param step: how many bytes are fed at once; none: all.

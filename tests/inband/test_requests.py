@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.inband._turns import IExchange, OfferedTool
+from aileron.inband._turns import OfferedTool
+from aileron.inband.protocols import Exchange
 from aileron.inband.protocols.names import choose_names
 
 from .provider import Called, Said
@@ -24,7 +25,7 @@ _values = st.recursive(
 )
 
 
-def tools_of(exchange: IExchange) -> list[Any]:
+def tools_of(exchange: Exchange) -> list[Any]:
     """Return the tools of the request that goes to the provider."""
     tools: list[Any] = json.loads(exchange.body)["tools"]
     return tools

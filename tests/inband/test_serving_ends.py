@@ -168,7 +168,7 @@ class RequestTests(InBandCase):
         line.end.write(start)
         line.pour(MOST_BODY_BYTES + 50_000)
         self.assertEqual(status_of(self.after(line)), 413)
-        self.assertEqual(self.handler._state.budget.held, 0)
+        self.assertEqual(self.handler.budget.held, 0)
 
     def test_announced_too_long(self) -> None:
         """A body that is announced beyond the cap is refused before a byte of it."""
@@ -199,7 +199,7 @@ class RequestTests(InBandCase):
             line = self.line()
             start = self.post(b"", "Content-Length: 1000", field, key="ail_i_" + "x" * 43)
             self.refused(line.say(start + b"x" * 9), 403)
-        self.assertEqual((self.reached(), self.handler._state.budget.held), ([], 0))
+        self.assertEqual((self.reached(), self.handler.budget.held), ([], 0))
 
     def test_held_until_known(self) -> None:
         """Nothing more is read of a request before it is known whose it is."""
@@ -243,14 +243,14 @@ class RequestTests(InBandCase):
 
     def test_too_much(self) -> None:
         """Where all requests hold too much, the next piece is refused; once they are over there is room again."""
-        self.handler._state.budget.most = 300
+        self.handler.budget.most = 300
         first, there = self.begin()
         heard = self.line().say(self.post({**asked(), "more": "x" * 300}))
         self.assertEqual(status_of(heard), 429)
         self.next_request(there)
         self.say(there, Said("done"))
         self.after(first)
-        self.assertEqual(self.handler._state.budget.held, 0)
+        self.assertEqual(self.handler.budget.held, 0)
 
     def test_too_slow(self) -> None:
         """A body that does not come is given up after a while, counted from its last piece."""
@@ -262,7 +262,7 @@ class RequestTests(InBandCase):
         self.assertEqual(line.take(), b"")
         self.wait(1)
         self.assertEqual(status_of(line.take()), 408)
-        self.assertEqual((self.reached(), self.handler._state.budget.held), ([], 0))
+        self.assertEqual((self.reached(), self.handler.budget.held), ([], 0))
 
     def test_left_before(self) -> None:
         """A client that leaves before its request is whole leaves nothing behind."""
@@ -270,7 +270,7 @@ class RequestTests(InBandCase):
         line.say(self.post(asked())[:-20])
         line.end.loseConnection()
         self.wait(1)
-        self.assertEqual((self.handler._state.budget.held, self.clock.getDelayedCalls()[1:]), (0, []))
+        self.assertEqual((self.handler.budget.held, self.clock.getDelayedCalls()[1:]), (0, []))
 
 
 class FullAudit(AuditProxy):

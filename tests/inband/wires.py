@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from aileron.inband._turns import CallResult, IExchange, IProtocol, Memory, OfferedTool, Turn
-from aileron.inband.protocols import ChatProtocol, MessagesProtocol, ResponsesProtocol
+from aileron.inband._turns import CallResult, Memory, OfferedTool, Turn
+from aileron.inband.protocols import ChatProtocol, Exchange, MessagesProtocol, Protocol, ResponsesProtocol
 
 from . import client, provider
 from .provider import Part
@@ -30,7 +30,7 @@ class Wire:
     """
 
     name: str
-    protocol: IProtocol
+    protocol: Protocol
     history: str
     tool: Callable[[str], Any]
     events: Callable[..., list[bytes]]
@@ -44,7 +44,7 @@ class Wire:
         first = [{"role": "user", "content": "Go ✓"}]
         return json.dumps({"model": "m", **tools, self.history: first, "stream": stream, **more}, indent=1).encode()
 
-    def serve(self, exchange: IExchange, parts: Sequence[Part], number: int = 1, **more: Any) -> tuple[bytes, Turn]:
+    def serve(self, exchange: Exchange, parts: Sequence[Part], number: int = 1, **more: Any) -> tuple[bytes, Turn]:
         """Give an exchange a whole response; return what the client is sent, and the turn."""
         if exchange.streams:
             data = b"".join(self.events(parts, number, **more))
@@ -52,17 +52,16 @@ class Wire:
             data = self.document(parts, number, **more)
         return exchange.feed(data), exchange.end()
 
-    def read(self, exchange: IExchange, reply: bytes) -> client.Heard:
+    def read(self, exchange: Exchange, reply: bytes) -> client.Heard:
         """Read what a client was sent."""
         return self.read_stream(reply) if exchange.streams else self.read_document(reply)
 
 
 def open_exchange(
     wire: Wire, body: bytes, offered: Sequence[OfferedTool] = (SHIP, READ), memories: Sequence[Memory] = ()
-) -> IExchange:
+) -> Exchange:
     """Open an exchange as a server does."""
-    exchange: IExchange = wire.protocol.read(body).open(offered, memories)
-    return exchange
+    return wire.protocol.read(body).open(offered, memories)
 
 
 def results(turn: Turn, text: str = "ok") -> list[CallResult]:

@@ -11,7 +11,7 @@ from aileron.values import JSON
 
 from .document import EACH, Document, dump
 from .events import StreamEvent, write_event
-from .exchange import ARGUMENTS, Exchange, ReplyPart, Round, openai_error
+from .exchange import ARGUMENTS, Exchange, ReplyPart, Round
 from .requests import Protocol, interleave, place_results
 
 _SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
@@ -25,7 +25,6 @@ class ChatExchange(Exchange):
 
     # A call that the request insisted on ends with "stop".
     complete_at = frozenset({_CALLED, _STOPPED})
-    error = staticmethod(openai_error)
     _text = ""  # the last that was shown
     _begins = False
 

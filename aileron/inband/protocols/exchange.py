@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from attrs import Factory, define
-from zope.interface import implementer
 
 from aileron.inband._turns import (
     MOST_ARGUMENTS,
@@ -16,12 +15,11 @@ from aileron.inband._turns import (
     MOST_HELD,
     BrokenReply,
     CallResult,
-    IExchange,
     Memory,
     ModelCall,
     Turn,
 )
-from aileron.values import JSON, loads_strict
+from aileron.values import JSON, Dialect, loads_strict, provider_error
 
 from .document import Document, dump, expecting
 from .events import EventReader, StreamEvent, read_object, write_event
@@ -99,16 +97,23 @@ class Round:
         return [part for part in self.parts.values() if not part.ours]
 
 
-@implementer(IExchange)
 class Exchange(ABC):
-    """Carries one reply through its rounds; each protocol says how its parts are read and written.
+    """One request of a client, carried to the end of its reply; each protocol says how parts are read and written.
 
+    A server calls, in this order: send L{body}; L{feed} for each piece of the answer; L{end}.  While there are calls
+    it runs them, calls L{answer}, and unless the turn is mixed begins again with the new L{body}.  At last it stores
+    L{memory} if there is one, and writes what L{finish} returns.  At any time it may write L{keep_alive}, and end the
+    reply with L{fail}.  It has no clock, no sockets and no state outside itself.
+
+    :ivar streams: whether the client reads events; else an answer is one document, and L{feed} returns nothing.
+    :ivar warnings: what is to be put on record: texts without content of the client's beyond names of tools.
     :cvar complete_at: the reasons to stop at which a response's calls are complete.
     :cvar error_event: the name of the event that an error is.
     :cvar alive: an event that says nothing.
     """
 
     complete_at: ClassVar[frozenset[str]]
+    dialect: ClassVar[Dialect] = Dialect.OPENAI
     error_event: ClassVar[str] = ""
     alive: ClassVar[bytes] = b": keep-alive\n\n"
 
@@ -129,10 +134,15 @@ class Exchange(ABC):
 
     @property
     def body(self) -> bytes:
+        """The next request to the provider."""
         return self._document.render()
 
     @_sound
     def feed(self, data: bytes) -> bytes:
+        """Take a piece of a successful answer's body, as it came; return what the client is sent now.
+
+        :raises BrokenReply: it is not what this protocol says, or too much is held.
+        """
         if self.streams and not self._names.ours:
             return data
         if self.streams:
@@ -143,6 +153,10 @@ class Exchange(ABC):
 
     @_sound
     def end(self) -> Turn:
+        """Take the end of the answer's body.
+
+        :raises BrokenReply: the answer is not complete.
+        """
         now = self._round
         if not self._names.ours:
             return self._turn
@@ -163,6 +177,10 @@ class Exchange(ABC):
 
     @_sound
     def answer(self, results: Sequence[CallResult], *, last: bool = False) -> None:
+        """Take the results of the turn's calls, one for each, in any order; L{body} is then the next request.
+
+        :param last: offer our tools no more.
+        """
         self._hold(sum(len(result.text) for result in results))
         found = {result.id: result for result in results}
         self._round.results = [found[call.id] for call in self._turn.calls]
@@ -185,6 +203,7 @@ class Exchange(ABC):
             self._choose("none")
 
     def memory(self) -> Memory | None:
+        """Return what has to be kept for this client's next request; call it after the last L{answer}."""
         rounds = self._all_rounds()
         shown = (part for each in rounds for part in each.shown())
         keys = tuple(dict.fromkeys([*self._own_keys(), *(key for part in shown for key in self._keys(part))]))
@@ -192,6 +211,7 @@ class Exchange(ABC):
 
     @_sound
     def finish(self) -> bytes:
+        """Return the end of the client's response: the last events, or the whole document."""
         if not self._names.ours:
             return bytes(self._kept)
         if self.streams:
@@ -251,16 +271,16 @@ class Exchange(ABC):
             part.texts.add(ARGUMENTS, text)
 
     def fail(self, message: str, status: int = 502) -> bytes:
-        error = self.error(message, status)
+        """Return what ends the response visibly: the protocol's error event, or its error document.
+
+        :param status: of HTTP, for the error's type; after the first byte no client sees it itself.
+        """
+        error = provider_error(self.dialect, message, status)
         return write_event(self.error_event, error) if self.streams else dump(error).encode("ascii")
 
     def keep_alive(self) -> bytes:
+        """Return an event that says nothing; empty where there are no events."""
         return self.alive if self.streams else b""
-
-    @staticmethod
-    @abstractmethod
-    def error(message: str, status: int) -> Mapping[str, JSON]:
-        """Describe an error as the provider does."""
 
     @abstractmethod
     def _event(self, event: StreamEvent) -> bytes:
@@ -305,12 +325,6 @@ class Exchange(ABC):
     def _choose(self, kind: str) -> None:
         """Set the request's choice of tools."""
         self._document.write("tool_choice", dump(kind))
-
-
-def openai_error(message: str, status: int) -> dict[str, JSON]:
-    """Describe an error as OpenAI does."""
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
 def forced_tool(document: Document) -> object:

@@ -8,7 +8,7 @@ from typing import Any
 
 from aileron.errors import InvalidRequest
 from aileron.inband._turns import CallResult, OfferedTool
-from aileron.values import JSON, digest_of_bytes
+from aileron.values import JSON, Dialect, digest_of_bytes
 
 from .document import EACH, Document, Span, dump
 from .events import StreamEvent, write_event
@@ -27,26 +27,13 @@ _COUNTED = (
     "server_tool_use",
     "output_tokens_details",
 )
-_ERRORS = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-}
-
-
-def anthropic_error(message: str, status: int) -> dict[str, JSON]:
-    """Describe an error as Anthropic does."""
-    kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 class MessagesExchange(Exchange):
     """Carries the reply to a request for a message."""
 
     complete_at = frozenset({_CALLED, _STOPPED})
-    error = staticmethod(anthropic_error)
+    dialect = Dialect.ANTHROPIC
     error_event = "error"
     alive = write_event("ping", {"type": "ping"})
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from zope.interface import implementer
-
 from aileron.errors import InvalidRequest
-from aileron.inband._turns import IProtocol, IRequest, Memory, OfferedTool
-from aileron.values import JSON, compact
+from aileron.inband._turns import Memory, OfferedTool
+from aileron.values import JSON, compact, plain, provider_error
 
 from .document import Document, Span, dump, expecting
 from .exchange import Exchange, recall
@@ -18,10 +16,10 @@ from .names import ToolNames, choose_names
 
 Path: TypeAlias = tuple[str, ...]
 
+_NO_DETAILS: Mapping[str, JSON] = {}
 _MALFORMED = "The request's body is not what this protocol says."
 
 
-@implementer(IProtocol)
 class Protocol(ABC):
     """A protocol of a provider's.
 
@@ -37,10 +35,18 @@ class Protocol(ABC):
     exchange: ClassVar[type[Exchange]]
 
     def read(self, body: bytes) -> ClientRequest:
+        """Read a request's body, which has no content coding.
+
+        :raises InvalidRequest: it is no JSON object.
+        """
         return ClientRequest(self, Document(body))
 
-    def error(self, message: str, status: int) -> bytes:
-        return dump(self.exchange.error(message, status)).encode("ascii")
+    def error(self, message: str, status: int, details: Mapping[str, JSON] = _NO_DETAILS) -> bytes:
+        """Write an error document of this protocol, with what programs read of it: its C{details}, if it has some."""
+        document = provider_error(self.exchange.dialect, message, status)
+        if "details" in details:
+            document["error"]["details"] = plain(details["details"])
+        return dump(document).encode("ascii")
 
     @abstractmethod
     def tool(self, name: str, tool: OfferedTool) -> JSON:
@@ -82,9 +88,11 @@ class Protocol(ABC):
         """Put back what an earlier reply hid, where its keys stand in the history."""
 
 
-@implementer(IRequest)
 class ClientRequest:
-    """A request of a client's."""
+    """A request of a client's, read once.
+
+    :ivar keys: of all that the store may remember of this history: L{Memory.keys} of earlier replies.
+    """
 
     def __init__(self, protocol: Protocol, document: Document) -> None:
         self._protocol = protocol
@@ -94,6 +102,11 @@ class ClientRequest:
 
     @expecting(InvalidRequest, _MALFORMED)
     def open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory] = ()) -> Exchange:
+        """Offer our tools beside the client's own, and put back into the history what was hidden.
+
+        :param memories: those found by C{keys}, each once.
+        :raises InvalidRequest: this request asks for what in-band mode has not.
+        """
         document = self._document
         if not isinstance(document.get("tools") or [], list):
             raise InvalidRequest(_MALFORMED)

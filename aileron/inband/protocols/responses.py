@@ -11,7 +11,7 @@ from aileron.values import JSON, digest_of_bytes
 
 from .document import EACH, Document, Span, dump
 from .events import StreamEvent, write_event
-from .exchange import ARGUMENTS, Exchange, ReplyPart, Round, Texts, openai_error
+from .exchange import ARGUMENTS, Exchange, ReplyPart, Round, Texts
 from .requests import Protocol
 
 _BEGUN = frozenset({"response.created", "response.queued", "response.in_progress"})
@@ -36,7 +36,6 @@ class ResponsesExchange(Exchange):
     """Carries the reply to a request for a response."""
 
     complete_at = frozenset({"completed"})
-    error = staticmethod(openai_error)
     _next_number: int | None = None
     _begun: Mapping[str, Any] = {}
 
