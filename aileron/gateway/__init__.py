@@ -5,8 +5,7 @@ tools.  L{published} tells what it
 takes.
 """
 
-from ._build import build
-from ._gateway import Gateway
+from ._gateway import Gateway, build
 from ._routes import published
 from ._tally import Tally
 from ._tool_notes import ToolNotes

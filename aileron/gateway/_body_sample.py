@@ -6,6 +6,9 @@ import re
 import zlib
 from functools import partial
 
+from attrs import define, field
+
+from aileron.http1 import unchunked
 from aileron.values import Usage
 
 from ._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_streamed
@@ -13,7 +16,6 @@ from ._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_s
 PLAIN_BYTES = FIRST_BYTES + LAST_BYTES
 MOST_PACKED_BYTES = 256 * 1024
 MOST_UNPACKED_BYTES = 1024 * 1024
-MOST_CHUNKS = 16 * 1024
 
 _PLAIN = frozenset((b"", b"identity"))
 _PACKED = frozenset((b"gzip", b"x-gzip", b"deflate"))
@@ -27,13 +29,11 @@ _without_chunk_lines = partial(re.compile(rb"\r\n[0-9A-Fa-f]{1,15}(?:;[^\r\n]*)?
 _chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
 
 
+@define
 class Allowance:
     """The number of long copies that there may be at once."""
 
-    __slots__ = ("_left",)
-
-    def __init__(self, most: int) -> None:
-        self._left = most
+    _left: int
 
     def take(self) -> bool:
         """Take one of them, if there is one left."""
@@ -47,20 +47,19 @@ class Allowance:
         self._left += 1
 
 
+@define(eq=False, repr=False, weakref_slot=False)
 class BodySample:
     """The first and the last bytes of a body, or all of a compressed one, which can be read from its beginning only.
 
     :ivar room: takes pieces of the body, framing included, as long as they fit: L{PLAIN_BYTES} at first.
     """
 
-    __slots__ = ("_allowance", "_first", "_head", "_long", "_lost", "room")
-
-    def __init__(self, head: bytes, allowance: Allowance) -> None:
-        self._head = head
-        self._allowance = allowance
-        self._first: bytes | None = None
-        self._long = self._lost = False
-        self.room = bytearray()
+    _head: bytes
+    _allowance: Allowance
+    _first: bytes | None = field(default=None, init=False)
+    _long: bool = field(default=False, init=False)
+    _lost: bool = field(default=False, init=False)
+    room: bytearray = field(factory=bytearray, init=False)
 
     def more(self, data: bytes) -> int:
         """Take a piece that does not fit, and say how many bytes will fit after it."""
@@ -103,7 +102,7 @@ class BodySample:
             return None
         room = bytes(self.room)
         if coding in _PACKED:
-            return _usage(head, TextExcerpt.of(_unpack(_unframe(room) if chunked else room, coding)))
+            return _usage(head, TextExcerpt.of(_unpack(unchunked(room) if chunked else room, coding)))
         if coding not in _PLAIN:
             return None
         if self._first is None:
@@ -134,18 +133,6 @@ def _lines_out(part: bytes, chunked: bool) -> bytes:
         return part
     first = _chunk(part)
     return _without_chunk_lines(part if first is None else part[first.end() :])
-
-
-def _unframe(data: bytes) -> bytes:
-    """Return what the chunks hold, from the first one on."""
-    pieces, position = [], 0
-    for _ in range(MOST_CHUNKS):
-        line = _chunk(data, position)
-        if line is None or not (size := int(line[1], 16)):
-            break
-        pieces.append(data[line.end() : line.end() + size])
-        position = line.end() + size + len(b"\r\n")
-    return b"".join(pieces)
 
 
 def _unpack(data: bytes, coding: bytes) -> bytes:

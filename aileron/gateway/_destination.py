@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Self
+from typing import Self, cast
 
 from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
 
 from aileron.addresses import may_be_loopback, read_base_url
 from aileron.http1 import RequestHead, end_to_end
 from aileron.values import Provider
 
 from ._admission import Keyed
-from ._dialler import Forwarding
+from ._dialler import Forwarding, IDialReactor, dialler, forwarding
 from ._pool import UpstreamPool
+from ._proxies import Proxies
+from ._unreachable import UpstreamUnreachable
 
 _HOST = re.compile(rb"\r\n[hH][oO][sS][tT]:").search
 
@@ -34,6 +37,18 @@ class Destination:
     host: bytes
     more: bytes
     loopback_port: int | None
+
+    @classmethod
+    def build(cls, provider: Provider, reactor: IDialReactor, proxies: Proxies, pem: str) -> Self:
+        """Make the destination that C{provider} names, and what connects to it once it is asked.
+
+        :param pem: authorities trusted beside the system's.
+        """
+        pool = UpstreamPool(dialler(reactor, provider, proxies, pem), cast("IReactorTime", reactor))
+        try:
+            return cls.of(provider, pool, forwarding(provider, proxies))
+        except UpstreamUnreachable:  # a client that connects gets the same error, with its cause
+            return cls.of(provider, pool, Forwarding())
 
     @classmethod
     def of(cls, provider: Provider, pool: UpstreamPool, forwarding: Forwarding) -> Self:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from attrs import define, field
 
 from aileron.errors import (
     AileronError,
@@ -26,11 +29,14 @@ from aileron.http1 import (
 from aileron.interfaces import IMeter
 from aileron.values import Ending
 
+from ._client_side import RelayTerms, answer
+from ._eager import Write
 from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
-from ._refusals import answer
 from ._secret_filter import SecretFilter
 from ._tally import UNCOUNTED
-from ._terms import RelayTerms, UpstreamConnection
+
+if TYPE_CHECKING:
+    from ._pool import Connection
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
@@ -41,6 +47,7 @@ PROGRESS_BYTES = 16 * 1024
 _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
 
 
+@define(eq=False, repr=False, weakref_slot=False)
 class UpstreamExchange:
     """One request and its answer.  It is L{aileron.http1.RelayedExchange} to the client's channel.
 
@@ -52,57 +59,39 @@ class UpstreamExchange:
     :ivar refusal: status of what the gateway refuses.
     :ivar meter: counts it.
     :ivar give_up: ends the search for an upstream, while there is one.
+    :param begin: finds its upstream; called once.
     """
 
-    __slots__ = (
-        "_account",
-        "_answer",
-        "_begin",
-        "_begun",
-        "_buffer",
-        "_collects",
-        "_held",
-        "_keep",
-        "_partial",
-        "_progress_at",
-        "_request",
-        "_reusable",
-        "_screen",
-        "_slow",
-        "_spoiled",
-        "_uploaded",
-        "_write",
-        "answered",
-        "give_up",
-        "length",
-        "meter",
-        "over",
-        "refusal",
-        "stirred",
-        "terms",
-        "upstream",
-    )
+    terms: RelayTerms
+    length: int
+    _begin: Callable[[UpstreamExchange], None] | None  # not kept longer than needed, since answers may take long
+    stirred: bool = field(default=True, init=False)
+    over: bool = field(default=False, init=False)
+    answered: bool = field(default=False, init=False)
+    refusal: int = field(default=403, init=False)
+    meter: IMeter = field(default=UNCOUNTED, init=False)
+    upstream: Connection | None = field(default=None, init=False)
+    give_up: Callable[[], object] | None = field(default=None, init=False)
+    _write: Write = field(init=False)
+    _keep: bool = field(init=False)
+    _request: Body | None = field(init=False)
+    _buffer: RequestBuffer = field(factory=RequestBuffer, init=False)
+    _account: Account | None = field(default=None, init=False)
+    _uploaded: int = field(default=0, init=False)
+    _progress_at: int = field(default=PROGRESS_BYTES, init=False)
+    _partial: bytes = field(default=b"", init=False)
+    _answer: Body | None = field(default=None, init=False)
+    _screen: SecretFilter | None = field(default=None, init=False)
+    _begun: bool = field(default=False, init=False)
+    _spoiled: bool = field(default=False, init=False)
+    _reusable: bool = field(default=False, init=False)
+    _slow: bool = field(default=False, init=False)
+    _held: bool = field(default=False, init=False)
+    _collects: bool = field(default=False, init=False)
 
-    def __init__(self, terms: RelayTerms, length: int, begin: Callable[[UpstreamExchange], None]) -> None:
-        """Begin to collect a request.
-
-        :param begin: finds its upstream; called once and not kept longer, since answers may take long.
-        """
-        self.terms, self.length = terms, length
-        self._begin: Callable[[UpstreamExchange], None] | None = begin
-        self._write, self._keep = terms.write, terms.keep
-        self.stirred, self.over, self.answered, self.refusal = True, False, False, 403
-        self.meter: IMeter = UNCOUNTED
-        self.upstream: UpstreamConnection | None = None
-        self.give_up: Callable[[], object] | None = None
-        self._request = announced(length)
-        self._buffer = RequestBuffer()
-        self._account: Account | None = None
-        self._uploaded, self._progress_at = 0, PROGRESS_BYTES
-        self._partial = b""
-        self._answer: Body | None = None
-        self._screen: SecretFilter | None = None
-        self._begun = self._spoiled = self._reusable = self._slow = self._held = self._collects = False
+    def __attrs_post_init__(self) -> None:
+        self._write, self._keep = self.terms.write, self.terms.keep
+        self._request = announced(self.length)
 
     # the client's side: see RelayedExchange ---------------------------------------------------------------------------
 
@@ -178,7 +167,7 @@ class UpstreamExchange:
         self._screen = screen
         self._count()
 
-    def attach(self, upstream: UpstreamConnection, *, fresh: bool = False) -> None:
+    def attach(self, upstream: Connection, *, fresh: bool = False) -> None:
         """Send what there is of the request, and go on with the rest as it comes.
 
         :param fresh: nothing was sent by that connection before, so it never has to be replaced by another.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import cast
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
@@ -22,19 +23,21 @@ from aileron.errors import (
     VaultLocked,
 )
 from aileron.http1 import HeadCache, RelayClient, RequestHead, Route
-from aileron.interfaces import IMeters, ISessions, IVault
+from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVault
 from aileron.values import SANDBOX_ADDRESS, Ending, GatewaySettings, Session
 
 from ._admission import GatewaySwitch, Keyed, check, keyed
+from ._client_side import Refusal, RelayTerms, answer
 from ._destination import Destination
+from ._dialler import IDialReactor
 from ._eager import writer
 from ._exchange import UpstreamExchange
-from ._injection import Injection
+from ._injection import Injection, LeakRecorder
 from ._limits import ByteBudget
-from ._refusals import Refusal, answer
+from ._proxies import read_proxies
 from ._routes import RelayTo, RouteTable
 from ._secret_filter import SecretFilter
-from ._terms import RelayTerms
+from ._tally import Tally
 from ._tool_watch import ToolWatch
 
 _log = Logger()
@@ -286,6 +289,34 @@ class Gateway:
         if not exchange.over:
             self._silence.watch(exchange)
             destination.pool.carry(exchange)
+
+
+def build(
+    settings: GatewaySettings,
+    reactor: IDialReactor,
+    *,
+    sessions: ISessions,
+    vault: IVault,
+    bindings: IBindings,
+    flags: IBindingFlags,
+    tally: Tally,
+    ids: Callable[[], str],
+) -> Gateway:
+    """Build the gateway to all providers of C{settings}. It neither listens nor connects before it is asked.
+
+    :param ids: fresh ULIDs.
+    """
+    proxies, clock = read_proxies(dict(settings.environment)), cast(IReactorTime, reactor)
+    return Gateway(
+        settings,
+        {each.name: Destination.build(each, reactor, proxies, settings.ca_certificates) for each in settings.providers},
+        sessions=sessions,
+        vault=vault,
+        meters=tally,
+        injection=Injection(bindings, LeakRecorder(flags, clock, ids).tell),
+        tools=ToolWatch(settings, tally.tools, clock),
+        clock=clock,
+    )
 
 
 def _notes_tools(session: Session | None, client: RelayClient) -> bool:

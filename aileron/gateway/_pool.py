@@ -29,7 +29,7 @@ begun with the request, which must not be done twice."""
 
 @implementer(IPushProducer)
 class Connection(Protocol):
-    """One connection to a provider: to its exchange the L{UpstreamConnection}.
+    """One connection to a provider, which carries one exchange at a time.
 
     :ivar idle_since: of the clock; while an exchange is carried, since when that is.
     """
@@ -82,15 +82,21 @@ class Connection(Protocol):
     # for the exchange ----------------------------------------------------------------------------------------------
 
     def hold(self) -> None:
+        """Deliver no more of what the provider sends."""
         self._held = True
         self.transport.pauseProducing()
 
     def release(self) -> None:
+        """Deliver again."""
         if self._held:
             self._held = False
             self.transport.resumeProducing()
 
     def done(self, keep: bool) -> None:
+        """Note that the exchange is over.
+
+        :param keep: whether the connection may serve another.
+        """
         self._exchange = None
         if keep:
             self._pool.keep(self)
@@ -99,6 +105,7 @@ class Connection(Protocol):
         self.release()
 
     def abort(self) -> None:
+        """Drop the connection at once; the exchange hears nothing more of it."""
         self._exchange = None
         self.transport.abortConnection()
 

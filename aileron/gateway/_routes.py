@@ -84,7 +84,7 @@ class Asking(NamedTuple):
     anthropic: bool
 
 
-@frozen
+@frozen(eq=False)
 class _Providers:
     """The providers of a rule: the first, or the last where the client speaks as Anthropic's do.
 

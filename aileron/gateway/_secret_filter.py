@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from aileron.errors import ExternalApiError
 from aileron.redaction import SecretScanner
@@ -20,42 +20,24 @@ class BodyPart(NamedTuple):
     said: bool
 
 
-class BodyParts(Protocol):
-    """Takes one body apart as it comes.  It was found to be sound before."""
+class BodyFraming:
+    """Takes one body apart as it comes.  It was found to be sound before.
+
+    A trailer counts as what the body says (RFC 9112, section 7.1), and so does all of one that is not chunked.
+    """
+
+    __slots__ = ("_left", "_line", "_unframed")
+
+    def __init__(self, *, chunked: bool) -> None:
+        self._left = 0
+        self._line = b""
+        self._unframed = not chunked
 
     def take(self, data: bytes) -> list[BodyPart]:
         """Return what came of it so far and was not returned yet, but for an unfinished line of its framing."""
-
-    def rest(self) -> bytes:
-        """Return the line of its framing that was left unfinished, or nothing."""
-
-
-class Whole:
-    """A body without framing of its own."""
-
-    __slots__ = ()
-
-    def take(self, data: bytes) -> list[BodyPart]:
-        return [BodyPart(data, said=True)]
-
-    def rest(self) -> bytes:
-        return b""
-
-
-class Chunks:
-    """A chunked body; its trailer counts as what it says (RFC 9112, section 7.1)."""
-
-    __slots__ = ("_in_trailer", "_left", "_line")
-
-    def __init__(self) -> None:
-        self._left = 0
-        self._line = b""
-        self._in_trailer = False
-
-    def take(self, data: bytes) -> list[BodyPart]:
         data, self._line, found, position = self._line + data, b"", list[BodyPart](), 0
         while position < len(data):
-            end = len(data) if self._in_trailer else min(len(data), position + self._left)
+            end = len(data) if self._unframed else min(len(data), position + self._left)
             said = end > position
             if said:
                 self._left -= end - position
@@ -70,13 +52,14 @@ class Chunks:
         return found
 
     def rest(self) -> bytes:
+        """Return the line of its framing that was left unfinished, or nothing."""
         return self._line
 
     def _measure(self, line: bytes) -> None:
         size = line.partition(b";")[0].strip()
         if size:  # else it is the line end that closes a chunk
             self._left = int(size, 16)
-            self._in_trailer = not self._left
+            self._unframed = not self._left
 
 
 _CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*+(?:identity[ \t]*+)?\r)", re.IGNORECASE).search
@@ -98,7 +81,7 @@ class SecretFilter:
         self._scanner = SecretScanner(secret)
         self._provider = provider
         self._told = told
-        self._pieces: BodyParts = Whole()
+        self._pieces = BodyFraming(chunked=False)
         self._held: list[BodyPart] = []
         self._refused: ExternalApiError | None = None
 
@@ -111,7 +94,7 @@ class SecretFilter:
         self._refuse_echo(head)
         if _CODED(head):
             raise ExternalApiError(f"{self._provider} compressed its answer though it was asked not to: it was cut.")
-        self._pieces = Chunks() if chunked else Whole()
+        self._pieces = BodyFraming(chunked=chunked)
         return head
 
     def body(self, data: bytes) -> bytes:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
+from attrs import define, field
 from zope.interface import implementer
 
 from aileron.interfaces import IMeter, IMeters, ITotals
@@ -21,38 +22,26 @@ WAIT_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.
 _CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
+@define(eq=False)
 class TrafficCounts:
     """The numbers of one provider."""
 
     # Flat, and not an object for each histogram: each of these calls is made for each request.
-    __slots__ = (
-        "_added",
-        "_added_seconds",
-        "_answers",
-        "_endings",
-        "_first_byte",
-        "_first_byte_seconds",
-        "_received_bytes",
-        "_sent_bytes",
-        "_told",
-        "_untold",
-        "_usage",
-        "_whole",
-        "_whole_seconds",
-        "begun",
-        "name",
-    )
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.begun = self._sent_bytes = self._received_bytes = 0
-        self._told = self._untold = 0
-        self._usage = Usage()
-        self._answers = [0] * len(_CLASSES)
-        self._endings = dict.fromkeys(Ending, 0)
-        self._first_byte, self._whole = [0] * (len(WAIT_BOUNDS) + 1), [0] * (len(WAIT_BOUNDS) + 1)
-        self._added = [0] * (len(ADDED_BOUNDS) + 1)
-        self._first_byte_seconds = self._added_seconds = self._whole_seconds = 0.0
+    name: str
+    begun: int = field(default=0, init=False)
+    _sent_bytes: int = field(default=0, init=False)
+    _received_bytes: int = field(default=0, init=False)
+    _told: int = field(default=0, init=False)
+    _untold: int = field(default=0, init=False)
+    _usage: Usage = field(factory=Usage, init=False)
+    _answers: list[int] = field(factory=lambda: [0] * len(_CLASSES), init=False)
+    _endings: dict[Ending, int] = field(factory=lambda: dict.fromkeys(Ending, 0), init=False)
+    _first_byte: list[int] = field(factory=lambda: [0] * (len(WAIT_BOUNDS) + 1), init=False)
+    _whole: list[int] = field(factory=lambda: [0] * (len(WAIT_BOUNDS) + 1), init=False)
+    _added: list[int] = field(factory=lambda: [0] * (len(ADDED_BOUNDS) + 1), init=False)
+    _first_byte_seconds: float = field(default=0.0, init=False)
+    _added_seconds: float = field(default=0.0, init=False)
+    _whole_seconds: float = field(default=0.0, init=False)
 
     def end(self, code: int, ending: Ending, seconds: float, sent_bytes: int, received_bytes: int) -> None:
         """One exchange is over, after so long; so much of bodies went there and came back.
@@ -225,36 +214,27 @@ class UsageReading:
 
 
 @implementer(IMeter)
+@define(eq=False, repr=False, weakref_slot=False)
 class _Meter:
     """The meter of one exchange: notes moments and sizes, and counts them at its end."""
 
-    __slots__ = (
-        "_answered",
-        "_arrived",
-        "_begun",
-        "_clock",
-        "_code",
-        "_copy",
-        "_full_at",
-        "_reading",
-        "_reads",
-        "_received",
-        "_room",
-        "_sent",
-        "_skipped",
-        "_to",
-    )
+    _to: Account
+    _clock: Callable[[], float]
+    _reading: UsageReading
+    _reads: bool
+    _copy: BodySample | None = field(default=None, init=False)
+    _room: bytearray = field(init=False)
+    _code: int = field(default=0, init=False)
+    _received: int = field(default=0, init=False)
+    _full_at: int = field(default=-1, init=False)
+    _skipped: bool = field(default=False, init=False)
+    _sent: float = field(default=0.0, init=False)
+    _arrived: float = field(default=0.0, init=False)
+    _answered: float = field(default=0.0, init=False)
+    _begun: float = field(init=False)
 
-    def __init__(self, to: Account, clock: Callable[[], float], reading: UsageReading, *, reads: bool) -> None:
-        self._to = to
-        self._clock = clock
-        self._reading, self._reads = reading, reads
-        self._copy: BodySample | None = None
-        self._code = self._received = 0
-        self._full_at = -1
-        self._skipped = False
-        self._sent = self._arrived = self._answered = 0.0
-        self._begun = clock()
+    def __attrs_post_init__(self) -> None:
+        self._begun = self._clock()
 
     def sent(self) -> None:
         self._sent = self._clock()

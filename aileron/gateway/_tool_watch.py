@@ -101,8 +101,10 @@ class ToolWatch:
     """
 
     def __init__(self, settings: GatewaySettings, notes: ToolNotes, clock: IReactorTime) -> None:
-        self._settings, self._notes, self._clock = settings, notes, clock
-        self.providers = frozenset(each.name for each in settings.providers if settings.tool_rules(each).kinds)
+        self._notes, self._clock = notes, clock
+        self._rules = {each.name: settings.tool_rules(each) for each in settings.providers}
+        self._noting = {name: rules.noting() for name, rules in self._rules.items()}
+        self.providers = frozenset(name for name, rules in self._rules.items() if rules.kinds)
         self._queue: deque[tuple[_Reading, bytes, bool]] = deque()
         self._queued_bytes = 0
         self._read = 0  # bytes of the first piece
@@ -125,9 +127,7 @@ class ToolWatch:
         :param go: sends it, and is called at once.
         :param go_later: sends it instead, if it may still be sent; called when it has come whole and is not refused.
         """
-        rules = self._settings.tool_rules(provider)
-        if noting:
-            rules = rules.noting()
+        rules = (self._noting if noting else self._rules)[provider.name]
         tell = partial(self._notes.note, provider.name, session_id)
         reading = _Reading(exchange, rules, tell, head)
         if not exchange.length:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import ExternalApiError
-from aileron.gateway._secret_filter import Chunks, SecretFilter
+from aileron.gateway._secret_filter import BodyFraming, SecretFilter
 from aileron.http1 import Chunked
 from aileron.redaction import SecretScanner, written_forms
 
@@ -117,7 +117,7 @@ class ChunkedTests(SynchronousTestCase):
     @settings(max_examples=100, deadline=None)
     def test_taken_apart(self, said: bytes, chunks: list[int], at: list[int]) -> None:
         """What a body says is told from its framing, and together they are the body."""
-        data, pieces = chunked(said, chunks, b";a=b"), Chunks()
+        data, pieces = chunked(said, chunks, b";a=b"), BodyFraming(chunked=True)
         found = [piece for each in cut(data, at) for piece in pieces.take(each)]
         self.assertEqual(b"".join(piece.data for piece in found) + pieces.rest(), data)
         self.assertEqual(b"".join(piece.data for piece in found if piece.said), said + b"\r\n")

@@ -1,13 +1,19 @@
-"""The gateway's answers in a provider's place, in the shape that the provider's clients understand."""
+"""The client's side of an exchange: the terms of its requests, and the gateway's answers in a provider's place."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
+
+from attrs import frozen
 
 from aileron.errors import AileronError
 from aileron.http1 import RelayClient
 from aileron.values import Dialect, provider_error
+
+from ._eager import Write
 
 _HEAD = (
     "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
@@ -30,6 +36,28 @@ def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
         more="Upgrade: HTTP/1.1\r\n" if status == HTTPStatus.UPGRADE_REQUIRED else "",
     )
     return head.encode("ascii") + body
+
+
+@frozen
+class RelayTerms:
+    """The terms that one client's requests have in common that differ in their length alone.
+
+    :ivar write: to the client.
+    :ivar dialect: in which the client expects errors.
+    :ivar keep: whether it may send another request on its connection.
+    :ivar most_bytes: of a body, framing included; L{None}: without limit.
+    :ivar hindrance: tells why nothing may leave now; asked again where an exchange had to wait for its connection.
+    :ivar ended: called with an exchange that is over.
+    """
+
+    client: RelayClient
+    write: Write
+    method: bytes
+    dialect: Dialect
+    keep: bool
+    most_bytes: int | None
+    hindrance: Callable[[], AileronError | None]
+    ended: Callable[[Any], None]
 
 
 class Refusal:
