@@ -8,8 +8,7 @@ from typing import Any
 from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IListeningPort
-from twisted.internet.protocol import ServerFactory, connectionDone
-from twisted.python.failure import Failure
+from twisted.internet.protocol import ServerFactory
 
 from aileron.interfaces import IAudit, IBrakes, ITrustService
 
@@ -69,23 +68,12 @@ class ProxyListener(ServerFactory):
                 return None
             del self._alive[silent]
             silent.cut()
-        connection = _ListedConnection(self.sessions, self._dialer, self._reactor)
-        connection.gone = self._forget
+        connection = ProxyConnection(self.sessions, self._dialer, self._reactor, self._forget)
         self._alive[connection] = None
         return connection
 
     def _forget(self, connection: ProxyConnection) -> None:
         self._alive.pop(connection, None)
-
-
-class _ListedConnection(ProxyConnection):
-    """One that says when it is gone."""
-
-    gone: Callable[[ProxyConnection], object]
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.gone(self)
-        super().connectionLost(reason)
 
 
 def build(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
@@ -70,9 +71,19 @@ class ProxyConnection(Protocol):
 
     transport: Any
 
-    def __init__(self, sessions: EgressSessions, dialer: Dialer, clock: IReactorTime) -> None:
+    def __init__(
+        self,
+        sessions: EgressSessions,
+        dialer: Dialer,
+        clock: IReactorTime,
+        lost: Callable[[ProxyConnection], object] = lambda _: None,
+    ) -> None:
+        """Begin with nothing.
+
+        :param lost: told when the program has left.
+        """
         self.host = ""
-        self._sessions, self._dialer, self._clock = sessions, dialer, clock
+        self._sessions, self._dialer, self._clock, self._lost = sessions, dialer, clock, lost
         self._stage = _TunnelStage.HEAD
         self._buffer = self._first = b""
         self._asked_again = False
@@ -134,6 +145,7 @@ class ProxyConnection(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """End the other end, and what is under way; what a program sent before it left may take some time to arrive."""
         self._gone = True
+        self._lost(self)
         if self._connecting is not None:
             self._connecting.cancel()
         if self._upstream is None:

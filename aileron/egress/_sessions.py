@@ -7,8 +7,8 @@ file.  Nothing here is decided by an agent.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -148,7 +148,7 @@ class EgressSessions:
         :return: whether the host may lead to a private address.
         :raises EgressRefused: it may not.
         """
-        async with _held(access.lock):
+        async with access.lock:
             allowed = self._judge(access, host)
             with _on_record():
                 await self._note(access, host, allowed)
@@ -189,7 +189,7 @@ class EgressSessions:
         :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be kept; nothing was changed.
         """
         access, host = self._find(host_id)
-        async with _held(access.lock):
+        async with access.lock:
             if access.hosts[host].state is not seen:
                 present = access.hosts[host].state.value
                 raise Conflict(f"This host is {present} by now. Look at it again.", {"state": present})
@@ -264,15 +264,10 @@ class EgressSessions:
         state = EgressState.PENDING if allowed is None else EgressState.ALLOWED
         basis = "" if allowed is None else allowed[0]
         known = access.hosts.get(host)
-        if known is not None and (known.state, known.basis) == (state, basis):
-            access.hosts[host] = evolve(known, times=known.times + 1)
-            return
-        type_ = "egress.refused" if allowed is None else "egress.admitted"
-        await self._audit.append(self._event_of(access, host, type_, basis=basis))
-        if known is not None:
-            access.hosts[host] = evolve(access.hosts[host], state=state, basis=basis, times=known.times + 1)
-            return
-        access.hosts[host] = EgressHost(
+        if known is None or (known.state, known.basis) != (state, basis):
+            type_ = "egress.refused" if allowed is None else "egress.admitted"
+            await self._audit.append(self._event_of(access, host, type_, basis=basis))
+        known = access.hosts.get(host) or EgressHost(
             id=self._ids(),
             session_id=access.session_id,
             project=access.project,
@@ -280,7 +275,9 @@ class EgressSessions:
             state=state,
             basis=basis,
             asked_at=utc(self._clock.seconds()),
+            times=0,
         )
+        access.hosts[host] = evolve(known, state=state, basis=basis, times=known.times + 1)
 
     def _find(self, host_id: str) -> tuple[Access, str]:
         for access in self._open.values():
@@ -303,15 +300,6 @@ class EgressSessions:
 
     def _event(self, type_: str, session_id: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
         return Event(self._ids(), type_, utc(self._clock.seconds()), actor, payload, session_id=session_id)
-
-
-@asynccontextmanager
-async def _held(lock: DeferredLock) -> AsyncIterator[None]:
-    await lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager
