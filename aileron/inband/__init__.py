@@ -10,7 +10,7 @@ from aileron.http1 import RelayHandler
 
 from ._conversation import STREAM_WAIT_SECONDS
 from ._handler import InBandHandler, InBandParts, published
-from .protocols import ChatProtocol, MessagesProtocol, ResponsesProtocol
+from .protocols import ChatRequest, MessagesRequest, ResponsesRequest
 
 __all__ = ["STREAM_WAIT_SECONDS", "InBandHandler", "InBandParts", "published", "serve_in_band"]
 
@@ -18,8 +18,8 @@ __all__ = ["STREAM_WAIT_SECONDS", "InBandHandler", "InBandParts", "published", "
 def serve_in_band(gateway: RelayHandler, parts: InBandParts) -> InBandHandler:
     """Make what takes in-band mode's requests, and leaves all others to the gateway."""
     protocols = {
-        "openai.chat": ChatProtocol(),
-        "openai.responses": ResponsesProtocol(),
-        "anthropic.messages": MessagesProtocol(),
+        "openai.chat": ChatRequest,
+        "openai.responses": ResponsesRequest,
+        "anthropic.messages": MessagesRequest,
     }
     return InBandHandler(gateway, parts, protocols)

@@ -24,7 +24,7 @@ from ._calls import SessionCalls
 from ._exchange import InBandExchange
 from ._turns import BrokenReply, CallResult, Memory, Turn
 from ._upstream import ProviderRequest, UpstreamCall
-from .protocols import Exchange, Protocol
+from .protocols import ClientRequest, Exchange
 
 STREAM_WAIT_SECONDS, DOCUMENT_WAIT_SECONDS = 300.0, 120.0
 """How long a call waits for a person: where events keep the client waiting, and where nothing does."""
@@ -70,7 +70,7 @@ class ReplyLoop:
     :ivar most_turns: in which the model may call our tools, in answer to one request; after them it is offered none.
     """
 
-    protocol: Protocol
+    protocol: type[ClientRequest]
     provider: ProviderRequest
     identify: Callable[[], Awaitable[Callable[[bytes], SessionCalls] | None]]
     memories: IInBandMemories
@@ -115,7 +115,7 @@ class ReplyLoop:
     async def _open(self, calls: SessionCalls, body: bytes) -> Exchange:
         if _ENCODING(self.provider.lines):
             raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
-        request = self.protocol.read(body)
+        request = self.protocol(body)
         kept = await self.memories.find(calls.session.id, request.keys) if request.keys else ()
         exchange = request.open(await calls.offered(), [Memory(keys, content) for keys, content in kept])
         if warnings := self.unknown_warnings(calls.session.id, exchange.warnings):

@@ -24,7 +24,7 @@ from ._conversation import ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
 from ._reply import ClientReply
 from ._upstream import ProviderRequest
-from .protocols import Protocol
+from .protocols import ClientRequest
 
 _PREFIX = b"/inband"
 _KEY_FIELD = b"x-aileron-gateway-key"
@@ -151,7 +151,7 @@ class InBandHandler:
 
     gateway: RelayHandler
     parts: InBandParts
-    protocols: Mapping[str, Protocol]
+    protocols: Mapping[str, type[ClientRequest]]
     budget: BodyBudget = field(factory=BodyBudget, init=False)
     requests: RequestIds = field(init=False)
     _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)

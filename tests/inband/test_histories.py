@@ -61,7 +61,7 @@ def response_history(parts: Sequence[Part], asked: Sequence[Called], number: int
 
 def remembered(wire: Wire, body: bytes, memory: Memory | None) -> list[Memory]:
     """Look a request's keys up, as a store does."""
-    keys = set(wire.protocol.read(body).keys)
+    keys = set(wire.protocol(body).keys)
     return [memory] if memory is not None and keys & set(memory.keys) else []
 
 

@@ -149,7 +149,7 @@ class OfferTests(SynchronousTestCase):
     def test_depth(self) -> None:
         """A body that is nested too deeply is refused."""
         deep = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-        self.assertRaises(InvalidRequest, CHAT.protocol.read, deep)
+        self.assertRaises(InvalidRequest, CHAT.protocol, deep)
 
 
 class NameTests(SynchronousTestCase):

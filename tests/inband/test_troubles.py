@@ -20,7 +20,7 @@ from aileron.inband._turns import (
     BrokenReply,
     Memory,
 )
-from aileron.inband.protocols import ChatProtocol
+from aileron.inband.protocols import ChatRequest
 
 from .client import events_of
 from .provider import Called, Said, Thought, block, chat_call, event, item
@@ -453,7 +453,7 @@ class ContractTests(SynchronousTestCase):
 
     def test_error_documents(self) -> None:
         """Errors have each protocol's own shape."""
-        self.assertEqual(json.loads(ChatProtocol().error("no", 400))["error"]["type"], "invalid_request_error")
+        self.assertEqual(json.loads(ChatRequest.error("no", 400))["error"]["type"], "invalid_request_error")
         for wire in WIRES:
             self.assertEqual(json.loads(wire.protocol.error("no", 502))["error"]["message"], "no")
             exchange = open_exchange(wire, wire.request(stream=False))

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from aileron.inband._turns import CallResult, Memory, OfferedTool, Turn
-from aileron.inband.protocols import ChatProtocol, Exchange, MessagesProtocol, Protocol, ResponsesProtocol
+from aileron.inband.protocols import ChatRequest, ClientRequest, Exchange, MessagesRequest, ResponsesRequest
 
 from . import client, provider
 from .provider import Part
@@ -30,7 +30,7 @@ class Wire:
     """
 
     name: str
-    protocol: Protocol
+    protocol: type[ClientRequest]
     history: str
     tool: Callable[[str], Any]
     events: Callable[..., list[bytes]]
@@ -61,7 +61,7 @@ def open_exchange(
     wire: Wire, body: bytes, offered: Sequence[OfferedTool] = (SHIP, READ), memories: Sequence[Memory] = ()
 ) -> Exchange:
     """Open an exchange as a server does."""
-    return wire.protocol.read(body).open(offered, memories)
+    return wire.protocol(body).open(offered, memories)
 
 
 def results(turn: Turn, text: str = "ok") -> list[CallResult]:
@@ -71,7 +71,7 @@ def results(turn: Turn, text: str = "ok") -> list[CallResult]:
 
 CHAT = Wire(
     name="chat",
-    protocol=ChatProtocol(),
+    protocol=ChatRequest,
     history="messages",
     tool=lambda name: {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}},
     events=provider.chat_events,
@@ -81,7 +81,7 @@ CHAT = Wire(
 )
 MESSAGES = Wire(
     name="messages",
-    protocol=MessagesProtocol(),
+    protocol=MessagesRequest,
     history="messages",
     tool=lambda name: {"name": name, "input_schema": {"type": "object"}},
     events=provider.message_events,
@@ -91,7 +91,7 @@ MESSAGES = Wire(
 )
 RESPONSES = Wire(
     name="responses",
-    protocol=ResponsesProtocol(),
+    protocol=ResponsesRequest,
     history="input",
     tool=lambda name: {"type": "function", "name": name, "parameters": {"type": "object"}, "strict": False},
     events=provider.response_events,

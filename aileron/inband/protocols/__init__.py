@@ -1,9 +1,9 @@
-"""The three protocols of language models, each as the same class: requests read, tools offered, replies spliced."""
+"""The three protocols of language models, a class of requests for each: read, with tools offered, and answered."""
 
-from .chat import ChatProtocol
+from .chat import ChatRequest
 from .exchange import Exchange
-from .messages import MessagesProtocol
-from .requests import Protocol
-from .responses import ResponsesProtocol
+from .messages import MessagesRequest
+from .requests import ClientRequest
+from .responses import ResponsesRequest
 
-__all__ = ["ChatProtocol", "Exchange", "MessagesProtocol", "Protocol", "ResponsesProtocol"]
+__all__ = ["ChatRequest", "ClientRequest", "Exchange", "MessagesRequest", "ResponsesRequest"]

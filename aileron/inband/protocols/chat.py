@@ -9,10 +9,10 @@ from typing import Any
 from aileron.inband._turns import CallResult, OfferedTool
 from aileron.values import JSON
 
-from .document import EACH, Document, dump
+from .document import EACH, dump
 from .events import StreamEvent, write_event
 from .exchange import ARGUMENTS, Exchange, ReplyPart, Round
-from .requests import Protocol, interleave, place_results
+from .requests import ClientRequest, interleave, place_results
 
 _SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
 _CALLED, _STOPPED = "tool_calls", "stop"
@@ -190,7 +190,7 @@ class ChatExchange(Exchange):
         return filter(None, [self._call(part)[0]])
 
 
-class ChatProtocol(Protocol):
+class ChatRequest(ClientRequest):
     """Chat Completions."""
 
     tool_names = (("tools", EACH, "function", "name"), ("tools", EACH, "custom", "name"))
@@ -204,32 +204,32 @@ class ChatProtocol(Protocol):
     )
     exchange = ChatExchange
 
-    def tool(self, name: str, tool: OfferedTool) -> JSON:
+    def _describe(self, name: str, tool: OfferedTool) -> JSON:
         function: JSON = {"name": name, "description": tool.description, "parameters": tool.input_schema}
         return {"type": "function", "function": function}
 
-    def why_not(self, document: Document) -> str:
-        if document.get("n") not in (None, 1):
+    def _why_not(self) -> str:
+        if self._document.get("n") not in (None, 1):
             return "the client asks for several choices."
-        return "the client uses the older field functions." if document.get("functions") else ""
+        return "the client uses the older field functions." if self._document.get("functions") else ""
 
-    def entry_keys(self, entry: Any) -> Iterable[str]:
+    def _entry_keys(self, entry: Any) -> Iterable[str]:
         calls = entry.get("tool_calls") if isinstance(entry, dict) else None
         return [call["id"] for call in calls or () if isinstance(call, dict) and isinstance(call.get("id"), str)]
 
-    def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        message, following = self.find_last(document, keys)
+    def _restore(self, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+        message, following = self._find_last(keys)
         if message is None:
             return
         *earlier, last = rounds
-        self._restore_content(document, message, rounds)
+        self._restore_content(message, rounds)
         before = [text for each in earlier for text in messages_of(each)]
-        document.insert(message.start, "".join(f"{text}," for text in before))
-        calls = next(document.within(message, "tool_calls"))
+        self._document.insert(message.start, "".join(f"{text}," for text in before))
+        calls = next(self._document.within(message, "tool_calls"))
         entries = [dump(call) if ours else None for ours, call in last["parts"]]
         if entries.count(None) != len(calls.value):  # the client tells of its calls in its own way
             entries = [*filter(None, entries), *[None] * len(calls.value)]
-        interleave(document, calls, [entries])
+        interleave(self._document, calls, [entries])
         results = []
         for span in following:
             if not isinstance(span.value, dict) or span.value.get("role") != "tool":
@@ -237,13 +237,13 @@ class ChatProtocol(Protocol):
             results.append((span.value.get("tool_call_id"), span))
         order = [call["id"] for _, call in last["parts"]]
         mine = [(each["tool_call_id"], dump(each)) for each in last["results"]]
-        place_results(document, order, results, mine, after=(results[-1][1] if results else message).end)
+        place_results(self._document, order, results, mine, after=(results[-1][1] if results else message).end)
 
-    def _restore_content(self, document: Document, message: Any, rounds: Sequence[dict[str, Any]]) -> None:
+    def _restore_content(self, message: Any, rounds: Sequence[dict[str, Any]]) -> None:
         """Give each round its own text, if the client still has it all as it was sent."""
         texts = [each["message"].get("content") for each in rounds]
         if len(rounds) > 1 and message.value.get("content") == join_texts(texts):
-            document.replace(next(document.within(message, "content")), dump(texts[-1]))
+            self._document.replace(next(self._document.within(message, "content")), dump(texts[-1]))
         else:
             for each in rounds[:-1]:
                 each["message"].pop("content", None)

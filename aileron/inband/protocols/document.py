@@ -45,8 +45,6 @@ class Document:
     """The JSON object of a request, and what is to be changed of it.
 
     Each change replaces a part of the text as it came; what is changed within a part that is replaced is lost.
-
-    :ivar places: for who reads its history: the numbers of the entries that each key stands in.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -64,7 +62,6 @@ class Document:
         self._members = dict(found)
         if rest or len(self._members) < len(found):
             raise InvalidRequest("The request's body is not one JSON object with each member once.")
-        self.places: dict[str, list[int]] = {}
         self._read: dict[int, Any] = {}  # nothing is read twice below the members
         self._edits: list[tuple[int, int, str]] = []
         self._written: dict[str, str] = {}

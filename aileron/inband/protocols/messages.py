@@ -10,10 +10,10 @@ from aileron.errors import InvalidRequest
 from aileron.inband._turns import CallResult, OfferedTool
 from aileron.values import JSON, Dialect, digest_of_bytes
 
-from .document import EACH, Document, Span, dump
+from .document import EACH, Span, dump
 from .events import StreamEvent, write_event
 from .exchange import ARGUMENTS, Exchange, ReplyPart, Round
-from .requests import Protocol, interleave, place_results
+from .requests import ClientRequest, interleave, place_results
 
 _CALLED, _STOPPED = "tool_use", "end_turn"
 _CALLS = frozenset({"tool_use", "server_tool_use"})
@@ -161,33 +161,33 @@ class MessagesExchange(Exchange):
         return _block_keys(self._history(part))
 
 
-class MessagesProtocol(Protocol):
+class MessagesRequest(ClientRequest):
     """Messages."""
 
     tool_names = (("tools", EACH, "name"),)
     other_names = (("messages", EACH, "content", EACH, "name"), ("tool_choice", "name"))
     exchange = MessagesExchange
 
-    def tool(self, name: str, tool: OfferedTool) -> JSON:
+    def _describe(self, name: str, tool: OfferedTool) -> JSON:
         return {"name": name, "description": tool.description, "input_schema": tool.input_schema}
 
-    def why_not(self, document: Document) -> str:
-        if document.get("thread") is not None:
+    def _why_not(self) -> str:
+        if self._document.get("thread") is not None:
             # The SDK understands this, and sends the whole history by itself.
             unsupported: JSON = {"error_code": "thread_unsupported_request", "unsupported": ["in_band_mode"]}
             raise InvalidRequest("In-band mode needs the whole history: send no thread.", {"details": unsupported})
         return ""
 
-    def entry_keys(self, entry: Any) -> Iterable[str]:
+    def _entry_keys(self, entry: Any) -> Iterable[str]:
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, list) and entry.get("role") == "assistant":
             yield from (key for block in content for key in _block_keys(block))
 
-    def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        message, following = self.find_last(document, keys)
+    def _restore(self, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+        message, following = self._find_last(keys)
         if message is None:
             return
-        content = next(document.within(message, "content"))
+        content = next(self._document.within(message, "content"))
         stored = [block for each in rounds for ours, block in each["parts"] if not ours]
         whole = [block.get("type") for block in stored] == [block.get("type") for block in content.value]
         groups = [[dump(block) if ours else None for ours, block in each["parts"]] for each in rounds]
@@ -196,20 +196,20 @@ class MessagesProtocol(Protocol):
         if not groups[-1]:
             return
         between = [f"{_END},{_message('user', each['results'])},{_BEGIN}" for each in rounds[:-1]]
-        interleave(document, content, groups, between=between, keep=whole)
+        interleave(self._document, content, groups, between=between, keep=whole)
         if rounds[-1]["results"]:
-            self._place(document, [message, *following[:1]], rounds[-1])
+            self._place([message, *following[:1]], rounds[-1])
 
-    def _place(self, document: Document, messages: Sequence[Span], last: Mapping[str, Any]) -> None:
+    def _place(self, messages: Sequence[Span], last: Mapping[str, Any]) -> None:
         """Put the results of our calls of the last round before the client's answer."""
         order = [block.get("id") for _, block in last["parts"]]
         mine = [(each["tool_use_id"], dump(each)) for each in last["results"]]
-        blocks = document.within(messages[-1], "content", EACH)
+        blocks = self._document.within(messages[-1], "content", EACH)
         theirs = [(span.value.get("tool_use_id"), span) for span in blocks if span.value.get("type") == "tool_result"]
         if theirs and len(messages) > 1:
-            place_results(document, order, theirs, mine, after=theirs[-1][1].end)
+            place_results(self._document, order, theirs, mine, after=theirs[-1][1].end)
         else:
-            document.insert(messages[0].end, "," + _message("user", last["results"]))
+            self._document.insert(messages[0].end, "," + _message("user", last["results"]))
 
 
 def _message(role: str, content: Sequence[JSON]) -> str:

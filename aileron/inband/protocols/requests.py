@@ -20,9 +20,10 @@ _NO_DETAILS: Mapping[str, JSON] = {}
 _MALFORMED = "The request's body is not what this protocol says."
 
 
-class Protocol(ABC):
-    """A protocol of a provider's.
+class ClientRequest(ABC):
+    """A client's request, read once; there is a class for each protocol of a provider's.
 
+    :ivar keys: of all that the store may remember of this history: L{Memory.keys} of earlier replies.
     :cvar tool_names: where the names of the client's tools are.
     :cvar other_names: where else one of these stands.
     :cvar history: the member that holds it.
@@ -34,71 +35,15 @@ class Protocol(ABC):
     history: ClassVar[str] = "messages"
     exchange: ClassVar[type[Exchange]]
 
-    def read(self, body: bytes) -> ClientRequest:
-        """Read a request's body, which has no content coding.
+    def __init__(self, body: bytes) -> None:
+        """Read a body, which has no content coding.
 
-        :raises InvalidRequest: it is no JSON object.
+        :raises InvalidRequest: it is no JSON object, or has another shape.
         """
-        return ClientRequest(self, Document(body))
-
-    def error(self, message: str, status: int, details: Mapping[str, JSON] = _NO_DETAILS) -> bytes:
-        """Write an error document of this protocol, with what programs read of it: its C{details}, if it has some."""
-        document = provider_error(self.exchange.dialect, message, status)
-        if "details" in details:
-            document["error"]["details"] = plain(details["details"])
-        return dump(document).encode("ascii")
-
-    @abstractmethod
-    def tool(self, name: str, tool: OfferedTool) -> JSON:
-        """Describe a tool to the model."""
-
-    @abstractmethod
-    def why_not(self, document: Document) -> str:
-        """Return why this request gets none of our tools; empty: it does.
-
-        :raises InvalidRequest: it cannot be served at all.
-        """
-
-    def keys(self, document: Document) -> Iterable[str]:
-        """Yield what identifies earlier replies in the history."""
-        entries = document.get(self.history)
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-            for key in self.entry_keys(entry):
-                document.places.setdefault(key, []).append(number)
-        yield from document.places
-
-    @abstractmethod
-    def entry_keys(self, entry: Any) -> Iterable[str]:
-        """Yield what identifies the reply that an entry of the history is of."""
-
-    def find_last(self, document: Document, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
-        """Find the last entry of the history that has one of the keys, and those after it.
-
-        An entry that has others as well is not found: the client made it of several replies.
-        """
-        at = max((document.places[key][-1] for key in keys if key in document.places), default=None)
-        if at is None:
-            return None, []
-        entries = document.elements(next(document.find(self.history)))
-        whole = {*keys}.issuperset(self.entry_keys(entries[at].value))
-        return (entries[at], entries[at + 1 :]) if whole else (None, [])
-
-    @abstractmethod
-    def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        """Put back what an earlier reply hid, where its keys stand in the history."""
-
-
-class ClientRequest:
-    """A request of a client's, read once.
-
-    :ivar keys: of all that the store may remember of this history: L{Memory.keys} of earlier replies.
-    """
-
-    def __init__(self, protocol: Protocol, document: Document) -> None:
-        self._protocol = protocol
-        self._document = document
+        self._document = Document(body)
+        self._places: dict[str, list[int]] = {}  # the numbers of the history's entries that each key stands in
         with expecting(InvalidRequest, _MALFORMED):
-            self.keys = tuple(dict.fromkeys(protocol.keys(document)))
+            self.keys = tuple(dict.fromkeys(self._find_keys()))
 
     @expecting(InvalidRequest, _MALFORMED)
     def open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory] = ()) -> Exchange:
@@ -110,24 +55,71 @@ class ClientRequest:
         document = self._document
         if not isinstance(document.get("tools") or [], list):
             raise InvalidRequest(_MALFORMED)
-        why_not = (self._protocol.why_not(document) or _only_required(document)) if offered else ""
+        why_not = (self._why_not() or _only_required(document)) if offered else ""
         names = self._name(() if why_not else offered)
-        for path in (*self._protocol.tool_names, *self._protocol.other_names) if names.up else ():
+        for path in (*self.tool_names, *self.other_names) if names.up else ():
             for span in document.find(*path):
                 if isinstance(span.value, str) and span.value in names.up:
                     document.replace(span, dump(names.up[span.value]))
         if names.ours:
-            document.append("tools", *(compact(self._protocol.tool(*pair)) for pair in names.ours.items()))
+            document.append("tools", *(compact(self._describe(*pair)) for pair in names.ours.items()))
         if names.ours or document.get("tools"):  # a history with calls needs tools
             for memory in newest(memories, self.keys):
-                self._protocol.restore(document, recall(memory), memory.keys)
+                self._restore(recall(memory), memory.keys)
         unoffered = (f"No action is offered: {why_not}",) if why_not else ()
-        return self._protocol.exchange(document, names, (*names.warnings(), *unoffered))
+        return self.exchange(document, names, (*names.warnings(), *unoffered))
+
+    @classmethod
+    def error(cls, message: str, status: int, details: Mapping[str, JSON] = _NO_DETAILS) -> bytes:
+        """Write an error document of this protocol, with what programs read of it: its C{details}, if it has some."""
+        document = provider_error(cls.exchange.dialect, message, status)
+        if "details" in details:
+            document["error"]["details"] = plain(details["details"])
+        return dump(document).encode("ascii")
+
+    @abstractmethod
+    def _describe(self, name: str, tool: OfferedTool) -> JSON:
+        """Describe a tool to the model."""
+
+    @abstractmethod
+    def _why_not(self) -> str:
+        """Return why this request gets none of our tools; empty: it does.
+
+        :raises InvalidRequest: it cannot be served at all.
+        """
+
+    @abstractmethod
+    def _entry_keys(self, entry: Any) -> Iterable[str]:
+        """Yield what identifies the reply that an entry of the history is of."""
+
+    @abstractmethod
+    def _restore(self, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+        """Put back what an earlier reply hid, where its keys stand in the history."""
+
+    def _find_keys(self) -> Iterable[str]:
+        """Yield what identifies earlier replies in the history."""
+        entries = self._document.get(self.history)
+        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+            for key in self._entry_keys(entry):
+                self._places.setdefault(key, []).append(number)
+        yield from self._places
+
+    def _find_last(self, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
+        """Find the last entry of the history that has one of the keys, and those after it.
+
+        An entry that has others as well is not found: the client made it of several replies.
+        """
+        at = max((self._places[key][-1] for key in keys if key in self._places), default=None)
+        if at is None:
+            return None, []
+        entries = self._document.elements(next(self._document.find(self.history)))
+        whole = {*keys}.issuperset(self._entry_keys(entries[at].value))
+        return (entries[at], entries[at + 1 :]) if whole else (None, [])
 
     def _name(self, offered: Sequence[OfferedTool]) -> ToolNames:
         if not offered:
             return ToolNames({}, {})
-        found = (span.value for path in self._protocol.tool_names for span in self._document.find(*path))
+        found = (span.value for path in self.tool_names for span in self._document.find(*path))
         return choose_names(offered, [name for name in found if isinstance(name, str)])
 
 

@@ -12,7 +12,7 @@ from aileron.values import JSON, digest_of_bytes
 from .document import EACH, Document, Span, dump
 from .events import StreamEvent, write_event
 from .exchange import ARGUMENTS, Exchange, ReplyPart, Round, Texts
-from .requests import Protocol
+from .requests import ClientRequest
 
 _BEGUN = frozenset({"response.created", "response.queued", "response.in_progress"})
 _ENDED = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
@@ -167,7 +167,7 @@ class ResponsesExchange(Exchange):
         return write_event("response.failed", {"type": "response.failed", "response": response, **number})
 
 
-class ResponsesProtocol(Protocol):
+class ResponsesRequest(ClientRequest):
     """Responses."""
 
     tool_names = (("tools", EACH, "name"),)
@@ -180,47 +180,47 @@ class ResponsesProtocol(Protocol):
     history = "input"
     exchange = ResponsesExchange
 
-    def tool(self, name: str, tool: OfferedTool) -> JSON:
+    def _describe(self, name: str, tool: OfferedTool) -> JSON:
         # Strict is the default here, and asks more of a schema than an action's says.
         described: dict[str, JSON] = {"name": name, "description": tool.description, "parameters": tool.input_schema}
         return {"type": "function", **described, "strict": False}
 
-    def why_not(self, document: Document) -> str:
-        if document.get("background") is True:
+    def _why_not(self) -> str:
+        if self._document.get("background") is True:
             raise InvalidRequest("In-band mode does not run responses in the background: send background: false.")
-        stored = document.get("prompt") is not None and document.get("tools") is None
+        stored = self._document.get("prompt") is not None and self._document.get("tools") is None
         return "the request uses a stored prompt, which may have tools of its own." if stored else ""
 
-    def keys(self, document: Document) -> Iterable[str]:
-        if isinstance(previous := document.get("previous_response_id"), str):
+    def _find_keys(self) -> Iterable[str]:
+        if isinstance(previous := self._document.get("previous_response_id"), str):
             yield previous
-        yield from super().keys(document)
+        yield from super()._find_keys()
 
-    def entry_keys(self, entry: Any) -> Iterable[str]:
+    def _entry_keys(self, entry: Any) -> Iterable[str]:
         return _item_keys(entry)
 
-    def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        previous, last = document.get("previous_response_id"), rounds[-1]
+    def _restore(self, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+        previous, last = self._document.get("previous_response_id"), rounds[-1]
         if previous in keys:
-            document.write("previous_response_id", dump(last["message"]["id"]))
-        if previous in keys or document.get("conversation") is not None:
-            make_array(document, [*map(dump, last["results"])])
+            self._document.write("previous_response_id", dump(last["message"]["id"]))
+        if previous in keys or self._document.get("conversation") is not None:
+            make_array(self._document, [*map(dump, last["results"])])
             return
-        items = [span for found in document.find("input") for span in document.elements(found)]
+        items = [span for found in self._document.find("input") for span in self._document.elements(found)]
         place: Span | None = None
         early: list[str] = []
-        ids = any("id" in items[document.places[key][0]].value for key in keys if key in document.places)
+        ids = any("id" in items[self._places[key][0]].value for key in keys if key in self._places)
         for ours, item in _flatten(rounds):
             if ours:
                 text = dump(item if ids else {key: value for key, value in item.items() if key != "id"})
                 if place is None:
                     early.append(f"{text},")
                 else:
-                    document.insert(place.end, f",{text}")
-            elif known := next((key for key in _item_keys(item) if key in document.places), None):
-                span = items[document.places[known][0]]
+                    self._document.insert(place.end, f",{text}")
+            elif known := next((key for key in _item_keys(item) if key in self._places), None):
+                span = items[self._places[known][0]]
                 if place is None:
-                    document.insert(span.start, "".join(early))
+                    self._document.insert(span.start, "".join(early))
                 place = span
 
 
