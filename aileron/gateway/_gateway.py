@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import cast
+from typing import TypeAlias, cast
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
@@ -110,6 +110,10 @@ class RelayRoute:
         return UpstreamExchange(self.terms, length, partial(self.begin, self))
 
 
+GoOn: TypeAlias = Callable[[UpstreamExchange, RelayRoute, Session | None], None]
+"""A step of an exchange whose session is known."""
+
+
 class Gateway:
     """Takes requests over and begins their exchanges.  It is L{aileron.http1.RelayHandler}."""
 
@@ -204,20 +208,24 @@ class Gateway:
             return
         exchange.count_on(self._budget.account(None))
         if not exchange.over:
-            Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_answer_failed, exchange)
+            self._go_on_once_known(exchange, asked, self._carry)
 
     def _hindrance(self) -> AileronError | None:
         shut = self._door.shut()
         return None if shut is None else VaultLocked(shut)
 
-    async def _carry_once_known(self, exchange: UpstreamExchange, asked: RelayRoute, digest: bytes) -> None:
-        session = await self._sessions.by_gateway_key(digest)
+    def _go_on_once_known(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
+        """Look the session up, and go on with it if it lives and the exchange still does."""
+        Deferred.fromCoroutine(self._look_up(exchange, asked, go_on)).addErrback(_answer_failed, exchange)
+
+    async def _look_up(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
+        session = None if asked.digest is None else await self._sessions.by_gateway_key(asked.digest)
         if exchange.over:
             return
-        if session is None or not session.live:
+        if asked.digest is not None and (session is None or not session.live):
             exchange.fail(Forbidden(_NO_SESSION), asked.to.refusal)
         else:
-            self._carry(exchange, asked, session)
+            go_on(exchange, asked, session)
 
     def _carry(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
@@ -243,24 +251,16 @@ class Gateway:
                 noting=noting,
                 head=asked.onward.with_length(exchange.length),
                 go=partial(self._go, exchange, asked, session),
-                go_later=partial(self._go_later, exchange, asked),
+                go_later=partial(self._go_on_once_known, exchange, asked, self._go_late),
             )
         else:
             self._go(exchange, asked, session)
 
-    def _go_later(self, exchange: UpstreamExchange, asked: RelayRoute) -> None:
+    def _go_late(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
         """Send what was held until it had come whole, if that may still be sent."""
-        Deferred.fromCoroutine(self._go_once_known(exchange, asked)).addErrback(_answer_failed, exchange)
-
-    async def _go_once_known(self, exchange: UpstreamExchange, asked: RelayRoute) -> None:
-        session = None if asked.digest is None else await self._sessions.by_gateway_key(asked.digest)
         hindrance = self._hindrance()
-        if exchange.over:
-            return
         if hindrance is not None:
             exchange.fail(hindrance, asked.to.refusal)
-        elif asked.digest is not None and (session is None or not session.live):
-            exchange.fail(Forbidden(_NO_SESSION), asked.to.refusal)
         else:
             self._go(exchange, asked, session)
 
