@@ -221,7 +221,7 @@ class ReplyLoop:
             called = f"Before that, the model called {', '.join(self._called)}."
             message = f"{message.rstrip('.')}. {called} Check the outcome before you repeat it."
         if not client.reply.begun:
-            client.refuse(status, self.protocol.error(message, status, details or {}))
+            client.reply.refuse(status, self.protocol.error(message, status, details or {}))
         elif exchange is not None and exchange.streams:
             client.reply.end(exchange.fail(message, status))
         else:

@@ -115,13 +115,6 @@ class InBandExchange:
         body, self._pieces = b"".join(self._pieces), []
         return unchunked(body) if self.length == CHUNKED else body
 
-    def refuse(self, status: int, document: bytes) -> None:
-        """Write an error of ours before anything else, and close if the request is not whole."""
-        if self._body is None:
-            self.reply.refuse(status, document)
-        else:
-            self.reply.refuse_unread(status, document)
-
     def client_is_slow(self) -> None:
         self.reply.client_is_slow()
         if self.throttle is not None:
@@ -142,7 +135,7 @@ class InBandExchange:
     def _await_body(self, whole: Deferred[None]) -> None:
         self._stop_clock()
         if self._body is None:
-            self._whole = None
+            self._whole, self.reply.unread = None, False
             whole.callback(None)
         else:
             late = "The request did not come whole."
@@ -169,7 +162,7 @@ class InBandExchange:
         """Refuse a request that is not whole, and read nothing more of it."""
         self._release()
         self._pieces = []
-        self.reply.refuse_unread(status, self.error(message, status))
+        self.reply.refuse(status, self.error(message, status))
         if self._running is not None:
             self._running.cancel()
 

@@ -19,6 +19,7 @@ _NO_RETRY = b"\r\nX-Should-Retry: false"
 class ClientReply:
     """The reply to one request.
 
+    :ivar unread: whether some of the request is still to come.
     :ivar begun: whether its head was written.
     :ivar answered: whether it is whole; some of it may still wait for the client.
     :ivar slow: whether something that was written waits for the client to read it.
@@ -32,6 +33,7 @@ class ClientReply:
         """
         self._client, self._keep = client, keep
         self.begun = self.answered = self.over = self.slow = False
+        self.unread = True
 
     def begin(self, head: ResponseHead) -> None:
         """Write the head of a stream, with what the provider's says."""
@@ -57,18 +59,16 @@ class ClientReply:
         :param lines: as a head has them; those of its framing are replaced.
         """
         self.begun = True
-        length = b"\r\nContent-Length: %d" % len(body) + (b"" if self._keep else _CLOSE)
-        self._write(b"".join((b"HTTP/1.1 ", status, _FRAMING.sub(b"", lines), length, b"\r\n\r\n", body)))
+        self._write(_document(status, lines, body, keep=self._keep))
         self._complete()
 
     def refuse(self, status: int, body: bytes) -> None:
-        """Write one whole document of our own, an error."""
-        self.document(_status_line(status), _OURS + _NO_RETRY, body)
-
-    def refuse_unread(self, status: int, body: bytes) -> None:
-        """Write the same to a client whose request is not whole, read nothing more of it, and close."""
-        framing = b"\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
-        self.dismiss(b"".join((b"HTTP/1.1 ", _status_line(status), _OURS, framing, body)))
+        """Write one whole document of our own, an error; while the request is not read, close behind it."""
+        line = f"{status} {HTTPStatus(status).phrase}".encode("ascii")
+        if self.unread:
+            self.dismiss(_document(line, _OURS, body, keep=False))
+        else:
+            self.document(line, _OURS + _NO_RETRY, body)
 
     def dismiss(self, answer: bytes) -> None:
         """Write an answer that says that the connection closes, read nothing more of the request, and close."""
@@ -119,5 +119,6 @@ class ClientReply:
             self._client.over(self._keep)
 
 
-def _status_line(status: int) -> bytes:
-    return f"{status} {HTTPStatus(status).phrase}".encode("ascii")
+def _document(status: bytes, lines: bytes, body: bytes, *, keep: bool) -> bytes:
+    length = b"\r\nContent-Length: %d" % len(body) + (b"" if keep else _CLOSE)
+    return b"".join((b"HTTP/1.1 ", status, _FRAMING.sub(b"", lines), length, b"\r\n\r\n", body))

@@ -172,8 +172,8 @@ class ChatExchange(Exchange):
         inner = part.value.get("function") or part.value.get("custom") or {}
         return str(part.value.get("id") or ""), str(inner.get("name") or "")
 
-    def _is_theirs(self, part: ReplyPart) -> bool:
-        return not part.ours
+    def _is_call(self, part: ReplyPart) -> bool:
+        return True
 
     def _history(self, part: ReplyPart) -> dict[str, Any]:
         kinds = [kind for kind in _WRITTEN if part.value.get(kind)]

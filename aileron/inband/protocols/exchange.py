@@ -110,12 +110,16 @@ class Exchange(ABC):
     :cvar complete_at: the reasons to stop at which a response's calls are complete.
     :cvar error_event: the name of the event that an error is.
     :cvar alive: an event that says nothing.
+    :cvar calls_of_clients: the types of parts that a client must answer to.
+    :cvar call_id: the member by which a call is known.
     """
 
     complete_at: ClassVar[frozenset[str]]
     dialect: ClassVar[Dialect] = Dialect.OPENAI
     error_event: ClassVar[str] = ""
     alive: ClassVar[bytes] = b": keep-alive\n\n"
+    calls_of_clients: ClassVar[frozenset[str]]
+    call_id: ClassVar[str] = "id"
 
     def __init__(self, document: Document, names: ToolNames, warnings: Sequence[str]) -> None:
         self.streams = document.get("stream") is True
@@ -172,7 +176,7 @@ class Exchange(ABC):
         if len(now.calls()) > MOST_CALLS:
             raise BrokenReply(f"The model called more than {MOST_CALLS} actions at once. None of these was run.")
         calls = [self._model_call(number, part) for number, part in enumerate(now.calls(), 1)]
-        self._turn = Turn(tuple(calls), mixed=bool(calls) and any(map(self._is_theirs, now.parts.values())))
+        self._turn = Turn(tuple(calls), mixed=bool(calls) and any(map(self._is_call, now.shown())))
         return self._turn
 
     @_sound
@@ -298,13 +302,12 @@ class Exchange(ABC):
     def _write_document(self) -> Mapping[str, Any]:
         """Make the whole response of all rounds."""
 
-    @abstractmethod
     def _call(self, part: ReplyPart) -> tuple[str, str]:
         """Return a call's identifier and name."""
+        return str(part.value.get(self.call_id) or ""), str(part.value.get("name") or "")
 
-    @abstractmethod
-    def _is_theirs(self, part: ReplyPart) -> bool:
-        """Return whether the client must answer to this part."""
+    def _is_call(self, part: ReplyPart) -> bool:
+        return part.value.get("type") in self.calls_of_clients
 
     @abstractmethod
     def _history(self, part: ReplyPart) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class MessagesExchange(Exchange):
 
     complete_at = frozenset({_CALLED, _STOPPED})
     dialect = Dialect.ANTHROPIC
+    calls_of_clients = frozenset({_CALLED})
     error_event = "error"
     alive = write_event("ping", {"type": "ping"})
 
@@ -128,12 +129,6 @@ class MessagesExchange(Exchange):
         shown = [part.value for each in rounds for part in each.shown()]
         usage = {"usage": self._sum()} if data.get("usage") else {}
         return {**data, **self._first, "content": [*map(self._rename, shown)], **self._reason(data), **usage}
-
-    def _call(self, part: ReplyPart) -> tuple[str, str]:
-        return str(part.value.get("id") or ""), str(part.value.get("name") or "")
-
-    def _is_theirs(self, part: ReplyPart) -> bool:
-        return not part.ours and part.value.get("type") == _CALLED
 
     def _history(self, part: ReplyPart) -> dict[str, Any]:
         texts = part.texts.joined()

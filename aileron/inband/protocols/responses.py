@@ -17,25 +17,25 @@ from .requests import ClientRequest
 _BEGUN = frozenset({"response.created", "response.queued", "response.in_progress"})
 _ENDED = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
 _CALL = "function_call"
-_ANSWERED = frozenset(
-    {
-        _CALL,
-        "apply_patch_call",
-        "computer_call",
-        "custom_tool_call",
-        "local_shell_call",
-        "mcp_approval_request",
-        "shell_call",
-        "tool_search_call",
-    }
-)
-"""The items that a client must answer."""
 
 
 class ResponsesExchange(Exchange):
     """Carries the reply to a request for a response."""
 
     complete_at = frozenset({"completed"})
+    call_id = "call_id"
+    calls_of_clients = frozenset(
+        {
+            _CALL,
+            "apply_patch_call",
+            "computer_call",
+            "custom_tool_call",
+            "local_shell_call",
+            "mcp_approval_request",
+            "shell_call",
+            "tool_search_call",
+        }
+    )
     _next_number: int | None = None
     _begun: Mapping[str, Any] = {}
 
@@ -126,12 +126,6 @@ class ResponsesExchange(Exchange):
         earlier = [part.value for each in self._all_rounds()[:-1] for part in each.shown()]
         shown = [item for item in output if not self._is_ours(item)]
         return final | {"output": [*map(self._rename, [*earlier, *shown])]}
-
-    def _call(self, part: ReplyPart) -> tuple[str, str]:
-        return str(part.value.get("call_id") or ""), str(part.value.get("name") or "")
-
-    def _is_theirs(self, part: ReplyPart) -> bool:
-        return not part.ours and part.value.get("type") in _ANSWERED
 
     def _history(self, part: ReplyPart) -> dict[str, Any]:
         return part.value
