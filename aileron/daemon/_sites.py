@@ -220,7 +220,7 @@ def _make_in_band(
     reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, deps: Dependencies
 ) -> InBandHandler:
     """Build in-band mode, which stands before the gateway; what it runs it asks of the agent site's routes."""
-    from aileron.inband import STREAM_WAIT_SECONDS, InBandParts, serve_in_band
+    from aileron.inband import STREAM_WAIT_SECONDS, InBandHandler, InBandParts
     from aileron.mcp import plain_tools
 
     def generation() -> object:
@@ -230,7 +230,7 @@ def _make_in_band(
     tools = plain_tools(routes, reactor, generation, int(STREAM_WAIT_SECONDS))
     most_turns = deps.gateway.in_band_turns
     parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, deps.ids, most_turns)
-    return serve_in_band(gateway, parts)
+    return InBandHandler(gateway, parts)
 
 
 def _make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:

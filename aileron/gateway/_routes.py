@@ -147,14 +147,10 @@ class RouteTable:
         return found.decide(asking)
 
 
-_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-"""Of a route that takes every method those that clients use."""
-
-
 def published(settings: GatewaySettings) -> tuple[RelayedPath, ...]:
     """Every path that the gateway takes from the agent site, with its methods and where it leads."""
     return tuple(
-        RelayedPath(method, rule.rule, tuple(provider.name for provider in rule.endpoint.each))
+        path
         for rule in _rules(settings)
-        for method in sorted(rule.methods or _METHODS)
+        for path in RelayedPath.each(rule.rule, rule.methods, tuple(each.name for each in rule.endpoint.each))
     )

@@ -24,7 +24,7 @@ from ._conversation import ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
 from ._reply import ClientReply
 from ._upstream import ProviderRequest
-from .protocols import ClientRequest
+from .protocols import ChatRequest, ClientRequest, MessagesRequest, ResponsesRequest
 
 _PREFIX = b"/inband"
 _KEY_FIELD = b"x-aileron-gateway-key"
@@ -34,23 +34,25 @@ _EXPECTS = re.compile(rb"\r\nexpect: *100-continue *(?=\r\n|$)", re.IGNORECASE).
 _WAIT = re.compile(rb"\r\nprefer: *wait=([0-9]{1,4})(?=\r\n|$)", re.IGNORECASE).search
 _MOST_REMEMBERED = 1024
 
+_PROTOCOLS: Mapping[str, tuple[str, type[ClientRequest]]] = {
+    "openai.chat": ("/inband/openai/v1/chat/completions", ChatRequest),
+    "openai.responses": ("/inband/openai/v1/responses", ResponsesRequest),
+    "anthropic.messages": ("/inband/anthropic/v1/messages", MessagesRequest),
+}
 _RULES = (
-    Rule("/inband/openai/v1/chat/completions", methods=["POST"], endpoint="openai.chat"),
-    Rule("/inband/openai/v1/responses", methods=["POST"], endpoint="openai.responses"),
-    Rule("/inband/anthropic/v1/messages", methods=["POST"], endpoint="anthropic.messages"),
+    *(Rule(path, methods=["POST"], endpoint=name) for name, (path, _) in _PROTOCOLS.items()),
     Rule("/inband/<any(openai, anthropic):provider>/<path:rest>", endpoint=_OTHER),
 )
 _ROUTES = Map(_RULES, merge_slashes=False)
-_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 def published() -> tuple[RelayedPath, ...]:
     """Every path that is taken from the agent site, with its methods and where it leads."""
-    paths = []
+    paths: list[RelayedPath] = []
     for rule in _RULES:
         path = rule.rule.replace("<any(openai, anthropic):provider>", "<provider>")
         providers = ("openai", "anthropic") if rule.endpoint == _OTHER else (rule.endpoint.partition(".")[0],)
-        paths += [RelayedPath(method, path, providers) for method in sorted(rule.methods or _METHODS)]
+        paths += RelayedPath.each(path, rule.methods, providers)
     return tuple(paths)
 
 
@@ -98,7 +100,7 @@ class InBandRoute:
             length=length,
             asks=self.asks,
             reply=ClientReply(self.client, keep=self.keep),
-            error=self.handler.protocols[self.name].error,
+            error=_PROTOCOLS[self.name][1].error,
             converse=self._converse,
             budget=self.handler.budget,
             clock=self.handler.parts.clock,
@@ -106,7 +108,7 @@ class InBandRoute:
 
     def _converse(self, exchange: InBandExchange) -> Coroutine[Deferred[Any], Any, None]:
         conversation = ReplyLoop(
-            protocol=self.handler.protocols[self.name],
+            protocol=_PROTOCOLS[self.name][1],
             provider=self.provider,
             identify=self._identify,
             memories=self.handler.parts.memories,
@@ -145,13 +147,10 @@ class InBandHandler:
     """Takes requests over that are in-band mode's, and leaves the others to the gateway.
 
     It is L{aileron.http1.RelayHandler}.
-
-    :ivar protocols: by the names of their routes.
     """
 
     gateway: RelayHandler
     parts: InBandParts
-    protocols: Mapping[str, type[ClientRequest]]
     budget: BodyBudget = field(factory=BodyBudget, init=False)
     requests: RequestIds = field(init=False)
     _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -202,6 +202,9 @@ class Ending(StrEnum):
     SILENT = "silent"
 
 
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+
 @frozen
 class RelayedPath:
     """A path that the gateway takes of the agent site, as it is published.
@@ -213,6 +216,11 @@ class RelayedPath:
     method: str
     path: str
     providers: tuple[str, ...]
+
+    @classmethod
+    def each(cls, path: str, methods: Iterable[str] | None, providers: tuple[str, ...]) -> list[RelayedPath]:
+        """Return a path with each of its methods; of one that takes every method, with those that clients use."""
+        return [cls(method, path, providers) for method in sorted(methods or _METHODS)]
 
 
 @frozen

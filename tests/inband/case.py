@@ -12,7 +12,7 @@ from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
 from zope.interface import implementer
 
-from aileron.inband import InBandParts, serve_in_band
+from aileron.inband import InBandHandler, InBandParts
 from aileron.interfaces import IAgentTools
 from aileron.testing import memory_store
 from aileron.values import JSON, AuditQuery, Event, derive_gateway_key
@@ -101,7 +101,7 @@ class InBandCase(GatewayCase):
             lambda: f"01JA{next(numbers):022d}",
             MOST_TURNS,
         )
-        self.handler = serve_in_band(self.gateway, parts)
+        self.handler = InBandHandler(self.gateway, parts)
         self.site.taker = self.handler
         gateway_key = derive_gateway_key(KEY)
         self.own = evolve(self.session(key=gateway_key), in_band=True)
@@ -110,7 +110,7 @@ class InBandCase(GatewayCase):
 
     def build(self, **changes: Any) -> None:
         """Serve with other parts."""
-        self.handler = serve_in_band(self.gateway, evolve(self.handler.parts, **changes))
+        self.handler = InBandHandler(self.gateway, evolve(self.handler.parts, **changes))
         self.site.taker = self.handler
 
     def do(self, work: Any) -> Any:

@@ -51,7 +51,7 @@ WAYS: Mapping[str, Mapping[str, str]] = {
     # what serves requests
     "agent_site": {"daemon._sites": "HTTP, for agents"},
     "operator_site": {"daemon._sites": "HTTP, for the operator: the command line and the pages"},
-    "serve_in_band": {"daemon._sites": "in-band mode, before the gateway"},
+    "InBandHandler": {"daemon._sites": "in-band mode, before the gateway"},
     "over_http": {"daemon._sites": "MCP over HTTP"},
     "plain_tools": {"daemon._sites": "the tools of in-band mode"},
     "in_band": {"daemon._sites": "the agent site's routes, by an in-band key"},
