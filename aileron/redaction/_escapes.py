@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 
 from attrs import frozen
 
@@ -50,32 +49,19 @@ def may_be_escaped(text: str) -> bool:
 def undone(text: str) -> Undone | None:
     """C{text} with every escape undone once, or L{None}: there is none."""
     pieces, ends, sources, length, done = list[str](), list[int](), list[int](), 0, 0
-    for start, end, meant in _escapes(text):
-        length += start - done + len(meant)
-        pieces += (text[done:start], meant)
+    for found in _ESCAPE.finditer(text):
+        meant = _read(found)
+        length += found.start() - done + len(meant)
+        pieces += (text[done : found.start()], meant)
         ends.append(length)
-        sources.append(end)
-        done = end
+        sources.append(found.end())
+        done = found.end()
     return Undone("".join((*pieces, text[done:])), ends, sources) if ends else None
 
 
-def _escapes(text: str) -> Iterator[tuple[int, int, str]]:
-    for found in _ESCAPE.finditer(text):
-        yield found.start(), found.end(), _meant(*found.groups())
-
-
-def _meant(
-    percent: str | None,
-    unicode: str | None,
-    byte: str | None,
-    plain: str | None,
-    entity_hex: str | None,
-    entity_number: str | None,
-    entity: str | None,
-) -> str:
-    digits = percent or unicode or byte or entity_hex
-    if digits is not None:
+def _read(escape: re.Match[str]) -> str:
+    """Return what an escape stands for; empty: it only stands between characters."""
+    percent, unicode, byte, plain, entity_hex, entity_number, entity = escape.groups()
+    if digits := percent or unicode or byte or entity_hex:
         return chr(int(digits, 16))
-    if entity_number is not None:
-        return chr(int(entity_number))
-    return plain or _ENTITIES.get(entity or "", "")
+    return chr(int(entity_number)) if entity_number else plain or _ENTITIES.get(entity, "")
