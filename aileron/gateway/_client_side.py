@@ -11,7 +11,7 @@ from attrs import frozen
 
 from aileron.errors import AileronError
 from aileron.http1 import RelayClient
-from aileron.values import Dialect, provider_error
+from aileron.values import Dialect
 
 from ._eager import Write
 
@@ -27,7 +27,7 @@ def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
     :param status: of HTTP.
     """
     kind = error.fault().kind
-    body = json.dumps(provider_error(dialect, str(error), status, kind)).encode("ascii")
+    body = json.dumps(dialect.describe_error(str(error), status, kind)).encode("ascii")
     head = _HEAD.format(
         status=status,
         reason=HTTPStatus(status).phrase,

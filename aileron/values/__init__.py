@@ -93,7 +93,6 @@ from ._gateway import (
     Usage,
     UsageSum,
     derive_gateway_key,
-    provider_error,
 )
 from ._json import (
     JSON,
@@ -382,7 +381,6 @@ __all__ = [
     "misplaced",
     "place",
     "plain",
-    "provider_error",
     "read_egress",
     "read_egress_host",
     "regular_base64",

@@ -19,11 +19,33 @@ GATEWAY = "gateway://"
 """Before a provider's name: what a credential is bound to that the gateway puts in."""
 
 
+_ANTHROPIC_ERRORS: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+
+
 class Dialect(StrEnum):
     """Whose API a provider speaks: the shape of its errors, and where its key stands in a request."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+
+    def describe_error(self, message: str, status: int, code: str | None = None) -> dict[str, Any]:
+        """Describe an error as providers do whose API this is.
+
+        :param status: of HTTP.
+        :param code: for programs, where the API has one.
+        """
+        if self is Dialect.OPENAI:
+            kind = "server_error" if status >= 500 else "invalid_request_error"
+            return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+        kind = _ANTHROPIC_ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 _PLACES = {Dialect.OPENAI: ("authorization", "Bearer {key}"), Dialect.ANTHROPIC: ("x-api-key", "{key}")}
@@ -97,29 +119,6 @@ def derive_gateway_key(in_band_key: str) -> str:
 
 PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 """What of the environment names HTTP proxies; each may be written in upper case too."""
-
-
-_ANTHROPIC_ERRORS: Mapping[int, str] = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-}
-
-
-def provider_error(dialect: Dialect, message: str, status: int, code: str | None = None) -> dict[str, Any]:
-    """Describe an error as providers of this dialect do.
-
-    :param status: of HTTP.
-    :param code: for programs, where the dialect has one.
-    """
-    openai = dialect is Dialect.OPENAI
-    kind = "invalid_request_error" if status < 500 else "server_error" if openai else "api_error"
-    if openai:
-        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
-    return {"type": "error", "error": {"type": _ANTHROPIC_ERRORS.get(status, kind), "message": message}}
 
 
 @frozen

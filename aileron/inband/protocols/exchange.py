@@ -19,7 +19,7 @@ from aileron.inband._turns import (
     ModelCall,
     Turn,
 )
-from aileron.values import JSON, Dialect, loads_strict, provider_error
+from aileron.values import JSON, Dialect, loads_strict
 
 from .document import Document, dump, expecting
 from .events import EventReader, StreamEvent, read_object, write_event
@@ -279,7 +279,7 @@ class Exchange(ABC):
 
         :param status: of HTTP, for the error's type; after the first byte no client sees it itself.
         """
-        error = provider_error(self.dialect, message, status)
+        error = self.dialect.describe_error(message, status)
         return write_event(self.error_event, error) if self.streams else dump(error).encode("ascii")
 
     def keep_alive(self) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from aileron.errors import InvalidRequest
 from aileron.inband._turns import Memory, OfferedTool
-from aileron.values import JSON, compact, plain, provider_error
+from aileron.values import JSON, compact, plain
 
 from .document import Document, Span, dump, expecting
 from .exchange import Exchange, recall
@@ -72,7 +72,7 @@ class ClientRequest(ABC):
     @classmethod
     def error(cls, message: str, status: int, details: Mapping[str, JSON] = _NO_DETAILS) -> bytes:
         """Write an error document of this protocol, with what programs read of it: its C{details}, if it has some."""
-        document = provider_error(cls.exchange.dialect, message, status)
+        document = cls.exchange.dialect.describe_error(message, status)
         if "details" in details:
             document["error"]["details"] = plain(details["details"])
         return dump(document).encode("ascii")
