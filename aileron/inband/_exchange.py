@@ -100,7 +100,8 @@ class InBandExchange:
         if self.length > MOST_BODY_BYTES:
             self._refuse_long()
             return
-        self.client.hold()  # until it is known whose request this is
+        if self._body is not None:
+            self.client.hold()  # until it is known whose request this is
         self._running = Deferred.fromCoroutine(self._converse(self))
         self._running.addErrback(self._failed).addBoth(lambda _: self._release())
 
