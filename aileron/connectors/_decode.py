@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
 from typing import NoReturn
 
 from aileron.values import JSON, visible
@@ -19,6 +19,7 @@ def show_safely(text: str, most: int = MAX_SHOWN) -> str:
 
 _SAFE_INTEGER = 2**53 - 1
 _MOST_DEPTH = 64
+_LONG_NUMBER, _SURROGATE = re.compile("[0-9]{16}"), re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def decode(body: bytes) -> JSON:
@@ -28,11 +29,13 @@ def decode(body: bytes) -> JSON:
 
     :raises ValueError: it is not UTF-8, not JSON, not finite, or nested too deep.
     """
+    text = body.decode("utf-8-sig")
+    parse_int = _integer if _LONG_NUMBER.search(text) else None  # most answers need neither this nor L{_carry}
     try:
-        value: JSON = json.loads(
-            body.decode("utf-8-sig"), parse_int=_integer, parse_float=_finite, parse_constant=_constant
-        )
-        return _carry(value, _MOST_DEPTH)
+        value: JSON = json.loads(text, parse_int=parse_int, parse_float=_finite, parse_constant=_constant)
+        if _is_too_deep(value):
+            raise ValueError("nested too deep")
+        return _carry(value) if _SURROGATE.search(text) else value
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 
@@ -55,16 +58,25 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _carry(value: JSON, depth: int) -> JSON:
-    if depth == 0:
-        raise ValueError("nested too deep")
+def _is_too_deep(value: JSON) -> bool:
+    """Tell whether anything is deeper than L{_MOST_DEPTH}, by one level after the other."""
+    level = [value]
+    for _ in range(_MOST_DEPTH):
+        below: list[JSON] = []
+        for each in level:
+            if isinstance(each, dict | list):
+                below += each.values() if isinstance(each, dict) else each
+        level = below
+    return bool(level)
+
+
+def _carry(value: JSON) -> JSON:
+    """Return C{value} without lone surrogates."""
     if isinstance(value, str):
         return proper(value)
-    if isinstance(value, Mapping):
-        return {proper(key): _carry(each, depth - 1) for key, each in value.items()}
-    if isinstance(value, Sequence):
-        return [_carry(each, depth - 1) for each in value]
-    return value
+    if isinstance(value, dict):
+        return {proper(key): _carry(each) for key, each in value.items()}
+    return [_carry(each) for each in value] if isinstance(value, list) else value
 
 
 def proper(text: str) -> str:

@@ -30,6 +30,12 @@ class ForeignTests(SynchronousTestCase):
         except ValueError:
             self.assertRaises(ValueError, decode, body)
 
+    def test_depth(self) -> None:
+        """What is deeper than 64 levels is refused, whatever it is, and wherever it stands."""
+        self.assertEqual(decode(b"[" * 64 + b"]" * 64), decode(b" " + b"[" * 64 + b"]" * 64))
+        for deep in (b"[" * 64 + b"1" + b"]" * 64, b'[1,{"a":' + b"[" * 63 + b"]" * 63 + b"}]", b"[" * 99_999):
+            self.assertRaises(ValueError, decode, deep)
+
     def test_shown(self) -> None:
         """Controls, escapes, bidi and zero-width characters become visible, and long text is cut."""
         self.assertEqual("a␊␛[0m\\u202e\\u200bé漢", show_safely("a\n\x1b[0m\u202e\u200bé漢"))
