@@ -187,8 +187,12 @@ class PinTests(McpCase):
 
     def test_twice(self) -> None:
         """A tool that is listed twice, once as reviewed, is not called: the server chooses which one it means."""
-        self.service.tools = [[CREATE, {**CREATE, "description": "Deletes everything."}]]
-        self.assertNotCalled(self.run_(title="x"), "described")
+        for second in ({**CREATE, "description": "Deletes everything."}, CREATE):
+            for pages in ([[CREATE, second]], [[CREATE], [SEARCH], [second]]):
+                self.service.tools = pages
+                outcome = self.run_(title="x")
+                self.assertNotCalled(outcome, "described")
+                self.assertIn("several times", outcome.fault.message if outcome.fault else "")
 
     def test_what_does_not_count(self) -> None:
         """What the digest does not cover may differ: icons, and the order of keys."""
@@ -196,10 +200,10 @@ class PinTests(McpCase):
         self.assertIsNone(self.run_(title="x").fault)
 
     def test_later_page(self) -> None:
-        """The tool is looked for page by page, and no page behind it is asked for."""
+        """The tool is looked for on every page, because another one may have its name."""
         self.service.tools = [[SEARCH], [CREATE], [{**SEARCH, "name": "other"}]]
         self.assertIsNone(self.run_(title="x").fault)
-        self.assertEqual(2, self.service.methods().count("tools/list"))
+        self.assertEqual(3, self.service.methods().count("tools/list"))
 
     def test_headers_of_none(self) -> None:
         """A tool whose headers the newer protocol does not allow is not listed, and not called."""

@@ -201,19 +201,20 @@ class _ToolRun:
 
     async def _call(self, session: McpSession, declared: McpOperation) -> Outcome:
         listing = await list_tools(session, declared.tool)
-        pins = {each.pin for each in listing.tools if each.name == declared.tool}
-        if pins != {declared.pin}:
-            return self._changed(declared, is_there=bool(pins))
+        pins = [each.pin for each in listing.tools]
+        if pins != [declared.pin]:
+            return self._changed(declared, len(pins))
         answer = await session.call_tool(declared.tool, self.shown["arguments"], self.shown["_meta"], self.delivery)
         return CallReader(self.name, declared.tool, self.about.effect).outcome(answer)
 
-    def _changed(self, declared: McpOperation, *, is_there: bool) -> Outcome:
-        what = "is not the one that was reviewed" if is_there else "is no longer among the tools of the server"
+    def _changed(self, declared: McpOperation, found: int) -> Outcome:
+        what = "is not the one that was reviewed" if found else "is no longer among the tools of the server"
+        what = "is listed several times by the server" if found > 1 else what
         message = (
             f"The tool {show_safely(declared.tool)} of {self.name} {what}. Nothing was called. "
             f"See what changed: aileron connector import {self.name}"
         )
-        details: dict[str, JSON] = {"tool": declared.tool, "changed": "described" if is_there else "missing"}
+        details: dict[str, JSON] = {"tool": declared.tool, "changed": "described" if found else "missing"}
         return Outcome(fault=HashMismatch(message, details).fault(), sent=False)
 
     def _refused(self, error: Refused) -> Outcome:

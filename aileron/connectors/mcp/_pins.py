@@ -44,7 +44,7 @@ class Tool:
 class Listing:
     """The tools of a server, as far as they were asked for.
 
-    :ivar is_whole: whether these are all; else there were too many, or what was sought was found.
+    :ivar is_whole: whether these are all; else there were too many.
     """
 
     tools: tuple[Tool, ...]
@@ -52,7 +52,9 @@ class Listing:
 
 
 async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
-    """Ask for one page of tools after the other, all, or until those of the name C{sought} are found.
+    """Ask for one page of tools after the other, and keep all tools, or those of the name C{sought}.
+
+    Every page is read also for one name, because another page may have a second tool of that name.
 
     :raises NotUnderstood: an answer is no list of tools.
     :raises Rejected: the server refuses.
@@ -66,7 +68,7 @@ async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
         size += sum(each.size for each in tools)
         if cursor is None and len(found) <= MOST_TOOLS:
             return Listing(tuple(found), is_whole=True)
-        if cursor is None or len(found) >= MOST_TOOLS or size >= MOST_BYTES or (sought is not None and tools):
+        if cursor is None or len(found) >= MOST_TOOLS or size >= MOST_BYTES:
             break
     return Listing(tuple(found[:MOST_TOOLS]), is_whole=False)
 
