@@ -89,7 +89,16 @@ class ServerTools:
             elif others:
                 old = reviewed.get(pin)
                 known = old is not None and digest(old) == pin
-                yield ToolChange(operation, name, CHANGED, tuple(_compare(old if known and old else {}, others[0])))
+                lines = (*_compare(old if known and old else {}, others[0]), *self._forgotten(table))
+                yield ToolChange(operation, name, CHANGED, lines)
+
+    def _forgotten(self, table: Mapping[str, Any]) -> Iterator[str]:
+        """Tell what the operator has said of a tool that changed, and has to say again."""
+        name = str(table.get("tool"))
+        if table.get("effect") == READ and name not in self.reads:
+            yield f"effect: [-{READ}-]{{+{WRITE}+}}. If it still only reads, add --read {visible(name)}"
+        if table.get("destructive") is False:
+            yield "destructive: [-false-]{+true+}. If it still is not, change this in the connector file"
 
     def _named(self) -> Mapping[str, Mapping[str, JSON]]:
         """Return the tools by the names of their operations: those that they have, else their own.
@@ -110,12 +119,15 @@ class ServerTools:
             return NEW
         return SAME if self.pinned[name].get("pin") == tool["pin"] else CHANGED
 
+    def _said(self, name: str, tool: Mapping[str, JSON]) -> Mapping[str, Any]:
+        """Return what the operator has said of the tool as it is now; it does not count for a changed one."""
+        return self.pinned[name] if self._state(name, tool) == SAME else {}
+
     def _effect(self, name: str, tool: Mapping[str, JSON]) -> str:
         """Return what the operator has said; a server's hint is not believed."""
-        return READ if tool["name"] in self.reads else str(self.pinned.get(name, {}).get("effect", WRITE))
+        return READ if tool["name"] in self.reads else str(self._said(name, tool).get("effect", WRITE))
 
     def _operation(self, name: str, tool: Mapping[str, JSON]) -> ApiOperation:
-        kept = self.pinned.get(name, {})
         if sum(each["name"] == tool["name"] for each in self.tools) > 1:
             return ApiOperation(name=name, refused="the server lists several tools of this name")
         description = text_of(tool.get("description"))
@@ -128,7 +140,7 @@ class ServerTools:
             title=text_of(tool.get("title")) or one_line(description, 100),
             description=description,
             effect=self._effect(name, tool),
-            destructive=bool(kept.get("destructive", True)),
+            destructive=bool(self._said(name, tool).get("destructive", True)),
             parameters=tuple(evolve(each, place=ARGUMENT) for each in arguments.found),
             extra={"tool": tool["name"], "pin": tool["pin"]},
             marks=arguments.marks,

@@ -159,7 +159,7 @@ class ImportTests(ToolsCase):
         self.assertIn("required = false", (self.directory / "tracker-search.md").read_text())
 
     def test_changed(self) -> None:
-        """A changed tool is shown word by word, and its pin stays until the operator names it; its effect stays."""
+        """A changed tool is shown word by word, and its pin stays until the operator names it."""
         self.import_(NAME, "--op", "search", "--read", "search")
         self.add()
         changed = {**SEARCH, "description": "Searches and deletes.\u202e"}
@@ -171,8 +171,27 @@ class ImportTests(ToolsCase):
         self.assertIn("changed: Searches and deletes", out)
         self.assertEqual(digest(SEARCH), self.written()["operations"]["search"]["pin"])
         self.import_(NAME, "--op", "search", "--force")
-        again = self.written()["operations"]["search"]
-        self.assertEqual((digest(changed), "read"), (again["pin"], again["effect"]))
+        self.assertEqual(digest(changed), self.written()["operations"]["search"]["pin"])
+
+    def test_said_again(self) -> None:
+        """What the operator said of a tool is asked again once it changed: until then it is a destructive write."""
+        self.import_(NAME, "--op", "search", "--op", "createIssue", "--read", "search")
+        file = self.directory / "tracker.toml"
+        file.write_text(file.read_text().replace("destructive = true", "destructive = false"))
+        self.add()
+        self.import_(NAME, "--op", "search", "--op", "createIssue", "--force")
+        kept = self.written()["operations"]
+        self.assertEqual(("read", False), (kept["search"]["effect"], kept["create_issue"]["destructive"]))
+        self.listing({**CREATE, "title": "Other"}, {**SEARCH, "description": "Deletes."})
+        _, out, _ = self.import_(NAME, "--op", "search", "--op", "createIssue", "--force")
+        self.assertIn("effect: [-read-]{+write+}. If it still only reads, add --read search", out)
+        self.assertIn("destructive: [-false-]{+true+}.", out)
+        changed = self.written()["operations"]
+        self.assertEqual(("write", True), (changed["search"]["effect"], changed["create_issue"]["destructive"]))
+        self.assertIn("required = true", (self.directory / "tracker-search.md").read_text())
+        _, out, _ = self.import_(NAME, "--op", "search", "--read", "search", "--force")
+        self.assertNotIn("effect:", out)
+        self.assertEqual("read", self.written()["operations"]["search"]["effect"])
 
     def test_missing(self) -> None:
         """A pinned tool that the server no longer has is told of."""
