@@ -42,10 +42,12 @@ class Node:
     """An object of a document, its reference followed.
 
     :ivar trail: the references that led here, by which a circle is known.
+    :ivar marks: what it allows although the document refuses it.
     """
 
     keys: Mapping[str, Any]
     trail: frozenset[str] = frozenset()
+    marks: tuple[str, ...] = ()
 
 
 @frozen

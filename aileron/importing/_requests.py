@@ -215,7 +215,7 @@ class Arguments:
             self.found.append(self._make("body", BODY, (), schema.keys, schema.trail, required=required, said=said))
             return
         unchecked = [key for key in ("oneOf", "anyOf", "not", "minProperties") if key in schema.keys]
-        self._unchecked += [f"`{key}` of its body is not checked" for key in unchecked]
+        self._unchecked += [*schema.marks, *(f"`{key}` of its body is not checked" for key in unchecked)]
         for name, value, needed in _members(schema):
             try:
                 self.found.append(self._make(name, BODY, (name,), value, schema.trail, required=needed))
@@ -227,6 +227,7 @@ class Arguments:
     ) -> None:
         """Take in the members of an object that is written flat, as C{prefix[member]}."""
         members = _members(schema)
+        self._unchecked += schema.marks
         if not members and not required and not schema.keys.get("additionalProperties"):
             return
         if not members:

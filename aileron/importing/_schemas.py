@@ -5,7 +5,7 @@ What comes out allows nothing that the document's schema refuses; where that can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -106,17 +106,33 @@ def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozens
     else:
         node = document.follow({} if value is True else value, trail)
         beside = {key: each for key, each in table_of(value).items() if key != "$ref"}
-        node = evolve(node, keys=_merge(node.keys, beside) if beside else node.keys)
+        if beside:
+            keys = _merge(node.keys, beside)
+            node = evolve(node, keys=keys, marks=_refused_members(keys, (node.keys, beside)))
     work.take(1 + sum(len(each) for each in node.keys.values() if isinstance(each, list | dict)))
     parts = list_of(node.keys.get("allOf"))
     own = {key: each for key, each in node.keys.items() if key not in ("allOf", "const")}
     if "const" in node.keys:
         own = _merge({"enum": [node.keys["const"]]}, own)
-    trail = node.trail
+    trail, marks, merged = node.trail, [*node.marks], list[Mapping[str, Any]]([own])
     for part in parts:
         inside = flatten(document, part, work, node.trail)
+        merged.append(inside.keys)
         own, trail = _merge(inside.keys, own) if own else dict(inside.keys), trail | inside.trail
-    return Node(own, trail)
+        marks += inside.marks
+    return Node(own, trail, (*marks, *_refused_members(own, merged)))
+
+
+def _refused_members(merged: Mapping[str, Any], parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Mark the members of a merged schema that one of its parts describes, and another does not allow.
+
+    A part that only closes the object, and describes no member, is meant for the members of all.
+    """
+    closed = [each for each in parts if each.get("additionalProperties") is False and "properties" in each]
+    members = table_of(merged.get("properties"))
+    allowed = {*members}.intersection(*(table_of(each["properties"]) for each in closed))
+    names = one_line(", ".join(each for each in members if each not in allowed), _MOST_NESTED_WORDS)
+    return (f"another part of the schema does not allow {names}",) if names else ()
 
 
 def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +183,7 @@ class _Narrowing:
         if levels == 0:
             raise Inexpressible("is nested too deeply")
         node = flatten(self.document, value, self.work, trail)
-        self.marks += [f"`{key}` is not checked" for key in _UNCHECKED if key in node.keys]
+        self.marks += [*node.marks, *(f"`{key}` is not checked" for key in _UNCHECKED if key in node.keys)]
         for key in _ALTERNATIVES:
             if list_of(node.keys.get(key)):
                 return self._alternatives(key, node, levels)

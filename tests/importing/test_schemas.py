@@ -110,6 +110,23 @@ class NarrowTests(SynchronousTestCase):
             with self.assertRaises(Inexpressible):
                 self.narrowed({"allOf": [{"type": "integer", "pattern": "y"}, contradiction]})
 
+    def test_closed_part(self) -> None:
+        """A member that one part describes and another does not allow stays, and is marked, however they are joined."""
+        closed = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+        other = {"properties": {"b": {"type": "string"}}}
+        both = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+        for schema in (
+            {"allOf": [closed, other]},
+            {"allOf": [other, closed]},
+            {**closed, "allOf": [other]},
+            {"allOf": [{"$ref": "#/closed", **other}]},
+            {"allOf": [{"allOf": [closed, other]}]},
+        ):
+            narrowed = self.narrowed(schema, closed=closed)
+            self.assertEqual(narrowed.schema, {**both, "additionalProperties": False}, schema)
+            self.assertEqual(narrowed.marks, ("another part of the schema does not allow b",), schema)
+        self.schema({"allOf": [closed, {"properties": {"a": {"maxLength": 5}}}]})
+
     def test_old_bounds(self) -> None:
         """A bound of OpenAPI 3.0 that is exclusive stays so; one beyond every number is none."""
         schema = {
