@@ -131,6 +131,14 @@ class MoveTests(TrustCase):
         self.assertNotIn('"old"', out.partition("Remove this from")[2])
         self.assertIn("aileron connector import local://me/linear-work", err)
 
+    def test_no_variables(self) -> None:
+        """A program that needs no variables beside its secret gets a file without a table for them."""
+        plain = {**LOCAL, "env": {"GITHUB_TOKEN": "canary\\github"}}
+        self.path.write_text(json.dumps({"mcpServers": {"github": plain}}))
+        code, _, err = self.imported(names=("github",), answers=("all", PASSPHRASE, "y"))
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("environment", (self.home.connectors / "github.toml").read_text())
+
     def test_written(self) -> None:
         """With --write the entries are taken out, the file keeps its mode, and a private copy of it stays."""
         code, out, err = self.imported("--write", names=("github",), answers=("2", PASSPHRASE, "y"))

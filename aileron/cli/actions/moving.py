@@ -176,7 +176,8 @@ def _tables(cli: CliContext, move: _ServerMove) -> Mapping[str, Mapping[str, JSO
     server: dict[str, JSON] = {"url": entry.shown}
     if entry.command:
         server = {"command": list(entry.command), "directory": _directory(cli, move)}
-        server |= {"environment": dict(entry.environment), "inherit": ["PATH", "HOME"], "network": True}
+        server |= {"environment": dict(entry.environment)} if entry.environment else {}
+        server |= {"inherit": ["PATH", "HOME"], "network": True}
     elif may_be_private(read_origin(entry.shown).host):
         head["private_network"] = True
     tables: dict[str, Mapping[str, JSON]] = {"connector": head, "mcp": server}
