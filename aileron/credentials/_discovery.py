@@ -16,7 +16,7 @@ from aileron.values import JSON
 
 from ._challenge import read_challenge, read_scopes
 from ._kind import PRIVATE_NETWORK, SignInRefused, TokenExchange, TokenRequest
-from ._oauth2 import ISSUER, METHODS, OFFLINE, RESOURCE, covers, read_endpoint
+from ._oauth2 import ISSUER, METHODS, NONE, OFFLINE, RESOURCE, covers, read_endpoint
 
 _RESOURCE_PAGES = (
     "{origin}/.well-known/oauth-protected-resource{path}",
@@ -114,6 +114,11 @@ class AuthorizationServer:
     reads_clients: bool
     names_itself: bool
     gives_offline: bool
+
+    @property
+    def method(self) -> str:
+        """The first of our methods that it supports."""
+        return next((each for each in METHODS if each in self.methods), NONE)
 
     @classmethod
     async def find(cls, issuer: str, settings: Mapping[str, str], exchange: TokenExchange) -> Self:

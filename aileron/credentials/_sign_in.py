@@ -142,13 +142,16 @@ def found_client(settings: Mapping[str, str], resource: ProtectedResource, serve
     """Make the client in the MCP specification's order: one that the operator registered, a document about it.
 
     Without an ID, it has to be registered, or the operator has to know one.  Scopes of the connector file are all that
-    is asked for; where it says none, those that the resource wants.
+    is asked for; where it says none, those that the resource wants.  A client that is no document proves itself as the
+    file says, or else as the server wants it.
     """
     scopes = tuple(settings.get("scopes", "").split()) or resource.scopes
     if scopes and server.gives_offline:
         scopes = tuple(dict.fromkeys((*scopes, OFFLINE)))
     document = settings.get("client_metadata_url", "") if server.reads_clients else ""
+    client_id = settings.get("client_id", "") or document
     found = {
+        **({} if client_id and client_id == document else {_METHOD: server.method}),
         **settings,
         "authorize_url": server.authorize_url,
         "token_url": server.token_url,
@@ -156,7 +159,7 @@ def found_client(settings: Mapping[str, str], resource: ProtectedResource, serve
         ISSUER: server.issuer,
         RESOURCE: resource.name,
     }
-    return SignInClient(found, settings.get("client_id", "") or document, server=server)
+    return SignInClient(found, client_id, server=server)
 
 
 async def register(client: SignInClient, redirect_uri: str, exchange: TokenExchange) -> SignInClient:
@@ -177,7 +180,7 @@ async def register(client: SignInClient, redirect_uri: str, exchange: TokenExcha
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "application_type": "native",
-        _METHOD: next((each for each in METHODS if each in server.methods), NONE),
+        _METHOD: server.method,
         **({"scope": scopes} if scopes else {}),
     }
     private, body = PRIVATE_NETWORK in client.settings, json.dumps(asked).encode()

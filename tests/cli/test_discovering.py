@@ -65,6 +65,8 @@ class DiscoveringTests(DiscoveringCase):
             self.assertIn(f" {shown}\n", err)
         self.assertEqual((self.query["client_id"], self.query["resource"], self.query["scope"]), ("new", URL, "read"))
         self.assertIn("resource=https%3A%2F%2Fmcp.example%2Fteam%2Fmcp", self.sent(_TOKEN))
+        self.assertIn("Signed in as the client new.", err)
+        self.assertEqual(self.reactor.stopped, 1)
         (kept,) = self.kept()
         self.assertEqual((kept["resource"], kept["issuer"], kept["token_url"]), (URL, ISSUER, _TOKEN))
         self.assertEqual((kept["client_id"], kept["access_token"]), ("new", "canary-access"))
@@ -98,6 +100,17 @@ class DiscoveringTests(DiscoveringCase):
             (self.query["client_id"], self.query["redirect_uri"]), ("mine", "http://127.0.0.1:8765/callback")
         )
         self.assertIn("client_secret=canary-secret", self.sent(_TOKEN))
+        self.assert_nothing_left(out, err)
+
+    def test_method_of_the_server(self) -> None:
+        """A client of the file proves itself as the server wants it, if the file does not say how."""
+        self.settings["client_id"] = "mine"
+        self.pages[SERVER_PAGE]["token_endpoint_auth_methods_supported"] = ["private_key_jwt", "client_secret_basic"]
+        self.typed = ["y", "y", "canary-secret", "y"]
+        code, out, err = self.command("binding", "setup", FQN)
+        self.assertEqual(code, 0, err)
+        (sent,) = (each for each in self.requests if each.url == _TOKEN)
+        self.assertIn(("Authorization", "Basic bWluZTpjYW5hcnktc2VjcmV0"), sent.headers)
         self.assert_nothing_left(out, err)
 
     def test_document(self) -> None:

@@ -84,7 +84,9 @@ class CallbackListener(Resource):
     def close(self) -> None:
         """Listen no more, and take nothing on connections that are still open.  Twice is safe."""
         self._read = None
-        self._port.stopListening()
+        port, self._port = self._port, None
+        if port is not None:
+            port.stopListening()
 
     def render(self, request: Request) -> bytes:
         """Redirect the browser that returns from this sign-in, and refuse every other request."""

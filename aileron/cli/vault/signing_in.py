@@ -256,7 +256,7 @@ def _show(client: SignInClient, signed: SignedIn, before: str | None) -> None:
     if before is not None and signed.account not in (None, before):
         note("This is another account than before: {account}", account=before)
     given = ", ".join(document.scopes) or "none stated"
-    note("Signed in as the client {id}. Scopes: {scopes}.", id=client.client_id, scopes=given)
+    note("Signed in as the client {id}. Scopes: {scopes}.", id=document.client_id, scopes=given)
     if missing := missing_scopes(document, client.scopes):
         note("Not given, although the connector asks for them: {scopes}.", scopes=", ".join(missing))
     if document.refresh_token is None and document.grant != CLIENT:
