@@ -1,6 +1,7 @@
 """Our connector to MCP servers as the client that the suite judges: ``python -m tests.conformance.client URL``.
 
-It lists the tools of the server, pins them, and calls each once, or as often as the suite's context says.
+It lists the tools of the server, pins them, and calls each once, or as often as the suite's context says.  Where a
+scenario is about OAuth, a person signs in first, and again where a credential needs them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from attrs import define
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import react
 
@@ -22,6 +24,7 @@ from aileron.daemon._connectors import ConnectorMaker
 from aileron.interfaces import IConnector
 from aileron.values import JSON, Outcome
 from tests.conformance import relay
+from tests.conformance.person import Kept, Person
 
 _HEAD = """
 [connector]
@@ -33,13 +36,19 @@ kind = "mcp"
 [mcp]
 {server}
 """
+_CREDENTIAL = """
+[credential]
+kind = "oauth2"
+discover = true
+{client}
+"""
 _OPERATION = """
 [operations.{name}]
 tool = {tool}
 pin = "{pin}"
 """
-_SECONDS = 20.0
-STDIO = "--stdio"
+_SECONDS, _UNAUTHORIZED = 20.0, 401
+STDIO, OAUTH = "--stdio", "auth/"
 
 
 def head(url: str, *, stdio: bool) -> str:
@@ -51,10 +60,34 @@ def head(url: str, *, stdio: bool) -> str:
     return _HEAD.format(private="", server=server)
 
 
-async def send(connector: IConnector, operation: str, arguments: Mapping[str, JSON]) -> Outcome:
-    """Send one request, as the runner does."""
-    request = connector.prepare(operation, arguments, connector.describe().base_url or "", "effect-1")
-    return await connector.invoke(request, None, _SECONDS)
+@define
+class Caller:
+    """Sends requests as the runner does, and has a person sign in where one is needed.
+
+    :ivar person: L{None}: the server wants no credential.
+    """
+
+    maker: ConnectorMaker
+    person: Person | None
+    _kept: Kept | None = None
+
+    async def send(self, text: str, operation: str, arguments: Mapping[str, JSON]) -> Outcome:
+        """Send one request of the connector whose file says C{text}."""
+        connector = self.connector(text)
+        request = connector.prepare(operation, arguments, connector.describe().base_url or "", "effect-1")
+        if self.person is not None and self._kept is None:
+            self._kept = await self.person.sign_in(connector.describe())
+        outcome = await connector.invoke(request, self._kept, _SECONDS)
+        if self.person is None or self._kept is None or (self._kept.wanted is None and outcome.status != _UNAUTHORIZED):
+            return outcome
+        self._kept = await self.person.sign_in(connector.describe(), self._kept.wanted or ())
+        return await connector.invoke(request, self._kept, _SECONDS)
+
+    def connector(self, text: str) -> IConnector:
+        """A connector by its file."""
+        reading = read_file(text.encode(), "conformance.toml")
+        assert reading.spec is not None, reading.problems
+        return self.maker(reading.spec)
 
 
 def calls(tools: list[Any]) -> Iterator[tuple[Any, Mapping[str, Any]]]:
@@ -79,27 +112,22 @@ def _example(name: str, about: Mapping[str, Any], tools: list[Any]) -> JSON:
 async def converse(reactor: Any, url: str, *, stdio: bool) -> None:
     """Do all of it, and say what came of it."""
     maker = ConnectorMaker(reactor, system_transport(reactor, lambda: ()), str(Path.cwd() / "state"))
+    person = Person(reactor, Path.cwd()) if os.environ.get("MCP_CONFORMANCE_SCENARIO", "").startswith(OAUTH) else None
+    caller = Caller(maker, person)
     try:
-        text = head(url, stdio=stdio)
-        listed = await send(_connector(maker, text), "list_tools", {})
+        text = head(url, stdio=stdio) + ("" if person is None else _CREDENTIAL.format(client=person.settings()))
+        listed = await caller.send(text, "list_tools", {})
         print("listed:", listed.fault and listed.fault.message, file=sys.stderr)
         output: Any = listed.output
         tools = [] if output is None else output["tools"]
         for number, tool in enumerate(tools):
             text += _OPERATION.format(name=f"tool_{number}", tool=json.dumps(tool["name"]), pin=tool["pin"])
-        connector = _connector(maker, text)
         for tool, arguments in calls(tools):
-            outcome = await send(connector, f"tool_{tools.index(tool)}", arguments)
+            outcome = await caller.send(text, f"tool_{tools.index(tool)}", arguments)
             print(tool["name"], outcome.output, outcome.fault and outcome.fault.message, file=sys.stderr)
     finally:
         await maker.servers.stop()
         await maybeDeferred(maker.loop.stop)
-
-
-def _connector(maker: ConnectorMaker, text: str) -> IConnector:
-    reading = read_file(text.encode(), "conformance.toml")
-    assert reading.spec is not None, reading.problems
-    return maker(reading.spec)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from tests.conformance import judges
 
-FAILED = "FAILURE"
+FAILED, WARNED = "FAILURE", "WARNING"
 
 _DIRECTORY = re.compile(r"(?:server-)?(.+?)-\d{4}-\d\d-\d\dT.*")
 
@@ -31,10 +31,10 @@ class Check:
         return f"{self.scenario}:{self.id}"
 
 
-def scored(revision: str) -> frozenset[str]:
-    """The scenarios that a revision requires of a server."""
+def scored(revision: str, of: str = "server") -> frozenset[str]:
+    """The scenarios that a revision requires of a server, or of a client."""
     path = judges.script(judges.CONFORMANCE, f"requirements/{revision}.yaml")
-    return frozenset(yaml.safe_load(Path(path).read_text())["server"])
+    return frozenset(yaml.safe_load(Path(path).read_text())[of])
 
 
 def checked(results: Path, scenarios: Set[str]) -> list[Check]:
@@ -43,8 +43,8 @@ def checked(results: Path, scenarios: Set[str]) -> list[Check]:
 
 
 def _checks(results: Path) -> Iterator[Check]:
-    for path in results.glob("*/checks.json"):
-        named = _DIRECTORY.fullmatch(path.parent.name)
+    for path in results.rglob("checks.json"):
+        named = _DIRECTORY.fullmatch(path.parent.relative_to(results).as_posix())
         assert named is not None, path
         for check in json.loads(path.read_text()):
             yield Check(named[1], check["id"], check["status"])
