@@ -1,24 +1,19 @@
-"""Where the judges lie, and others' servers: programs of npm and PyPI, and the Node that the newest of them needs."""
+"""Where the judges lie: programs of npm, and the Node that the newest of them needs; others' servers lie elsewhere."""
 
 from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
-from tests.functional import npm
+from tests.functional import npm, servers
 
 DIRECTORY_VARIABLE = "AILERON_TEST_MCP_JUDGES"
 CONFORMANCE, INSPECTOR = "@modelcontextprotocol/conformance", "@modelcontextprotocol/inspector"
 _PROCESSORS = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 NODE = f"node-{sys.platform}-{_PROCESSORS.get(platform.machine(), 'x64')}"
 VERSIONS = {CONFORMANCE: "0.2.0-alpha.12", INSPECTOR: "0.15.0", NODE: "24.21.0"}
-EVERYTHING, FILES = "@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem"
-VERSIONS |= {EVERYTHING: "2026.8.31", FILES: "2026.8.31"}
-TIME = "mcp-server-time==2026.10.19"
-"""A server in Python; it wants an older SDK than ours, and so an environment of its own."""
 
 
 def directory() -> Path:
@@ -27,21 +22,14 @@ def directory() -> Path:
 
 
 def install() -> None:
-    """Make the pinned versions lie there.
+    """Make the pinned versions lie there, and the servers where they lie.
 
-    :raises subprocess.CalledProcessError: when npm fails.
+    :raises subprocess.CalledProcessError: when npm or pip fails.
     """
     missing = {name: version for name, version in VERSIONS.items() if not npm.lies(directory(), name, version)}
     if missing:
         npm.fetch(directory(), VERSIONS)
-    if not python().is_file():
-        subprocess.run((sys.executable, "-m", "venv", python().parent.parent), check=True)
-        subprocess.run((python(), "-m", "pip", "install", "--quiet", TIME), check=True)
-
-
-def python() -> Path:
-    """The interpreter with the server in Python."""
-    return directory() / "python" / "bin" / "python"
+    servers.install(servers.directory())
 
 
 def node() -> str:

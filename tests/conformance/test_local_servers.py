@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.conformance import judges
+from tests.functional import servers
 from tests.functional.operated import AgentSession, OperatedTestCase
 
 _CONNECTOR = """
@@ -84,23 +84,19 @@ class LocalServerTests(OperatedTestCase):
         self.assertIn("result", reply.body, reply.text)
         return reply.body["result"]["output"]
 
-    def npm(self, name: str, *arguments: str) -> Sequence[str]:
-        """The command of a server of npm."""
-        return (judges.node(), judges.script(name, "dist/index.js"), *arguments)
-
     async def test_everything(self) -> None:
         """The one that tries every part of the protocol."""
-        said = await self.called(self.npm(judges.EVERYTHING), "echo", '{ message = "hello" }')
+        said = await self.called(servers.of_node(servers.EVERYTHING), "echo", '{ message = "hello" }')
         self.assertIn("hello", said["text"])
 
     async def test_files(self) -> None:
         """The one for files writes where it may, and nowhere else."""
         inputs = f'{{ path = "{self.directory / "note.txt"}", content = "hello" }}'
-        await self.called(self.npm(judges.FILES, str(self.directory)), "write_file", inputs)
+        await self.called(servers.of_node(servers.FILES, str(self.directory)), "write_file", inputs)
         self.assertEqual((self.directory / "note.txt").read_text(), "hello")
 
     async def test_python(self) -> None:
-        """One in Python, on an older SDK."""
-        command = (str(judges.python()), "-m", "mcp_server_time", "--local-timezone", "UTC")
+        """One in Python, with an SDK of its own."""
+        command = servers.of_python("mcp_server_time", "--local-timezone", "UTC")
         said = await self.called(command, "get_current_time", '{ timezone = "UTC" }')
         self.assertIn("UTC", said["text"])
