@@ -47,15 +47,18 @@ class Hub:
     """A transport to repositories, by their paths.
 
     :ivar asked: the host and whether it may be in a private network, of each request.
+    :ivar authorized: the host and what it was sent as a credential.
     """
 
     repositories: dict[str, Remote] = attrs.field(factory=dict)
     asked: list[tuple[str | None, bool]] = attrs.field(factory=list)
+    authorized: set[tuple[str | None, str]] = attrs.field(factory=set)
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Have the repository answer."""
         url = urlsplit(message.url)
         self.asked.append((url.hostname, message.private_network))
+        self.authorized |= {(url.hostname, value) for name, value in message.headers if name == "Authorization"}
         path = url.path.removesuffix("/info/refs").removesuffix("/git-upload-pack")
         if path not in self.repositories:
             flight.sent = True
@@ -680,6 +683,30 @@ class GitTests(PackageCase):
             more = f'packages = ["{member}"]'
             self.hub.publish("/me/bad.git", {"aileron-package.toml": manifest({}, name="bad", more=more)})
             self.assertIn(why, self.refused("action", "install", "github://me/bad", "--yes"))
+
+    def test_token(self) -> None:
+        """A token is sent to the one host that was named, over HTTPS, and to none that a suite names."""
+        self.hub.publish("/me/kit.git", package())
+        names = '"https://git.example/me/kit.git@1.0.0"'
+        self.hub.publish(
+            "/me/all.git", {"aileron-package.toml": manifest({}, name="all", more=f"packages = [{names}]")}
+        )
+        answers = ("canary-token",)
+        said = self.done("action", "install", "github://me/all", "--yes", "--secret-fd", "5", answers=answers)
+        sent = "Basic eC1hY2Nlc3MtdG9rZW46Y2FuYXJ5LXRva2Vu"
+        self.assertEqual(self.hub.authorized, {("github.com", sent)})
+        self.assertIn(("git.example", False), self.hub.asked)
+        self.assertNotIn("canary", said + self.home.packages.read_text())
+        self.hub.authorized.clear()
+        both = "github://me/kit", "https://git.example/me/kit.git"
+        said = self.refused("action", "install", *both, "--yes", "--secret-fd", "5", answers=answers)
+        self.assertIn("would be sent to https://git.example and https://github.com.", said)
+        self.done("sync", "--yes", "--secret-fd", "5", answers=answers)
+        plain = "http://git.example/me/other.git"
+        self.refused("action", "install", plain, "--yes", "--secret-fd", "5", answers=answers)
+        self.assertEqual(self.hub.authorized, set())
+        self.refused("action", "install", "https://git.example/me/no.git", "--secret-fd", "5", answers=("me:canary",))
+        self.assertEqual(self.hub.authorized, {("git.example", "Basic bWU6Y2FuYXJ5")})
 
     def test_ssh(self) -> None:
         """Over SSH nothing is sent before the server's key is known."""

@@ -8,22 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from attrs import frozen
+from attrs import field, frozen
 
-from aileron.addresses import read_origin
 from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, heading, note, say, say_json, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.copying import replace_files
+from aileron.cli.actions.fetching import PackageFetcher
 from aileron.cli.actions.trusting import Item, TrustRequest, as_values, confirm, refuse_unasked, trust
-from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError
+from aileron.errors import AileronError
 from aileron.home import prepare, read_private
 from aileron.values import digest_of_bytes
 
 if TYPE_CHECKING:
     from aileron.client import Operator
-    from aileron.connectors import RemoteRepository
-    from aileron.packages import Fetched, Installed, Lock, PackageChange, Source
+    from aileron.packages import Installed, Lock, PackageChange
 
 T = TypeVar("T")
 
@@ -38,7 +37,6 @@ class _Packages:
     :ivar lock: as the operator trusts it.
     :ivar yes: do not ask.
     :ivar force: overrule objections.
-    :ivar publisher_key: given by the operator, as are the other two.
     """
 
     command: OperatorCommand
@@ -46,9 +44,7 @@ class _Packages:
     lock: Lock
     yes: bool
     force: bool = False
-    publisher_key: str = ""
-    host_key: str = ""
-    identity: Path | None = None
+    fetcher: PackageFetcher = field(kw_only=True)
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
         """Fetch packages and those that their suites name, show what changes, ask, then write and trust the files."""
@@ -60,10 +56,10 @@ class _Packages:
         }
         lock, changes = self.lock, []
         seen, files = dict[str, bytes](), dict[str, bytes | None]()
-        for fetched in await self._fetch_all(sources):
+        for fetched in await self.fetcher.fetch_all(sources):
             before = self.lock.find(fetched.package.name)
             there = self._there({*fetched.package.files, *(before.files if before else ())})
-            change = compare(lock, fetched, there, host_key=self._known_host_key(fetched.source), taken=taken)
+            change = compare(lock, fetched, there, host_key=self.fetcher.known_host_key(fetched.source), taken=taken)
             changes.append(change)
             lock = lock.replace(change.after.name, change.after)
             seen |= there
@@ -98,13 +94,15 @@ class _Packages:
     async def sync(self) -> Sequence[str]:
         """Fetch the files that are missing of packages, if they are what was installed; return what is still wrong."""
         missing, wrong = dict[str, bytes | None](), list[str]()
-        for each in self.lock.packages:
-            there = self._there(each.files)
+        packages = [(each, self._there(each.files)) for each in self.lock.packages]
+        incomplete = [each.source for each, there in packages if not each.files.keys() <= there.keys()]
+        origins = self.fetcher.find_token_origins(incomplete)
+        for each, there in packages:
             wrong += [f"{place} was changed." for place in sorted(there.keys() - each.find_unchanged(there))]
             if each.files.keys() <= there.keys():
                 continue
             try:
-                fetched = await self._fetch(each.source + f"@{each.version}" * bool(each.commit))
+                fetched = await self.fetcher.fetch(each.source + f"@{each.version}" * bool(each.commit), origins)
             except AileronError as error:
                 wrong.append(f"{each.name} {each.version} cannot be fetched. {error.message}")
                 continue
@@ -117,73 +115,6 @@ class _Packages:
         if missing:
             await self._put(missing, {}, self.lock)
         return wrong
-
-    async def _fetch_all(self, sources: Sequence[str]) -> Iterable[Fetched]:
-        """Fetch packages and the members of suites; the one that names a version decides which it is.
-
-        :raises AileronError: one is not read, or they disagree.
-        """
-        found: dict[str, Fetched] = {}
-        todo = [(each, False) for each in sources]
-        for text, is_member in todo:  # members of suites are added to it
-            fetched = await self._fetch(text, by_suite=is_member)
-            todo += [(member, True) for member in fetched.package.members]
-            name = fetched.package.name
-            other = found.setdefault(name, fetched)
-            versions = {other.source.version, fetched.source.version} - {""}
-            if other.source.text != fetched.source.text or len(versions) > 1:
-                raise CommandError(f"The package {name} comes from two sources or versions. Nothing was installed.")
-            if fetched.source.version:
-                found[name] = fetched
-        return found.values()
-
-    async def _fetch(self, text: str, *, by_suite: bool = False) -> Fetched:
-        """Fetch a package; a suite must not name other suites, or private hosts that the operator did not name.
-
-        :raises AileronError: it is not there, is not read, or is not signed by the key that the operator gave.
-        """
-        from aileron.packages import fetch, read_source
-
-        source = read_source(text, self.lock.github)
-        private_network = not by_suite or text.startswith("github://")
-        if by_suite and not source.url:
-            raise InvalidRequest(f"The suite names {text}, which is not in Git. Nothing was installed.")
-        keys = [*self.lock.keys, *filter(None, [self.publisher_key])]
-        repository = self._connect(source, private_network=private_network) if source.url else None
-        try:
-            fetched = await fetch(source, repository, keys)
-        except (ExternalApiError, NetworkError) as error:
-            raise CommandError(
-                f"{error.message} Nothing was installed.",
-                "Check the address. Private repositories need ssh:// and --identity.",
-            ) from None
-        if by_suite and fetched.package.members:
-            raise InvalidRequest(f"The suite names {text}, which is a suite too. Nothing was installed.")
-        if not by_suite and self.publisher_key not in ("", fetched.publisher):
-            raise InvalidRequest(f"{text} is not signed by the key of --publisher-key. Nothing was installed.")
-        return fetched
-
-    def _connect(self, source: Source, *, private_network: bool) -> RemoteRepository:
-        from aileron.connectors import HostKey, RemoteRepository, SshTransport
-
-        cli, running = self.command.cli, self.command.cli.running()
-        transport = cli.transport([read_origin(url).port for url in (running.url, running.operator_url)])
-        if not source.url.startswith("ssh://"):
-            return RemoteRepository(source.url, transport, cli.reactor(), private_network)
-        try:
-            host_key = HostKey.read(self._known_host_key(source))
-        except ValueError as error:
-            raise CommandError(
-                f"The option --host-key {error}. Nothing was installed.",
-                "Print the server's key, and compare it with the published one: ssh-keyscan -t ed25519 HOST",
-            ) from None
-        ssh = SshTransport(transport.opener, host_key)
-        key = (read_private(self.identity.absolute(), _MOST_BYTES) if self.identity else None) or b""
-        return RemoteRepository(source.url, ssh, cli.reactor(), private_network, key.decode("utf-8", "replace"))
-
-    def _known_host_key(self, source: Source) -> str:
-        known = (each.host_key for each in self.lock.packages if each.source == source.text)
-        return (self.host_key or next(known, "")) if source.url.startswith("ssh://") else ""
 
     def _find(self, name: str) -> Installed:
         found = self.lock.find(name)
@@ -201,11 +132,11 @@ class _Packages:
     def _agree(self, changes: Sequence[PackageChange]) -> None:
         """Show what would change, and ask."""
         for each in () if self.command.as_json else changes:
-            _show(each, self.publisher_key)
+            _show(each, self.fetcher.publisher_key)
         objections = [objection for each in changes for objection in each.objections]
         if objections and not self.force:
             raise CommandError(f"Nothing was installed. {objections[0]}", "If this is what you want, add --force.")
-        if self.yes and any(each.new_key not in ("", self.publisher_key) for each in changes):
+        if self.yes and any(each.new_key not in ("", self.fetcher.publisher_key) for each in changes):
             raise CommandError("Nothing was installed: the publisher's key is new. Pass it with --publisher-key.")
         if not self.yes:
             confirm(self.command.cli, "Install this? [y/N] ", "installed")
@@ -310,12 +241,16 @@ def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], gi
     from aileron.packages import read_key
 
     refuse_unasked(command.as_json, given["yes"])
-    if given.get("publisher_key"):
-        given = {**given, "publisher_key": read_key(given["publisher_key"])}
+    own = {name: given[name] for name in ("yes", "force") if name in given}
+    more = {name: value for name, value in given.items() if name not in ("yes", "force", "secret_fd")}
+    if more.get("publisher_key"):
+        more["publisher_key"] = read_key(more["publisher_key"])
 
     async def with_lock(operator: Operator) -> T:
-        lock = await _trusted_lock(command, operator)
-        return await work(_Packages(command, operator, lock, **given))
+        lock, descriptor = await _trusted_lock(command, operator), given.get("secret_fd")
+        secret = "" if descriptor is None else command.cli.secret("Token", descriptor)
+        fetcher = PackageFetcher(command.cli, lock, secret=secret, **more)
+        return await work(_Packages(command, operator, lock, **own, fetcher=fetcher))
 
     return command.ask(with_lock)
 
@@ -327,6 +262,12 @@ _FETCHING = (
         "--host-key",
         default="",
         help="The server's public key, for ssh://, as ssh-keyscan prints it. It is remembered.",
+    ),
+    click.option(
+        "--secret-fd",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Read a token, or USER:PASSWORD, for https:// from this inherited file descriptor.",
     ),
     click.option("--publisher-key", default="", help="Require a signature by this minisign public key."),
 )

@@ -5,6 +5,7 @@ What a remote sends is hostile.  It is read within bounds, and only what git its
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
@@ -22,6 +23,7 @@ from ._repository import MOST_TAGS, Deadline
 from ._spec import UPLOAD
 
 _TAGS = "refs/tags/"
+_TOKEN_USER = "x-access-token"  # GitHub's word; where others take a token for a password, any will do
 _WANTED = frozenset(("side-band-64k", "shallow"))
 _SECONDS, _READ_SECONDS = 120.0, 30.0
 _MOST_LIST_BYTES = 16 * 1024 * 1024
@@ -35,6 +37,7 @@ class RemoteRepository:
     """A remote repository, read without a connector.
 
     :ivar url: of HTTP or SSH, as C{transport} speaks it.
+    :ivar secret: for HTTP: a token, or a user and a password with a colon between.
     """
 
     url: str
@@ -42,6 +45,7 @@ class RemoteRepository:
     clock: IReactorTime = field(repr=False)
     private_network: bool
     private_key: str = field(default="", repr=False)
+    secret: str = field(default="", repr=False)
 
     async def tags(self) -> Mapping[str, str]:
         """Return the object that each tag is at, by the tag's name.
@@ -85,6 +89,9 @@ class RemoteRepository:
                 ("Accept", f"application/x-{UPLOAD}-result"),
             )
         to = (UPLOAD, self.url) if over_ssh else (method, self.url + place)
+        if self.secret and not over_ssh:
+            pair = self.secret if ":" in self.secret else f"{_TOKEN_USER}:{self.secret}"
+            headers += (("Authorization", f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"),)
         flight = Flight()
         sending = self.transport.send(
             OutgoingRequest(*to, headers, body, self.private_network, most, self.private_key), flight
