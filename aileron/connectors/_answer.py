@@ -33,7 +33,7 @@ class ServiceAnswer:
     """An answer, whole.
 
     :ivar headers: by lower-case name; of a repeated one the first, but all challenges, with commas between.
-    :ivar head: the reason phrase, and every name and value of a header as it came; read for echoes only.
+    :ivar head: the reason phrase, and every header as it came: its name, then its value.
     """
 
     status: int

@@ -12,7 +12,7 @@ _MOST_CHARACTERS = 900  # of what stands in one header of a mail
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PLAIN = re.compile(r"(?!.*=\?)[\x20-\x7e]*")  # what looks like an encoded word is encoded: it would be read as one
 
-_OURS = frozenset(
+OURS = frozenset(
     {
         "accept-encoding",
         "connection",
@@ -30,6 +30,7 @@ _OURS = frozenset(
         "user-agent",
     }
 )
+"""Headers that only the daemon sets."""
 
 
 def header_name(text: str) -> str:
@@ -39,7 +40,7 @@ def header_name(text: str) -> str:
     """
     if not _TOKEN.fullmatch(text):
         raise ValueError("is no name of a header")
-    if text.lower() in _OURS:
+    if text.lower() in OURS:
         raise ValueError("is a header that only the daemon sets")
     return text
 

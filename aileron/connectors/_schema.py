@@ -122,11 +122,13 @@ def _read_service(
 def _read_server(document: FileTable, head: FileTable, identity: Identity, *, private_network: bool) -> McpSpec:
     table, server = document.optional_table("credential"), document.table("mcp").values
     is_local, url = "command" in server, server.get("url")
-    if is_local:
+    if is_local and "api" not in server:
         need = read_program_credential(table, stdin=False)
     else:
         resource = url if isinstance(url, str) else ""
         need = _credential(table, {}, private_network=private_network, resource=resource)
+        if is_local and need is not None and (need.kind == SshKey.name or need.path):
+            head.faults.add(("credential", "kind"), "`kind` must be one that fills a header or a parameter")
     if need is not None and not is_local and not KINDS[need.kind].placed:
         head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
     return read_mcp(document, need, identity, private_network=private_network)

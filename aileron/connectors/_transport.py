@@ -216,7 +216,7 @@ def _first_values(headers: Headers) -> dict[str, str]:
 def _head(response: IResponse) -> Iterator[str]:
     yield response.phrase.decode("latin-1")
     for name, values in response.headers.getAllRawHeaders():
-        yield from (each.decode("latin-1") for each in (name, *values))
+        yield from (each.decode("latin-1") for value in values for each in (name, value))
 
 
 @implementer(IResolutionReceiver)

@@ -28,7 +28,7 @@ from ._config_file import ConfigFile
 from ._connectors import ConnectorMaker
 from ._life import Life
 from ._process import fresh_ids, settle_heap
-from ._record import keep_on, report_needs, take_over
+from ._record import keep_on, report_needs, report_strays, take_over
 from ._settings import DaemonSettings
 from ._sites import Services, Sites
 
@@ -115,7 +115,7 @@ async def _start_services(
     around: Around | None,
 ) -> Services:
     home, egress_file = settings.home, EgressFile(settings.home.egress, vault)
-    maker = ConnectorMaker(reactor, own.transport, str(home.root))
+    maker = ConnectorMaker(reactor, own.transport, str(home.root), report_strays(reactor, store))
     life.at_end(maker.loop.stop)
     life.at_end(maker.servers.stop)
     vault.locked().addCallback(lambda _: maker.servers.forget_credentials())

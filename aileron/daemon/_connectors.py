@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,8 @@ from twisted.logger import Logger
 
 from aileron.bridge import LoopOnDemand
 from aileron.connectors import (
+    API_PORT,
+    ApiRelay,
     CommandConnector,
     CommandSpec,
     Enclosure,
@@ -46,12 +48,14 @@ class ConnectorMaker:
     """Makes connectors for the registry.
 
     :ivar state: Aileron's home, which no program in a sandbox sees.
+    :ivar report: records that the server of a connector asked its API for something while nothing of it executed.
     :ivar environment: the daemon's.
     """
 
     reactor: Any
     transport: HttpTransport = field(repr=False)
     state: str
+    report: Callable[[str], None] = field(default=lambda _: None, repr=False)
     environment: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
 
     def __call__(self, spec: Spec) -> IConnector:
@@ -73,6 +77,7 @@ class ConnectorMaker:
     def _sessions(self, spec: McpSpec) -> HttpSessions | LocalSessions:
         if spec.local is None:
             return HttpSessions(self.loop.bridge, self.transport, self.reactor, spec)
+        api = spec.local.api
         return LocalSessions(
             spec.description,
             spec.local,
@@ -80,6 +85,7 @@ class ConnectorMaker:
             self.environment,
             self.enclose if self.sandbox else None,
             spec.max_response_bytes,
+            api and ApiRelay(spec.description, api, self.transport, self.reactor, self.report),
         )
 
     @cached_property
@@ -120,4 +126,7 @@ class ConnectorMaker:
         options = layout.arguments(environment=self.environment, descriptor=Enclosure.root_descriptor)
         kept = [each for each in options if not (network and each == "--unshare-net")]
         argv = (self.sandbox.program, *kept, "--seccomp", str(Enclosure.filter_descriptor), "--")
-        return Enclosure(layout.root, argv, self.sandbox.seccomp)
+        if network:
+            return Enclosure(layout.root, argv, self.sandbox.seccomp)
+        entry = self.sandbox.entry(API_PORT, Enclosure.meeting_descriptor)
+        return Enclosure(layout.root, argv, self.sandbox.seccomp, entry, self.sandbox.listen)

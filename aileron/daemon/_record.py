@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
@@ -84,10 +84,21 @@ def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
         why = f"{binding.name}: {reason}"
         payload: dict[str, JSON] = {"binding": binding.name, "revision": binding.revision, "reason": why}
         event = Event(ids(), "binding.needs_you", utc(reactor.seconds()), DAEMON, payload, connector=binding.connector)
-        recording = Deferred.fromCoroutine(store.audit.append(event))  # the store's close waits for it
-        recording.addErrback(lambda why: _log.failure("that {name} needs a person", why, name=binding.name))
+        _append(store, event)
 
     return report
+
+
+def report_strays(reactor: Any, store: Store) -> Callable[[str], None]:
+    """Make what records that a local MCP server asked its API for something between two calls, and was refused."""
+    write = _pen(reactor)
+    return lambda fqn: _append(store, evolve(write("api.refused"), connector=fqn))
+
+
+def _append(store: Store, event: Event) -> None:
+    """Record what has happened already; a failure is logged."""
+    recording = Deferred.fromCoroutine(store.audit.append(event))  # the store's close waits for it
+    recording.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
 
 
 def _anchors(reactor: Any, settings: AuditSettings) -> list[Anchor]:

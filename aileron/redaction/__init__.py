@@ -6,6 +6,15 @@ Connectors have whole texts and replace what is found (L{Redactor}).  The gatewa
 
 from ._forms import SecretForm, forms, secrets_in, written_forms
 from ._redactor import REDACTED, Redactor
-from ._scanner import SecretScanner
+from ._scanner import SecretScanner, SecretStream
 
-__all__ = ["REDACTED", "Redactor", "SecretForm", "SecretScanner", "forms", "secrets_in", "written_forms"]
+__all__ = [
+    "REDACTED",
+    "Redactor",
+    "SecretForm",
+    "SecretScanner",
+    "SecretStream",
+    "forms",
+    "secrets_in",
+    "written_forms",
+]

@@ -117,7 +117,7 @@ def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None)
         "status": outcome.status,
         **({"output": _measure(outcome.output)} if outcome.fault is None else {"failure": to_json(outcome.fault)}),
         **({} if built is None else {"request": to_json(ReviewedRequest.of(built))}),
-        **({"refused": outcome.notes["refused"]} if "refused" in outcome.notes else {}),
+        **{name: outcome.notes[name] for name in ("refused", "api") if name in outcome.notes},
     }
 
 

@@ -253,7 +253,8 @@ class Outcome:
     :ivar status: the HTTP status, if one came.
     :ivar notes: what else is worth recording; C{echoed}: the kinds of forms in which the secret came back
         (C{plain url json html hex base64 base64url split}), each place of which was replaced; C{more}: that a read in
-        pages did not come to its end; C{refused}: what a server asked for meanwhile and did not get.
+        pages did not come to its end; C{refused}: what a server asked for meanwhile and did not get; C{api}: counts of
+        its requests to its API.
     """
 
     output: JSON = None

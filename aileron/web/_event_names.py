@@ -54,7 +54,7 @@ _COLOURS = {
     **dict.fromkeys(("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed"), "bad"),
     **dict.fromkeys(("approval.requested", "approval.stale", "run.awaiting_vault", "session.broken"), "waits"),
     **dict.fromkeys(("run.awaiting_credential", "run.scheduled", "binding.needs_you", "egress.refused"), "waits"),
-    "egress.blocked": "bad",
+    **dict.fromkeys(("egress.blocked", "api.refused"), "bad"),
 }
 EVENTS: Mapping[str, EventName] = {
     **_named(
@@ -128,6 +128,7 @@ EVENTS: Mapping[str, EventName] = {
             "binding.replaced": "Credential replaced",
             "binding.needs_you": "Credential must be renewed",
             "binding.revoked": "Credential revoked",
+            "api.refused": "MCP server refused: no call was running",
             "pause.begun": "Paused",
             "pause.ended": "Resumed",
             "cap.set": "Limit set",

@@ -182,7 +182,8 @@ def _credential(need: Mapping[str, Any] | None) -> str:
         return "none"
     settings = need.get("settings", {})
     places = {
-        "variable": f"the environment variable {settings.get('variable')}",
+        "api": f"requests to {settings.get('api')}, which Aileron adds it to: the server cannot read it",
+        "variable": f"the environment variable {settings.get('variable')}: the program and what it starts can read it",
         "stdin": "the program's standard input",
         "query": f"the query parameter {settings.get('query')}",
         "path": f"the path, as {settings.get('path')}",

@@ -150,7 +150,7 @@ def _needs_approval(cli: CliContext, server: ServerConnector) -> bool:
     program, credential = server.values["mcp"], server.values.get("credential")
     if "command" not in program:
         return False
-    if credential is not None and "readable_by" not in credential:
+    if credential is not None and "readable_by" not in credential and "api" not in program:
         return True
     try:
         return program.get("sandbox") != "none" and not find_sandbox(cli.reactor(), cli.environ, "--bind-fd", "0", "/")

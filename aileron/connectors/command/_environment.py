@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from attrs import field, frozen
+from twisted.internet.interfaces import IProtocolFactory
 
 from aileron.errors import BindingFailed, CapabilityDenied
 from aileron.tables import FileTable, TextRule, quote
 from aileron.values import JSON, CredentialNeed
 
-from ._process import FILTER, ROOT, Launch
+from ._process import FILTER, MEETING, ROOT, Launch
 
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 VARIABLE, STDIN = "variable", "stdin"
@@ -33,6 +34,10 @@ _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null charact
 _NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
 
 
+ListenInside = Callable[[IProtocolFactory], tuple[Any, Callable[[], object]]]
+"""From a factory to the socket that goes into a sandbox, where L{MEETING} is, and what ends the listening."""
+
+
 @frozen
 class Enclosure:
     """A sandbox, as it is put around a program.
@@ -40,13 +45,18 @@ class Enclosure:
     :ivar root: the directory that it can write, with all that is in it.
     :ivar argv: what its own stands behind; it finds the root open in C{root_descriptor}.
     :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
+    :ivar entry: what a program's argv stands behind that is to reach a port inside; empty: it shares the network.
+    :ivar listen: takes what connects to that port; L{None}: likewise.
     """
 
     root_descriptor: ClassVar[int] = ROOT
     filter_descriptor: ClassVar[int] = FILTER
+    meeting_descriptor: ClassVar[int] = MEETING
     root: str
     argv: tuple[str, ...]
     seccomp: bytes = field(repr=False)
+    entry: tuple[str, ...] = ()
+    listen: ListenInside | None = field(default=None, repr=False)
 
 
 Enclose = Callable[[str, bool], Enclosure]

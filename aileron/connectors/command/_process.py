@@ -22,6 +22,9 @@ FILTER = 3
 ROOT = 5
 """The descriptor of the directory that a sandbox lets a program write: a path could lead elsewhere by then."""
 
+MEETING = 6
+"""The descriptor by which a sandbox hands out a socket that listens inside."""
+
 _PROBLEM, _MOST_PROBLEM_BYTES = 4, 1000
 _LINGER_SECONDS = 1.0
 _BEGIN = """
@@ -56,6 +59,7 @@ class Launch:
     :ivar environment: all of it.
     :ivar seccomp: what it may read from L{FILTER}; empty: that is not open.
     :ivar root: the directory of L{ROOT}, likewise.
+    :ivar meeting: the socket of L{MEETING}, which is closed when it has been passed on; L{None}: likewise.
     """
 
     argv: Sequence[str]
@@ -64,6 +68,7 @@ class Launch:
     stdin: bytes = field(default=b"", repr=False)
     seccomp: bytes = field(default=b"", repr=False)
     root: str = ""
+    meeting: Any = field(default=None, repr=False)
 
 
 @frozen
@@ -110,6 +115,8 @@ class Program(ProcessProtocol):
         with contextlib.ExitStack() as held:
             if launch.seccomp:
                 descriptors[FILTER] = held.enter_context(_filled(launch.seccomp)).fileno()
+            if launch.meeting is not None:
+                descriptors[MEETING] = held.enter_context(launch.meeting).fileno()
             reactor.spawnProcess(self, begin[0], begin, dict(launch.environment), None, childFDs=descriptors)
 
     def connectionMade(self) -> None:

@@ -16,11 +16,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 
 from aileron import __version__
+from aileron.bridge import ThreadBridge
 from aileron.connectors._conversation import Rejected
 from aileron.values import JSON, plain
 
-from ._session import McpSession
-from ._wire import Delivery, Message, Refused
+from ._wire import Delivery, Message, Refused, Send
 
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ _delivery: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
 class _Outlet:
     """Takes what the SDK writes: each message is sent by the session, in the reactor, before writing returns."""
 
-    def __init__(self, session: McpSession) -> None:
-        self._session = session
+    def __init__(self, bridge: ThreadBridge, send: Send) -> None:
+        self._bridge, self._send = bridge, send
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send a message.
@@ -44,7 +44,7 @@ class _Outlet:
         asks = isinstance(item.message, types.JSONRPCRequest)
         delivery = _delivery.get() if asks else None
         try:
-            await self._session.bridge.call(lambda: self._session.send(raw, said or {}, delivery))
+            await self._bridge.call(lambda: self._send(raw, said or {}, delivery))
         except Refused as error:
             if asks:
                 raise MCPError(types.INVALID_REQUEST, f"status {error.status}") from None
@@ -65,8 +65,8 @@ class _Outlet:
 class SdkClient:
     """The client of one session, made in the loop.  The SDK answers each request of the server with a refusal."""
 
-    def __init__(self, session: McpSession) -> None:
-        self._session = session
+    def __init__(self, bridge: ThreadBridge, send: Send, mode: str) -> None:
+        self._outlet, self._mode = _Outlet(bridge, send), mode
         self._leave = asyncio.Event()
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._inlet, self._received = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
@@ -75,7 +75,7 @@ class SdkClient:
         """Begin the session, and keep it until L{leave}."""
         about = types.Implementation(name="aileron", version=__version__)
         try:
-            async with Client(self._streams(), mode=self._session.mode, cache=None, client_info=about) as client:
+            async with Client(self._streams(), mode=self._mode, cache=None, client_info=about) as client:
                 self._opened.set_result(client.session)
                 await self._leave.wait()
         except Exception as error:
@@ -138,4 +138,4 @@ class SdkClient:
 
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
-        yield self._received, _Outlet(self._session)
+        yield self._received, self._outlet

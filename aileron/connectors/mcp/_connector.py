@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from math import ceil
 from typing import Any
 
@@ -78,7 +79,7 @@ class McpConnector:
             canonical(shown)
         except ValueError as error:
             raise InvalidRequest("An input holds a number or a text that JSON cannot carry exactly.") from error
-        need = description.credential
+        need = description.credential if self.spec.local is None else None
         return Request(
             description.fqn,
             operation,
@@ -106,7 +107,10 @@ class McpConnector:
         sent = await self.sessions.authorize(request, credential, within)
         left = max(until - self.clock.seconds(), 0.0)
         run = _ToolRun(self, about, shown, sent)
-        outcome = await run.outcome(left, late_seconds)
+        relay = self.sessions.relay
+        with relay.during(request, credential) if relay and credential else nullcontext(dict) as notes:
+            outcome = await run.outcome(left, late_seconds)
+        outcome = evolve(outcome, notes={**outcome.notes, **notes()})
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
         if run.lacking and credential:

@@ -208,6 +208,7 @@ class HttpSessions:
     transport: StreamingTransport
     clock: IReactorTime
     spec: McpSpec
+    relay: None = None  # what the server asks its services for is not seen here
     _mode: str = AUTO
 
     @property

@@ -11,8 +11,10 @@ from aileron.connectors.command._environment import PATH, READABLE_BY, READERS, 
 from aileron.errors import BindingRequired
 from aileron.interfaces import ICredential
 from aileron.tables import FileTable, quote
-from aileron.values import JSON, Authorization, ConnectorDescription, Request
+from aileron.values import JSON, Authorization, ConnectorDescription, CredentialNeed, Request
 
+from ._api import API, API_URL, Api, read_api
+from ._api_relay import ApiRelay
 from ._session import McpSession
 from ._shared import SharedServer, Start
 
@@ -23,11 +25,13 @@ _EXPOSED = f"{READERS} can read the credential, and its file does not say so in 
 class LocalServer:
     """A program that is an MCP server on its standard streams.
 
-    :ivar argv: the program itself first; each is literal.
+    :ivar argv: the program itself first; each is literal, but for L{API_URL}.
+    :ivar api: where its requests get the credential; L{None}: it has that itself, or needs none.
     """
 
     argv: tuple[str, ...]
     environment: ProgramEnvironment
+    api: Api | None = None
 
     @property
     def url(self) -> str:
@@ -35,8 +39,11 @@ class LocalServer:
         return f"file://{''.join(self.argv[:1])}"
 
 
-def read_local(table: FileTable) -> LocalServer:
-    """Read the keys of C{[mcp]} that say how a local server is started; faults go where the table's go."""
+def read_local(table: FileTable, need: CredentialNeed | None, *, private_network: bool) -> LocalServer:
+    """Read the keys of C{[mcp]} that say how a local server is started; faults go where the table's go.
+
+    :param need: the credential, which is added to the server's requests where it has an API.
+    """
     argv = table.texts("command")
     for each in argv[:1]:
         if not PATH.holds(each):
@@ -44,7 +51,12 @@ def read_local(table: FileTable) -> LocalServer:
     for each in argv:
         if "\0" in each:
             table.fault("command", "must not hold a null character")
-    return LocalServer(argv, read_environment(table))
+    inside, environment = table.optional_table("api"), read_environment(table)
+    is_told = any(API_URL in each for each in (*argv[1:], *environment.variables.values()))
+    if is_told != (inside is not None):
+        table.fault("api", f"must be there if {API_URL} stands in `command` or `environment`, and only then")
+    api = None if inside is None else read_api(inside, need, private_network=private_network)
+    return LocalServer(argv, environment, api)
 
 
 @frozen
@@ -54,6 +66,7 @@ class LocalSessions:
     :ivar shared: keeps the process.
     :ivar daemon: the daemon's environment, of which little is passed on.
     :ivar enclose: makes sandboxes; L{None}: this machine makes none.
+    :ivar relay: passes its requests on, where it has an API.
     """
 
     about: ConnectorDescription
@@ -62,12 +75,13 @@ class LocalSessions:
     daemon: Mapping[str, str] = field(repr=False)
     enclose: Enclose | None = field(repr=False)
     most_bytes: int
+    relay: ApiRelay | None = None
 
     @property
     def why_approval(self) -> str:
         """Why each call needs one: there is no sandbox, or its file does not say who can read the credential."""
         need = self.about.credential
-        exposed = _EXPOSED if need is not None and READABLE_BY not in need.settings else ""
+        exposed = _EXPOSED if need is not None and not {READABLE_BY, API} & need.settings.keys() else ""
         return self.local.environment.why_approval(self.enclose) or exposed
 
     def review(self) -> Mapping[str, JSON]:
@@ -80,9 +94,11 @@ class LocalSessions:
             "argv": list(self.local.argv),
             **environment.review(environment.enclosure(self.enclose)),
         }
-        if (need := self.about.credential) is not None:
-            name = need.settings[VARIABLE]
-            shown["credential"] = f"in the variable {name}: {READERS} can read it"
+        need, api = self.about.credential, self.local.api
+        if api is not None:
+            shown["credential"] = f"added by Aileron to requests to {api.base.url}; the program cannot read it"
+        elif need is not None:
+            shown["credential"] = f"in the variable {need.settings[VARIABLE]}: {READERS} can read it"
         return shown
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
@@ -94,6 +110,9 @@ class LocalSessions:
             return Authorization()
         if credential is None:
             raise BindingRequired(f"{self.about.fqn} needs a credential, and none is bound to it.")
+        if self.relay is not None:
+            await credential.make_ready()
+            return Authorization()
         return Authorization(secrets=((await credential.reveal()).decode("utf-8"),))
 
     async def open(self, sent: Authorization) -> McpSession:
@@ -102,10 +121,11 @@ class LocalSessions:
         :raises NetworkError: it does not run; nothing was sent.
         """
         environment, need = self.local.environment, self.about.credential
-        more = {need.settings[VARIABLE]: "".join(sent.secrets)} if need else {}
+        more = {need.settings[VARIABLE]: "".join(sent.secrets)} if need and self.relay is None else {}
         enclosure = environment.enclosure(self.enclose)
-        launch = environment.launch(self.local.argv, self.daemon, enclosure, more=more)
-        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets))
+        entry, listen = (enclosure.entry, enclosure.listen) if enclosure and self.relay else ((), None)
+        launch = environment.launch((*entry, *self.local.argv), self.daemon, enclosure, more=more)
+        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets, self.relay, listen))
 
     def done(self, session: McpSession) -> None:
         """Take back the session from one run."""

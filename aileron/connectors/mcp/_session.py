@@ -17,6 +17,7 @@ from aileron.connectors._conversation import NotUnderstood
 from aileron.interfaces import ICredential
 from aileron.values import JSON, Authorization, Request
 
+from ._api_relay import ApiRelay
 from ._wire import Delivery, Message, Wire
 
 _log = Logger()
@@ -30,6 +31,10 @@ MOST_SERVER_REQUESTS = 16
 
 class McpSessions(Protocol):
     """Opens sessions with one server: a new one for each run (HTTP), or one that the runs share (a process)."""
+
+    @property
+    def relay(self) -> ApiRelay | None:
+        """The relay by which the server's own requests pass, as long as a call executes."""
 
     @property
     def why_approval(self) -> str:
@@ -116,10 +121,7 @@ class McpSession:
         return delivery.answer
 
     async def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery | None) -> None:
-        """Send what the SDK says; raises what the wire does.
-
-        :param delivery: of a request that somebody waits for; L{None}: it is the SDK's own.
-        """
+        """Send what the SDK says, as L{Send} has it; raises what the wire does."""
         delivery = delivery or Delivery()
         if self._is_closed or delivery.withdrawn:
             raise ServiceUnreachable
@@ -181,7 +183,7 @@ class McpSession:
         # The SDK is large. It is loaded when it is first needed, and in the loop's thread.
         from ._client import SdkClient
 
-        return SdkClient(self)
+        return SdkClient(self.bridge, self.send, self.mode)
 
 
 def error_of(error: Exception) -> Exception:

@@ -15,11 +15,12 @@ from twisted.logger import Logger
 from aileron.connectors._conversation import Rejected
 from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES
-from aileron.connectors.command import Launch
+from aileron.connectors.command import Launch, ListenInside
 from aileron.errors import NetworkError
 from aileron.redaction import Redactor
 from aileron.waiting import Waiting, uncancelled
 
+from ._api_relay import ApiRelay
 from ._process import ErrorLog, ServerProcess
 from ._session import McpSession
 from ._wire import Bridged, Wire
@@ -44,11 +45,15 @@ class Start:
 
     :ivar most_bytes: of a message that it writes.
     :ivar secrets: that its errors must not show.
+    :ivar relay: passes its requests to its API on; L{None}: it has none.
+    :ivar listen: listens for them in its sandbox; L{None}: that shares our network, or there is none.
     """
 
     launch: Launch
     most_bytes: int
     secrets: tuple[str, ...] = field(repr=False)
+    relay: ApiRelay | None = None
+    listen: ListenInside | None = field(default=None, repr=False)
 
 
 @define(eq=False)
@@ -143,10 +148,10 @@ class SharedServer:
         seconds = self._not_before - self.reactor.seconds()
         if seconds > 0:
             raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
-        running = _Running(start, self.reactor.seconds())
+        running, relay = _Running(start, self.reactor.seconds()), start.relay
         running.process = ServerProcess(
             self.reactor,
-            start.launch,
+            relay.open(self.reactor, start.launch, start.listen) if relay else start.launch,
             errors=ErrorLog(self.reactor, self.name, Redactor.of(*start.secrets)),
             ended=lambda why: self._ended(running, why),
             most_bytes=start.most_bytes,
@@ -188,6 +193,8 @@ class SharedServer:
     def _ended(self, running: _Running, why: str) -> None:
         """Note that a process is gone, and when the next one may be started."""
         running.why, now = why, self.reactor.seconds()
+        if running.start.relay is not None:
+            running.start.relay.close()
         if not running.is_dismissed:
             _log.warn("the server of {connector} {why}", connector=self.name, why=why)
             self._failures = 1 if now - running.since >= _SETTLED_SECONDS else self._failures + 1

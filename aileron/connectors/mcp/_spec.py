@@ -15,6 +15,7 @@ from aileron.connectors.http._spec import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPO
 from aileron.tables import FileTable, TextRule
 from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 
+from ._api import API
 from ._local import LocalServer, read_local
 
 LIST_TOOLS = "list_tools"
@@ -64,7 +65,9 @@ class McpSpec:
 def read_mcp(document: FileTable, need: CredentialNeed | None, identity: Identity, *, private_network: bool) -> McpSpec:
     """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
     table = document.table("mcp", required=True)
-    local = read_local(table) if "command" in table.values else None
+    is_local = "command" in table.values
+    local = read_local(table, need, private_network=private_network) if is_local else None
+    api = local.api if local else None
     if local is not None:
         url = local.url
     else:
@@ -82,13 +85,14 @@ def read_mcp(document: FileTable, need: CredentialNeed | None, identity: Identit
         timeout_seconds=_SECONDS,
         destructive=False,
     )
+    reached = api.base.url if api else "" if local else url
     description = ConnectorDescription(
         *identity,
         base_url=url,
         bindable=False,
-        hosts=(read_origin(url).host_and_port,) if url and local is None else (),
+        hosts=(read_origin(reached).host_and_port,) if reached else (),
         operations={LIST_TOOLS: listing, **{name: each.operation for name, each in declared.items()}},
-        credential=need,
+        credential=evolve(need, settings={**need.settings, API: api.base.url}) if need and api else need,
     )
     return McpSpec(description, declared, url, private_network, most, local)
 

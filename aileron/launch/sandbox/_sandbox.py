@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from stat import S_ISBLK, S_ISDIR, S_ISREG, S_ISSOCK
@@ -17,6 +17,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from attrs import evolve, field, frozen
+from twisted.internet.interfaces import IProtocolFactory
 
 from aileron.addresses import read_origin
 from aileron.errors import Forbidden, InvalidRequest, NotFound
@@ -97,13 +98,26 @@ class Sandbox:
             with closing(forwarder), opened.prepared(processes) as prefix:
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
                 question = "-" if check is None else check.question()
-                entry = (self.interpreter, "-I", str(_ENTRYPOINT), str(site.port), str(_MEETING), question)
-                argv = (self.program, *options, "--", *entry, *plan.argv)
+                argv = (self.program, *options, "--", *self.entry(site.port, _MEETING, question), *plan.argv)
                 forwarder.open()
                 ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
                 variables = {} if check is None else proxy_variables(check.proxy_port)
                 environment = {**plan.environment, **variables}
                 yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends})
+
+    def entry(self, port: int, meeting: int, question: str = "-") -> tuple[str, ...]:
+        """Return what runs inside before a program: it listens on a port, and hands the socket out by a descriptor."""
+        return (self.interpreter, "-I", str(_ENTRYPOINT), str(port), str(meeting), question)
+
+    def listen(self, factory: IProtocolFactory) -> tuple[socket.socket, Callable[[], object]]:
+        """Have a factory take what connects inside of a sandbox that is entered by L{entry}.
+
+        :return: the end that goes inside, and what ends the listening.
+        """
+        ours, theirs = socket.socketpair()
+        forwarder = SocketForwarder(self.reactor, [factory], ours, lambda: None, lambda _: None)
+        forwarder.open()
+        return theirs, forwarder.close
 
 
 def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> Sandbox:

@@ -1,0 +1,113 @@
+"""The API of a local server, as its file declares it, and which of the server's requests lead there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote, unquote_plus
+
+from attrs import evolve, frozen
+from twisted.web.http_headers import Headers
+
+from aileron.addresses import BaseUrl, read_url
+from aileron.connectors._headers import OURS, header_value
+from aileron.connectors._places import own_base_url
+from aileron.credentials import KINDS
+from aileron.tables import FileTable
+from aileron.values import READ, CredentialNeed, Request
+
+API_URL = "${api.url}"
+"""Stands in a file where the server is told the URL of its API, which is one of ours."""
+
+API = "api"
+"""The setting of a credential that is added to requests to an API: the URL of that."""
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_READ_METHODS = ("GET", "HEAD")
+_MOST_LAYERS = 4
+_PARTS = re.compile(r"[/\\]")
+
+_DROPPED = OURS | {"authorization", "x-http-method", "x-http-method-override", "x-method-override"}
+"""Headers that the server must not set: they are ours, or make another method of what passes as a read."""
+
+
+@frozen
+class ApiRefused(Exception):
+    """A request of the server does not pass.
+
+    :ivar why: a short sentence without its full stop.
+    """
+
+    status: int
+    why: str
+
+
+@frozen
+class Api:
+    """An API.
+
+    :ivar base: no request leaves it.
+    :ivar need: the credential that is added.
+    :ivar post_reads: whether a POST passes, too, while an operation executes whose effect is a read.
+    """
+
+    base: BaseUrl
+    need: CredentialNeed
+    post_reads: bool
+    private_network: bool
+
+    def allows(self, method: str, effect: str) -> bool:
+        """Tell whether a method passes while an operation of this effect executes."""
+        return effect != READ or method in _READ_METHODS or (method == "POST" and self.post_reads)
+
+    def judge(self, request: Request, target: str, headers: Headers) -> Request:
+        """Return a request of the server's as it may pass.
+
+        :param request: what executes, with the method and the body of the server's.
+        :param target: what is asked for, as behind the URL that the server was told.
+        :raises ApiRefused: it does not lead to this API, or could be read in another way there.
+        """
+        if request.method not in METHODS or not target.startswith("/"):
+            raise ApiRefused(405, f"Aileron passes on {', '.join(METHODS)} to a path, and nothing else")
+        try:
+            url, kept = read_url(self.base.origin.url + target), tuple(self._keep(headers))
+        except ValueError as error:
+            raise ApiRefused(400, f"The URL or a header {error}") from None
+        if (url.origin, url.user_info, url.fragment) != (self.base.origin, None, None):
+            raise ApiRefused(400, "The URL leads elsewhere")
+        if not f"{url.path}/".startswith(f"{self.base.path}/") or _climbs(url.path):
+            raise ApiRefused(403, f"Aileron passes on requests to {self.base.url} only")
+        pairs = [] if url.query is None else [each for each in url.query.split("&") if not self._is_ours(each)]
+        query = f"?{'&'.join(pairs)}" if pairs else ""
+        return evolve(request, url=f"{self.base.origin.url}{url.path}{query}", headers=kept)
+
+    def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
+        """Yield the headers that pass: none of one connection, and none that could stand for a credential."""
+        hop = {each.strip().lower() for line in headers.getRawHeaders("Connection", ()) for each in line.split(",")}
+        own = {self.need.header.lower(), *KINDS[self.need.kind].reserved}
+        for name, values in headers.getAllRawHeaders():
+            if name.decode("ascii").lower().replace("_", "-") not in _DROPPED | own | hop:
+                yield from ((name.decode("ascii"), header_value(each.decode("latin-1"))) for each in values)
+
+    def _is_ours(self, pair: str) -> bool:
+        """Tell whether a parameter of the query is the one that the credential fills."""
+        return unquote_plus(pair.partition("=")[0]) == self.need.query
+
+
+def read_api(table: FileTable, need: CredentialNeed | None, *, private_network: bool) -> Api | None:
+    """Read C{[mcp.api]}; L{None}: it has faults, which go where the table's go."""
+    base = table.read("url", lambda text: own_base_url(text, private_network=private_network), None, required=True)
+    post_reads = table.flag("post_reads", default=False)
+    if need is None:
+        table.fault("url", "must stand beside a [credential], which is added to the requests")
+    table.close()
+    return None if base is None or need is None else Api(base, need, post_reads, private_network)
+
+
+def _climbs(path: str) -> bool:
+    """Tell whether a path could be read as one that leaves its base, however often it is decoded."""
+    for _ in range(_MOST_LAYERS):
+        if {".", ".."} & {each.partition(";")[0] for each in _PARTS.split(path)}:
+            return True
+        path = unquote(path)
+    return False

@@ -1,0 +1,291 @@
+"""Passes a local server's requests on to its API, with the credential that it never sees, while a call executes."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+from attrs import define, evolve, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.protocols.policies import LimitTotalConnectionsFactory
+from twisted.python.failure import Failure
+from twisted.web.http import HTTPChannel
+from twisted.web.http import Request as HttpRequest
+
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
+from aileron.connectors._conversation import NotUnderstood
+from aileron.connectors._sending import FAILURES, open_credential, with_credential
+from aileron.connectors.command import Launch, ListenInside
+from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
+from aileron.errors import AileronError
+from aileron.interfaces import ICredential
+from aileron.redaction import SecretStream, secrets_in
+from aileron.values import JSON, ConnectorDescription, Request
+
+from ._api import API_URL, Api, ApiRefused
+
+API_PORT = 8377
+"""Where a server finds us in a sandbox that has a network of its own."""
+
+MOST_BODY_BYTES = 4 * 1024 * 1024
+MOST_CONNECTIONS = 8
+_IDLE_SECONDS = 60
+_CREDENTIAL_SECONDS = 30.0
+_LOOPBACK = "127.0.0.1"
+_UNAUTHORIZED = 401
+
+_KEPT_BACK = frozenset(
+    "alt-svc connection content-length keep-alive proxy-authenticate proxy-authentication-info proxy-connection "
+    "set-cookie te trailer transfer-encoding upgrade".split()
+)
+"""Headers of an answer that do not go on: those of its connection, and what would be a credential or another way."""
+
+_FIELD = re.compile(r"[\t\x20-\x7e\x80-\xff]*").fullmatch
+_log = Logger()
+
+
+@define(eq=False)
+class ApiCall:
+    """An operation that executes: as long as it does, requests pass for it.
+
+    :ivar counts: how many requests passed, how many were refused, during it and before it, and bytes of their bodies.
+    :ivar echoed: the kinds of forms in which the API sent the credential back.
+    :ivar passing: the requests that are under way.
+    """
+
+    request: Request
+    credential: ICredential
+    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(("requests", "refused", "sent", "received"), 0))
+    echoed: set[str] = field(factory=set)
+    passing: set[Deferred[None]] = field(factory=set)
+
+    def over(self, result: Any, passing: Deferred[None]) -> Any:
+        """Forget a request, whose result is passed on."""
+        self.passing.discard(passing)
+        return result
+
+    def notes(self) -> Mapping[str, JSON]:
+        """Return what is recorded of it."""
+        echoed: dict[str, JSON] = {"echoed": sorted(self.echoed)} if self.echoed else {}
+        return {"api": {**self.counts}, **echoed} if any(self.counts.values()) else echoed
+
+
+@define(eq=False)
+class ApiRelay:
+    """Passes on requests of one connector's server, of which one process runs at a time.
+
+    :ivar report: records that a connector's server asked for something while nothing of it executes.
+    """
+
+    about: ConnectorDescription
+    api: Api
+    transport: StreamingTransport = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+    report: Callable[[str], None] = field(repr=False)
+    _calls: list[ApiCall] = field(init=False, factory=list)
+    _strays: int = field(init=False, default=0)
+    _place: tuple[str, str] = field(init=False, default=("", ""))  # host and port, and what paths begin with
+    _stop: Callable[[], object] | None = field(init=False, default=None)
+
+    def open(self, reactor: Any, launch: Launch, listen: ListenInside | None) -> Launch:
+        """Listen for one process, and return how it is started, so that it finds us.
+
+        :param listen: listens in its sandbox, where nobody else is; L{None}: it shares our network, and only this
+            process is told the path, which nobody can guess.
+        """
+        factory, meeting, prefix, port = _Connections(self), None, "", API_PORT
+        if listen is not None:
+            meeting, self._stop = listen(factory)
+        else:
+            listening = reactor.listenTCP(0, factory, interface=_LOOPBACK)
+            prefix, port, self._stop = (
+                f"/{secrets.token_urlsafe(32)}",
+                listening.getHost().port,
+                listening.stopListening,
+            )
+        self._place = f"{_LOOPBACK}:{port}", prefix
+        environment = {name: text.replace(API_URL, self._url) for name, text in launch.environment.items()}
+        argv = [each.replace(API_URL, self._url) for each in launch.argv]
+        return evolve(launch, argv=argv, environment=environment, meeting=meeting)
+
+    @property
+    def _url(self) -> str:
+        return f"http://{''.join(self._place)}{self.api.base.path}"
+
+    def close(self) -> None:
+        """Take no more connections: the process is gone.  Twice is safe."""
+        stop, self._stop = self._stop, None
+        if stop is not None:
+            stop()
+
+    @contextmanager
+    def during(self, request: Request, credential: ICredential) -> Iterator[Callable[[], Mapping[str, JSON]]]:
+        """Let requests pass as long as this lasts; those that are under way at its end are cut off.
+
+        :return: what is recorded of them by then.
+        """
+        call = ApiCall(request, credential)
+        call.counts["between"], self._strays = self._strays, 0
+        self._calls.append(call)
+        try:
+            yield call.notes
+        finally:
+            self._calls.remove(call)
+            for each in tuple(call.passing):
+                each.cancel()
+
+    def send(self, exchange: _Exchange) -> Deferred[None]:
+        """Pass a request on, with its answer; cancelling drops both.
+
+        :raises ApiRefused: it does not pass.
+        """
+        target, prefix = exchange.uri.decode("latin-1"), self._place[1]
+        if not target.startswith(prefix):
+            raise ApiRefused(404, "There is nothing here")
+        if not self._calls:
+            self._strays += 1
+            if self._strays == 1:
+                self.report(self.about.fqn)
+            raise ApiRefused(403, "Aileron passes on requests only while a call of this server executes")
+        try:
+            call, request = self._judge(exchange, target.removeprefix(prefix))
+        except ApiRefused:
+            self._calls[-1].counts["refused"] += 1
+            raise
+        passing = Deferred.fromCoroutine(self._pass_on(call, request, exchange))
+        call.passing.add(passing)
+        return passing.addBoth(call.over, passing)
+
+    def _judge(self, exchange: _Exchange, target: str) -> tuple[ApiCall, Request]:
+        """Return the newest call for which a request may pass, and the request."""
+        method, asked = exchange.method.decode("latin-1"), exchange.requestHeaders
+        call = next((each for each in reversed(self._calls) if self.api.allows(method, each.request.effect)), None)
+        if call is None:
+            raise ApiRefused(403, f"Aileron passes on no {method} while only reads execute")
+        if asked.getRawHeaders("Host") != [self._place[0]]:
+            raise ApiRefused(421, "The request is for another host")
+        request = evolve(call.request, method=method, body=exchange.body or None)
+        return call, self.api.judge(request, target, asked)
+
+    async def _pass_on(self, call: ApiCall, request: Request, exchange: _Exchange) -> None:
+        seconds, clock = _CREDENTIAL_SECONDS, self.clock
+        sent = await open_credential(self.about, request, call.credential, seconds=seconds, clock=clock)
+        message = OutgoingRequest(
+            method=request.method,
+            url=with_credential(request.url, sent),
+            headers=(*request.headers, *sent.headers),
+            body=request.body,
+            private_network=self.api.private_network,
+            max_response_bytes=MOST_RESPONSE_BYTES,
+        )
+        call.counts["requests"] += 1
+        call.counts["sent"] += len(request.body or b"")
+        form = self.api.need.format
+        found = [one for each in sent.secrets for one in secrets_in(each, form.replace("{key}", each))]
+        stream = SecretStream(found, call.echoed.add)
+
+        def take(piece: bytes) -> bool:
+            call.counts["received"] += len(piece)
+            exchange.write(stream.take(piece))
+            return False
+
+        def begin(answer: ServiceAnswer) -> Callable[[bytes], bool]:
+            for each in answer.head:
+                stream.look(each.encode("latin-1"))
+            if answer.headers.get("content-encoding", "identity").lower() != "identity":
+                raise NotUnderstood  # nobody could tell what is in it
+            exchange.begin(answer, lambda text: text.replace(self.api.base.url, self._url))
+            return take
+
+        answer = await self.transport.stream(message, Flight(), begin)
+        exchange.write(stream.rest())
+        if answer.status == _UNAUTHORIZED:
+            await call.credential.refused(sent)
+
+
+class _Exchange(HttpRequest):
+    """One request of the server, and its answer."""
+
+    def __init__(self, relay: ApiRelay, *given: Any) -> None:
+        super().__init__(*given)
+        self._relay, self.body = relay, b""
+        self._passing: Deferred[None] | None = None
+
+    def gotLength(self, length: int | None) -> None:
+        """Keep the body in memory."""
+        self.content = BytesIO()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Keep a piece of the body, or cut off what is too long."""
+        super().handleContentChunk(data)
+        if self.content.tell() > MOST_BODY_BYTES:
+            self.channel.transport.abortConnection()
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Pass it on."""
+        self.method, self.uri, self.clientproto, self.body = command, path, version, self.content.getvalue()
+        try:
+            self._passing = self._relay.send(self)
+        except ApiRefused as refused:
+            self._refuse(refused.status, refused.why)
+        else:
+            self._passing.addCallbacks(lambda _: self.finish(), self._fail)
+
+    def begin(self, answer: ServiceAnswer, link: Callable[[str], str]) -> None:
+        """Write the head of an answer; what links to the API links to us."""
+        self.setResponseCode(answer.status)
+        fields = answer.head[1:]
+        for name, value in zip(fields[::2], fields[1::2], strict=True):
+            if name.lower() not in _KEPT_BACK and _FIELD(value):
+                self.responseHeaders.addRawHeader(name.encode("latin-1"), link(value).encode("latin-1"))
+        self.write(b"")
+
+    def _fail(self, why: Failure) -> None:
+        """Tell that there is no answer; half of one is cut off, so that this shows."""
+        if why.check(*FAILURES, AileronError) is None:
+            _log.failure("passing on a request of a local MCP server", why)
+        if self.channel is None:
+            return  # it has left
+        if self.startedWriting or why.check(CancelledError):
+            self.channel.transport.abortConnection()
+        else:
+            self._refuse(502, "The request or its answer could not be passed on")
+
+    def _refuse(self, status: int, why: str) -> None:
+        self.setResponseCode(status)
+        self.responseHeaders.setRawHeaders("Content-Type", ["text/plain"])
+        self.write(f"Aileron: {why}.\n".encode("ascii", "replace"))
+        self.finish()
+
+    def connectionLost(self, reason: Failure) -> None:
+        """Drop what is under way: nobody reads its answer."""
+        super().connectionLost(reason)
+        if self._passing is not None:
+            self._passing.cancel()
+
+
+class _Connections(LimitTotalConnectionsFactory):
+    """Takes the server's connections, up to a number at once."""
+
+    noisy = False
+    connectionLimit = MOST_CONNECTIONS
+
+    def __init__(self, relay: ApiRelay) -> None:
+        self._relay = relay
+
+    def protocol(self) -> HTTPChannel:
+        """Make the end of one connection."""
+        channel = HTTPChannel()
+        channel.requestFactory = partial(_Exchange, self._relay)
+        channel.callLater, channel.timeOut = self._relay.clock.callLater, _IDLE_SECONDS
+        return channel
+
+    def log(self, request: object) -> None:
+        """Log no request: they are counted."""
