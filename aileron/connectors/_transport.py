@@ -78,10 +78,12 @@ class HttpTransport:
         self, message: OutgoingRequest, connection: ServiceConnection, begin: BeginBody | None
     ) -> ServiceAnswer:
         try:
-            response = await self._response(message, connection)
+            response, most = await self._response(message, connection), message.max_response_bytes
+            if response.length is not UNKNOWN_LENGTH and response.length > most:
+                raise TooLarge(response.code)  # noqa: TRY301 - as if it had been read
             head = ServiceAnswer(response.code, _first_values(response.headers), b"", tuple(_head(response)))
             take = None if begin is None else begin(head)
-            return evolve(head, body=await _read(response, message.max_response_bytes, connection, take))
+            return evolve(head, body=await _read(response, most, connection, take))
         except (AddressRefused, TooLarge, ServiceUnreachable, NotUnderstood):
             raise
         except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
@@ -189,8 +191,6 @@ class _CheckedEndpoint:
 
 
 async def _read(response: IResponse, most: int, connection: ServiceConnection, take: TakeBody | None = None) -> bytes:
-    if response.length is not UNKNOWN_LENGTH and response.length > most:
-        raise TooLarge(response.code)
     try:
         return await read_body(response, most, connection.is_whole, take)
     except BodyTooLong:

@@ -99,7 +99,19 @@ class McpApiTests(OperatedTestCase):
         self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
         tools = ("create_issue", "list_issues", "send", "look", "keep_on")
         chosen = [word for tool in tools for word in ("--op", tool)]
-        reads = ("--read", "list_issues", "--read", "look", "--output", str(self.home.project), "--force")
+        reads = (
+            "--read",
+            "list_issues",
+            "--read",
+            "look",
+            "--read",
+            "send",
+            "--read",
+            "keep_on",
+            "--output",
+            str(self.home.project),
+            "--force",
+        )
         await self.command("connector", "import", NAME, *chosen, *reads)
         await self.operator("connector", "add", str(connector), "--force", "--yes")
         await self.add(*(self.home.project / f"tracker-{tool.replace('_', '-')}.md" for tool in tools))
@@ -116,11 +128,11 @@ class McpApiTests(OperatedTestCase):
             asked = await self.result(session, run_id, 30)
         return asked.body["result"]["output"]["text"]
 
-    async def send(self, session: AgentSession, *lines: str) -> str:
-        """Have a request sent as it is; what came back."""
-        said = await self.call(session, "send", raw="\r\n".join((*lines, "", "")))
-        assert isinstance(said, str)
-        return said
+    async def send(self, session: AgentSession, *heads: str) -> list[str]:
+        """Have requests sent as they are, in one call of a read; what came back for each."""
+        raw = tracker_server.BETWEEN.join(f"{head}\nConnection: close\n\n".replace("\n", "\r\n") for head in heads)
+        said = await self.call(session, "send", raw=raw)
+        return str(said).split(tracker_server.BETWEEN)
 
     def targets(self) -> list[str]:
         """What the API was asked for."""
@@ -167,27 +179,29 @@ class McpApiTests(OperatedTestCase):
         """Nothing leads to another host or path, no answer brings the credential, and between calls nothing passes."""
         session = await self.ready()
         before = len(self.tracker.seen)
-        refused = (
-            ("GET http://elsewhere.example/api/v1/issues HTTP/1.1", "Host: HOST"),
-            ("CONNECT elsewhere.example:443 HTTP/1.1", "Host: HOST"),
-            ("GET BASE/issues HTTP/1.1", "Host: elsewhere.example"),
-            ("GET PATH/admin HTTP/1.1", "Host: HOST"),
-            ("GET BASE/../admin HTTP/1.1", "Host: HOST"),
-            ("GET BASE/%252e%252e/admin HTTP/1.1", "Host: HOST"),
-            ("GET BASE/issues HTTP/1.1", "Host: HOST", "X-A: b\nAuthorization: Bearer other"),
-            ("POST BASE/issues HTTP/1.1", "Host: HOST", "Content-Length: 3", "Transfer-Encoding: chunked"),
-        )
-        for lines in refused:
-            said = await self.send(session, *lines, "Connection: close")
-            self.assertIn(said.split(" ")[1][:1], ("4",), (lines, said))
+        refused = {
+            "GET http://elsewhere.example/api/v1/issues HTTP/1.1\nHost: HOST": 405,
+            "CONNECT elsewhere.example:443 HTTP/1.1\nHost: HOST": 403,
+            "GET BASE/issues HTTP/1.1\nHost: elsewhere.example": 421,
+            "GET PATH/admin HTTP/1.1\nHost: HOST": 403,
+            "GET BASE/../admin HTTP/1.1\nHost: HOST": 403,
+            "GET BASE/%252e%252e/admin HTTP/1.1\nHost: HOST": 403,
+            "GET BASE/issues HTTP/1.1\nHost: HOST\nX-A: b\x00c": 400,
+            "POST BASE/issues HTTP/1.1\nHost: HOST\nContent-Length: 0": 403,
+            "GET BASE/issues HTTP/1.1\nHost: HOST\nContent-Length: 0\nTransfer-Encoding: chunked": 400,
+        }
+        said = await self.send(session, *refused)
+        self.assertEqual([int(each.split(" ")[1]) for each in said], [*refused.values()], said)
         self.assertEqual(self.targets()[before:], [])
-        said = await self.send(session, "GET BASE/away HTTP/1.1", "Host: HOST", "Connection: close")
-        self.assertIn("Location: http://elsewhere.example/issues", said)
-        said = await self.send(session, "GET BASE/echo HTTP/1.1", "Host: HOST", "Connection: close")
-        self.assertNotIn(TOKEN, said)
-        said = await self.send(session, "GET BASE/large HTTP/1.1", "Host: HOST", "Connection: close")
-        self.assertIn("HTTP/1.1 502", said[:20])
-        self.assertEqual(self.targets()[before:], ["/api/v1/away", "/api/v1/echo", "/api/v1/large"])
+        paths = ("/away", "/echo", "/large")
+        away, echo, large = await self.send(session, *(f"GET BASE{each} HTTP/1.1\nHost: HOST" for each in paths))
+        self.assertIn("Location: http://elsewhere.example/issues", away)
+        self.assertNotIn(TOKEN, echo)
+        self.assertNotIn(TOKEN[:8], echo)
+        self.assertIn("HTTP/1.1 502", large)
+        self.assertEqual(self.targets()[before:], [f"/api/v1{each}" for each in paths])
+        (echoed,) = await self.audit("--type", "secret.echoed")
+        self.assertEqual(echoed["payload"]["forms"], ["plain"])
         await self.call(session, "keep_on")
         statuses = self.directory / tracker_server.STATUSES
         await until(self.reactor, lambda: statuses.exists() and "403" in statuses.read_text(), 20, "a refusal")
@@ -206,6 +220,6 @@ class UnconfinedMcpApiTests(McpApiTests):
     async def test_hostile(self) -> None:
         """Who does not know the path gets nothing."""
         session = await self.ready()
-        said = await self.send(session, "GET /api/v1/issues HTTP/1.1", "Host: HOST", "Connection: close")
+        (said,) = await self.send(session, "GET /api/v1/issues HTTP/1.1\nHost: HOST")
         self.assertIn("HTTP/1.1 404", said)
         self.assertEqual(self.tracker.seen, [])

@@ -14,6 +14,7 @@ from mcp.server import MCPServer
 URL = "TRACKER_API_URL"
 TOKEN = "TRACKER_TOKEN"
 STATUSES = "statuses.txt"
+BETWEEN = "\n|\n"
 
 server = MCPServer("tracker")
 
@@ -39,7 +40,12 @@ def list_issues() -> str:
 
 @server.tool()
 def send(raw: str) -> str:
-    """Sends a request as it is, HOST, PATH and BASE filled in, and returns what comes until the connection ends."""
+    """Sends requests as they are, each by a connection of its own."""
+    return BETWEEN.join(map(_send, raw.split(BETWEEN)))
+
+
+def _send(raw: str) -> str:
+    """Fill in HOST, PATH and BASE, and return what comes until the connection ends, and how much that is."""
     url = urlsplit(os.environ[URL])
     raw = raw.replace("HOST", url.netloc).replace("BASE", url.path).replace("PATH", url.path.removesuffix("/v1"))
     with socket.create_connection((url.hostname, url.port), 20) as connection:

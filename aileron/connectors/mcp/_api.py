@@ -79,7 +79,8 @@ class Api:
             raise ApiRefused(403, f"Aileron passes on requests to {self.base.url} only")
         pairs = [] if url.query is None else [each for each in url.query.split("&") if not self._is_ours(each)]
         query = f"?{'&'.join(pairs)}" if pairs else ""
-        return evolve(request, url=f"{self.base.origin.url}{url.path}{query}", headers=kept)
+        place = {"credential_header": self.need.header or None, "credential_query": self.need.query}
+        return evolve(request, url=f"{self.base.origin.url}{url.path}{query}", headers=kept, **place)
 
     def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
         """Yield the headers that pass: none of one connection, and none that could stand for a credential."""

@@ -223,13 +223,15 @@ class _Exchange(HttpRequest):
         self.content = BytesIO()
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Keep a piece of the body, or cut off what is too long."""
+        """Keep a piece of the body; what is too long is cut off, and not passed on."""
         super().handleContentChunk(data)
         if self.content.tell() > MOST_BODY_BYTES:
             self.channel.transport.abortConnection()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """Pass it on."""
+        if self.content.tell() > MOST_BODY_BYTES:
+            return
         self.method, self.uri, self.clientproto, self.body = command, path, version, self.content.getvalue()
         try:
             self._passing = self._relay.send(self)

@@ -1,0 +1,447 @@
+"""Of the relay to a local MCP server's API: which requests pass, when, and that the credential goes one way only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.error import ConnectionDone
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http_headers import Headers
+
+from aileron.connectors import ApiRelay, HttpTransport
+from aileron.connectors._schema import read_file
+from aileron.connectors.command import Launch
+from aileron.connectors.mcp._api import Api, ApiRefused
+from aileron.connectors.mcp._api_relay import MOST_BODY_BYTES, MOST_CONNECTIONS
+from aileron.credentials import KINDS, CredentialUse, no_exchange
+from aileron.errors import VaultLocked
+from aileron.interfaces import ICredential
+from aileron.testing import MemoryCredential
+from aileron.values import JSON, READ, WRITE, Authorization, Request, Scope
+from tests.connectors.mcpserver import filled, spec_of
+from tests.connectors.service import NOW, Service, answer
+from tests.connectors.test_mcp_local import FILE as LOCAL
+from tests.extent import examples
+
+SECRET = "tracker-secret-4815162342"
+FILE = (
+    LOCAL.replace('kind = "mcp"', 'kind = "mcp"\nprivate_network = true')
+    .replace('LANG = "C.UTF-8"', 'API_URL = "${api.url}", TRACKER_TOKEN = "placeholder"')
+    .replace('"--stdio"]', '"--api=${api.url}/"]')
+    .replace("[credential]", '[mcp.api]\nurl = "http://127.0.0.1:8765/api/v1"\n\n[credential]')
+    .replace('variable = "TRACKER_TOKEN"', 'header = "Authorization"\nformat = "Bearer {key}"')
+    .replace('readable_by = "the program and everything that it starts"', "")
+)
+HERE = "http://127.0.0.1:8377/api/v1"
+LAUNCH = Launch(["/usr/bin/tracker", "--api=${api.url}/"], "/srv", {"API_URL": "${api.url}"})
+CREATE = Request("local://me/tracker", "create_issue", WRITE, False, "CALL", "file:///usr/bin/tracker")
+SEARCH = evolve(CREATE, operation="search", effect=READ)
+
+
+class Signing:
+    """A credential of AWS's kind, as the vault opens it."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        kept = (
+            b'{"access_key_id": "AKIAIOSFODNN7EXAMPLE", "secret_access_key": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"}'
+        )
+        scope = Scope((), "", "Authorization", "AWS4-HMAC-SHA256 {key}", settings)
+        self._use = CredentialUse(scope, kept, lambda _: None, lambda: NOW, no_exchange)
+
+    async def authorize(self, request: Request) -> Authorization:
+        """Sign a request."""
+        return await KINDS["aws_sigv4"].authorize(self._use, request)
+
+
+class RelayCase(SynchronousTestCase):
+    """A relay, the API behind it, and the server's connections."""
+
+    def setUp(self) -> None:
+        self.service, self.stopped, self.reports = Service(), list[bool](), list[str]()
+        self.credential: Any = MemoryCredential(SECRET.encode())
+        self.channel: Any = None
+        self.begin(FILE)
+
+    def begin(self, text: str, *, inside: bool = True) -> None:
+        """Make a relay as a file says, and have it listen for a process."""
+        spec = spec_of(text)
+        assert spec.local is not None and spec.local.api is not None
+        transport, clock = HttpTransport(self.service.opener), self.service.reactor
+        self.relay = ApiRelay(spec.description, spec.local.api, transport, clock, self.reports.append)
+        self.launch = self.relay.open(clock, LAUNCH, self.listen if inside else None)
+        if not inside:
+            self.factory = clock.tcpServers[-1][1]
+
+    def listen(self, factory: Any) -> tuple[Any, Callable[[], object]]:
+        """Listen in a sandbox."""
+        self.factory = factory
+        return "the socket", partial(self.stopped.append, True)
+
+    def connect(self) -> tuple[Any, StringTransport]:
+        """Connect, as the server does."""
+        transport = StringTransport()
+        if self.channel is not None:
+            self.channel.connectionLost(Failure(ConnectionDone()))
+        channel = self.channel = self.factory.buildProtocol(None)
+        channel.makeConnection(transport)
+        return channel, transport
+
+    def ask(self, head: str, body: bytes = b"", reply: bytes | None = None) -> tuple[int, bytes]:
+        """Ask for something, on a connection of its own; status and the whole of what came back."""
+        self.service.replies.append(answer(b"{}") if reply is None else reply)
+        channel, transport = self.connect()
+        lines = [head.format(base="/api/v1"), *(["Host: 127.0.0.1:8377"] if "\nHost" not in head else [])]
+        channel.dataReceived("\r\n".join((*"\n".join(lines).split("\n"), "", "")).encode("latin-1") + body)
+        self.service.advance()
+        said = transport.value()
+        self.last = transport
+        return int(said.split(b" ")[1]) if said else 0, said
+
+    def during(self, request: Request = CREATE) -> AbstractContextManager[Callable[[], Mapping[str, JSON]]]:
+        """A call that executes."""
+        credential: ICredential = self.credential
+        return self.relay.during(request, credential)
+
+    def headers(self) -> Sequence[str]:
+        """The lines of the newest request at the API."""
+        return self.service.requests[-1].partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+
+
+class PassedTests(RelayCase):
+    """What passes."""
+
+    def test_credential(self) -> None:
+        """A request gets the credential in place of what the server has sent for one, and no header of one connection."""
+        self.assertEqual(
+            (self.launch.argv, self.launch.environment, self.launch.meeting),
+            (["/usr/bin/tracker", f"--api={HERE}/"], {"API_URL": HERE}, "the socket"),
+        )
+        head = (
+            "POST {base}/issues?a=1&b=%2F HTTP/1.1\nAuthorization: Bearer placeholder\nCookie: a=b\nX-Own: c\nX-Hop: d\n"
+            "authorization_: e\nX_HTTP_Method_Override: DELETE\nConnection: close, X-Hop\nAccept-Encoding: gzip\n"
+            "User-Agent: f\nProxy-Authorization: g\nContent-Length: 5"
+        )
+        with self.during() as notes:
+            status, said = self.ask(head, b"Grass", answer(b"issue-7", 201, {"Set-Cookie": "s=1", "X-Kept": "k"}))
+        self.assertEqual((status, said.partition(b"\r\n\r\n")[2]), (201, b"6\r\nissue-\r\n1\r\n7\r\n0\r\n\r\n"))
+        self.assertIn(b"X-Kept: k", said)
+        self.assertNotIn(b"s=1", said)
+        self.assertEqual(self.headers()[0], "POST /api/v1/issues?a=1&b=%2F HTTP/1.1")
+        sent = sorted(each for each in self.headers()[1:] if not each.startswith("User-Agent: aileron/"))
+        self.assertEqual(
+            sent,
+            [
+                "Accept-Encoding: identity",
+                f"Authorization: Bearer {SECRET}",
+                "Authorization_: e",
+                "Connection: close",
+                "Content-Length: 5",
+                "Host: 127.0.0.1:8765",
+                "X-Own: c",
+            ],
+        )
+        self.assertEqual(notes(), {"api": {"requests": 1, "refused": 0, "sent": 5, "received": 7, "between": 0}})
+
+    def test_chunked(self) -> None:
+        """A chunked body arrives whole, and an answer whose end only its connection shows has an end of its own."""
+        with self.during():
+            status, said = self.ask(
+                "PUT {base}/issues HTTP/1.1\nTransfer-Encoding: chunked",
+                b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\n\r\nsome",
+            )
+            self.service.hang_up()
+        self.assertTrue(self.last.value().endswith(b"4\r\nsome\r\n0\r\n\r\n"), self.last.value())
+        self.assertTrue(self.service.requests[-1].endswith(b"\r\n\r\nabcde"))
+
+    def test_links(self) -> None:
+        """No redirect is followed; one within the API leads to the relay, and any other is handed over as it is."""
+        for place, shown in (
+            ("http://127.0.0.1:8765/api/v1/a", f"{HERE}/a"),
+            ("http://evil.example/api/v1/a", "http://evil.example/api/v1/a"),
+        ):
+            with self.during():
+                status, said = self.ask("GET {base}/x HTTP/1.1", reply=answer(b"", 302, {"Location": place}))
+            self.assertEqual((status, len(self.service.connected)), (302, len(self.service.requests)))
+            self.assertIn(f"Location: {shown}\r\n".encode(), said)
+
+    def test_head(self) -> None:
+        """An answer without a body stays one."""
+        with self.during():
+            _, said = self.ask("HEAD {base}/x HTTP/1.1", reply=b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+        self.assertTrue(said.endswith(b"\r\n\r\n"))
+
+    def test_query(self) -> None:
+        """A credential for the query takes the place of the server's own parameter, however that is written."""
+        self.begin(FILE.replace('header = "Authorization"\nformat = "Bearer {key}"', 'query = "api_key"'))
+        with self.during():
+            self.ask("GET {base}/x?api_key=placeholder&a=1&api%5Fkey=2 HTTP/1.1")
+        self.assertEqual(self.headers()[0], f"GET /api/v1/x?a=1&api_key={SECRET} HTTP/1.1")
+
+    def test_signed(self) -> None:
+        """A kind that signs requests signs each as it leaves, and takes away what the server has signed."""
+        text = FILE.replace("api_key", "aws_sigv4").replace('header = "Authorization"\nformat = "Bearer {key}"', "")
+        self.begin(text.replace("aws_sigv4", 'aws_sigv4"\nregion = "eu-west-1"\nservice = "s3', 1))
+        self.credential = Signing({"region": "eu-west-1", "service": "s3"})
+        with self.during():
+            self.ask("GET {base}/x HTTP/1.1\nX-Amz-Date: 20200101T000000Z\nAuthorization: AWS4-HMAC-SHA256 other")
+        dates = [each for each in self.headers() if each.startswith("X-Amz-Date")]
+        self.assertEqual(dates, ["X-Amz-Date: 20260501T120000Z"])
+        (signed,) = (each for each in self.headers() if each.startswith("Authorization"))
+        self.assertIn("Credential=AKIAIOSFODNN7EXAMPLE/20260501/eu-west-1/s3/aws4_request", signed)
+
+    def test_refused_by_api(self) -> None:
+        """A 401 reaches the server, and the credential is renewed before the next request."""
+        with self.during():
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1", reply=answer(b"", 401))[0], 401)
+        self.assertEqual(len(self.credential.refusals), 1)
+
+    def test_kept_connection(self) -> None:
+        """A connection that is kept carries one request after the other, each judged by itself."""
+        channel, transport = self.connect()
+        line = b"GET /api/v1/x HTTP/1.1\r\nHost: 127.0.0.1:8377\r\n\r\n"
+        with self.during():
+            self.service.replies += [answer(b"one"), answer(b"two")]
+            channel.dataReceived(line + line)
+            self.service.advance()
+        channel.dataReceived(line)
+        self.service.advance()
+        self.assertEqual(transport.value().count(b"HTTP/1.1 200"), 2)
+        self.assertEqual((transport.value().count(b"HTTP/1.1 403"), len(self.service.requests)), (1, 2))
+
+
+class RefusedTests(RelayCase):
+    """What does not pass."""
+
+    def test_elsewhere(self) -> None:
+        """Nothing passes that names another place, or that somebody could read so."""
+        for head, status in {
+            "GET http://evil.example/api/v1/x HTTP/1.1": 405,
+            "GET //evil.example/api/v1/x HTTP/1.1": 403,
+            "GET @evil.example/api/v1 HTTP/1.1": 405,
+            "CONNECT evil.example:443 HTTP/1.1": 405,
+            "TRACE {base}/x HTTP/1.1": 405,
+            "GET {base}/x HTTP/1.1\nHost: evil.example": 421,
+            "GET {base}/x HTTP/1.1\nHost: 127.0.0.1:8377\nHost: evil.example": 421,
+            "GET /api/v1x/y HTTP/1.1": 403,
+            "GET /admin HTTP/1.1": 403,
+            "GET {base}/../../admin HTTP/1.1": 403,
+            "GET {base}/%2e%2e/admin HTTP/1.1": 403,
+            "GET {base}/%252E./admin HTTP/1.1": 403,
+            "GET {base}/..%2fadmin HTTP/1.1": 403,
+            "GET {base}/..%5Cadmin HTTP/1.1": 403,
+            "GET {base}/..;/admin HTTP/1.1": 403,
+            "GET {base}/..\\admin HTTP/1.1": 400,
+            "GET {base}/x#y HTTP/1.1": 400,
+            "GET {base}/x HTTP/1.1\nX-A: \xe4": 400,
+            "GET {base}/x HTTP/1.1\nX-A: b\rAuthorization: c": 400,
+            "POST {base}/x HTTP/1.1\nContent-Length: 0\nTransfer-Encoding: chunked": 400,
+            "POST {base}/x HTTP/1.1\nContent-Length: 1\nContent-Length: 2": 400,
+        }.items():
+            with self.during():
+                self.assertEqual(self.ask(head)[0], status, head)
+        self.assertEqual((self.service.requests, self.service.connected), ([], []))
+
+    def test_between(self) -> None:
+        """Nothing passes while nothing executes; that is reported once, and counted by the next call."""
+        for _ in range(3):
+            status, said = self.ask("GET {base}/x HTTP/1.1")
+            self.assertEqual(status, 403)
+            self.assertIn(b"only while a call of this server executes", said)
+        self.assertEqual((self.reports, self.service.requests), (["local://me/tracker"], []))
+        with self.during() as notes:
+            pass
+        self.assertEqual(notes(), {"api": {"requests": 0, "refused": 0, "sent": 0, "received": 0, "between": 3}})
+        with self.during() as notes:
+            pass
+        self.assertEqual(notes(), {})
+
+    def test_read(self) -> None:
+        """While only reads execute, what could change something does not pass, unless the file says that a POST reads."""
+        for text, post in ((FILE, 403), (FILE.replace("/api/v1", '/api/v1"\npost_reads = true#'), 200)):
+            self.begin(text.replace('true#"', "true"))
+            with self.during(SEARCH) as notes:
+                self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 200)
+                self.assertEqual(self.ask("POST {base}/x HTTP/1.1\nContent-Length: 0")[0], post)
+                self.assertEqual(self.ask("DELETE {base}/x HTTP/1.1")[0], 403)
+                refused = notes()["api"]
+                with self.during(CREATE):
+                    self.assertEqual(self.ask("DELETE {base}/x HTTP/1.1")[0], 200)
+                self.assertEqual(self.ask("DELETE {base}/x HTTP/1.1")[0], 403)
+            self.assertEqual(refused["refused"], 2 if post == 403 else 1)  # type: ignore[index,call-overload]
+
+    def test_ended(self) -> None:
+        """What is under way when the call ends is dropped at both ends; so is what its server hangs up on."""
+        for hang_up in (False, True):
+            self.service.replies.append(None)
+            channel, transport = self.connect()
+            with self.during():
+                channel.dataReceived(b"GET /api/v1/x HTTP/1.1\r\nHost: 127.0.0.1:8377\r\n\r\n")
+                self.service.advance()
+                self.assertFalse(self.service.peers[-1].closed)
+                if hang_up:
+                    channel.connectionLost(Failure(ConnectionDone()))
+                    self.service.advance()
+                    self.assertTrue(self.service.peers[-1].closed)
+            self.service.advance()
+            self.assertTrue(self.service.peers[-1].closed)
+            self.assertEqual((transport.value(), transport.disconnecting), (b"", not hang_up))
+
+    def test_locked(self) -> None:
+        """Where the credential does not open, nothing is sent, and the server is not told why."""
+        self.credential = MemoryCredential(VaultLocked("The vault is locked."))
+        with self.during():
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 502)
+        self.assertEqual(self.service.connected, [])
+
+    def test_private(self) -> None:
+        """An API that leads to a private address is not connected to, unless the file allows that."""
+        self.begin(FILE.replace("private_network = true", "").replace("http://127.0.0.1:8765", "https://api.example"))
+        self.service.names["api.example"] = ["10.0.0.1"]
+        with self.during():
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 502)
+        self.assertEqual(self.service.connected, [])
+
+    def test_bounds(self) -> None:
+        """A body, a head, silence and connections have bounds."""
+        with self.during():
+            self.ask(f"POST {{base}}/x HTTP/1.1\nContent-Length: {MOST_BODY_BYTES + 1}", b"x" * (MOST_BODY_BYTES + 1))
+            self.assertTrue(self.last.disconnecting)
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1\nX-A: " + "a" * 20_000)[0], 0)
+            self.assertTrue(self.last.disconnecting)
+        self.assertEqual(self.service.requests, [])
+        self.begin(FILE)
+        opened = [StringTransport() for _ in range(MOST_CONNECTIONS)]
+        for each in opened:
+            self.factory.buildProtocol(None).makeConnection(each)
+        self.assertIsNone(self.factory.buildProtocol(None))
+        self.service.advance(61)
+        self.assertTrue(all(each.disconnecting for each in opened))
+
+    def test_stopped(self) -> None:
+        """When the process is gone, nobody listens."""
+        self.relay.close()
+        self.relay.close()
+        self.assertEqual(self.stopped, [True])
+
+
+class AnswerTests(RelayCase):
+    """What does not come back."""
+
+    def test_echo(self) -> None:
+        """An answer with the credential in it, in whatever form and however cut, is broken off, and that is noted."""
+        for said, kind in ((f"you sent {SECRET}!", "plain"), (SECRET.encode().hex(), "hex")):
+            with self.during() as notes:
+                self.service.replies.append(None)
+                channel, transport = self.connect()
+                channel.dataReceived(b"GET /api/v1/x HTTP/1.1\r\nHost: 127.0.0.1:8377\r\n\r\n")
+                self.service.advance()
+                whole = answer(said.encode())
+                for at in range(0, len(whole), 5):
+                    if not self.service.peers[-1].closed:
+                        self.service.peers[-1].transport.write(whole[at : at + 5])  # type: ignore[union-attr]
+                        self.service.advance()
+            self.assertTrue(transport.disconnecting)
+            self.assertNotIn(said[9:15].encode(), transport.value())
+            self.assertEqual(notes()["echoed"], [kind])
+
+    def test_echo_in_head(self) -> None:
+        """An answer whose head has it, or whose body is encoded, does not come back at all."""
+        for more in ({"X-You-Sent": SECRET}, {"Content-Encoding": "gzip"}):
+            with self.during():
+                status, said = self.ask("GET {base}/x HTTP/1.1", reply=answer(b"{}", headers=more))
+            self.assertEqual(status, 502)
+            self.assertNotIn(SECRET.encode(), said)
+
+    def test_large(self) -> None:
+        """An answer of 10 GB does not come back; nor does more of an endless one than a bound."""
+        with self.during():
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: 10737418240\r\n\r\n"
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1", reply=head)[0], 502)
+            endless = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (16 * 1024 * 1024 + 1)
+            self.ask("GET {base}/x HTTP/1.1", reply=endless)
+            self.assertTrue(self.last.disconnecting)
+
+
+class UnconfinedTests(RelayCase):
+    """Without a network of its own."""
+
+    def test_path(self) -> None:
+        """Over loopback, only the path that the process was told leads anywhere, and each process has another."""
+        self.begin(FILE, inside=False)
+        url = self.launch.environment["API_URL"]
+        port, clock = self.service.reactor.tcpServers[-1][0], self.service.reactor
+        self.assertEqual(self.service.reactor.tcpServers[-1][3], "127.0.0.1")
+        prefix = url.removeprefix(f"http://127.0.0.1:{port}").removesuffix("/api/v1")
+        self.assertGreater(len(prefix), 43)
+        self.assertEqual(self.ask(f"GET /api/v1/x HTTP/1.1\nHost: 127.0.0.1:{port}")[0], 404)
+        self.assertEqual(self.reports, [])
+        with self.during():
+            self.assertEqual(self.ask(f"GET {prefix}/api/v1/x HTTP/1.1\nHost: 127.0.0.1:{port}")[0], 200)
+            self.assertEqual(self.ask(f"GET {prefix}/admin HTTP/1.1\nHost: 127.0.0.1:{port}")[0], 403)
+        self.assertEqual(self.headers()[0], "GET /api/v1/x HTTP/1.1")
+        again = self.relay.open(clock, LAUNCH, None).environment["API_URL"]
+        self.assertNotEqual(again, url)
+
+
+class JudgeTests(SynchronousTestCase):
+    """Any target."""
+
+    @settings(max_examples=examples(200), deadline=None)
+    @given(st.text(st.sampled_from("/.%2efF@:;?#\\ avpi1\r\n"), max_size=30))
+    def test_base(self, tail: str) -> None:
+        """Whatever is asked for, what leaves is below the API's URL, or nothing does."""
+        local = spec_of(FILE).local
+        assert local is not None and isinstance(local.api, Api)
+        for target in (tail, f"/api/v1{tail}", f"/api/v1/{tail}"):
+            try:
+                url = local.api.judge(evolve(CREATE, method="GET"), target, Headers()).url
+            except ApiRefused:
+                continue
+            rest = url.removeprefix("http://127.0.0.1:8765/api/v1")
+            self.assertIn(rest[:1], ("", "/", "?"))
+            self.assertFalse({".", ".."} & set(rest.partition("?")[0].split("/")))
+            self.assertTrue(url.isprintable() and " " not in url)
+
+
+class FileTests(SynchronousTestCase):
+    """The file of such a connector."""
+
+    def test_described(self) -> None:
+        """The credential is sealed for the API's host and URL, and nothing else is said to be reached."""
+        about = spec_of(FILE).description
+        assert about.credential is not None
+        self.assertEqual(about.hosts, ("127.0.0.1:8765",))
+        self.assertEqual(about.credential.settings["api"], "http://127.0.0.1:8765/api/v1")
+
+    def test_faults(self) -> None:
+        """What it says wrongly is a fault, with its line."""
+        for old, new, problem in (
+            ("http://127.0.0.1:8765", "http://api.example", "must begin with https://"),
+            ('url = "http://127.0.0.1:8765/api/v1"', "", "`url` is missing"),
+            ('/api/v1"', '/api/v1"\nother = 1', "`other` is not a known key"),
+            ('/api/v1"', '/api/v1?a=1"', "must have no query"),
+            ("${api.url}", "literal", "`api` must be there if ${api.url} stands"),
+            ("[mcp.api]\nurl", "[other]\nurl", "`api` must be there if ${api.url} stands"),
+            (
+                'kind = "api_key"\nheader = "Authorization"\nformat = "Bearer {key}"',
+                'kind = "ssh_key"',
+                "`kind` must be",
+            ),
+            ('header = "Authorization"\nformat = "Bearer {key}"', 'path = "/bot{key}"', "`kind` must be"),
+            ('header = "Authorization"', 'variable = "A"\nheader = "Authorization"', "`variable` is not a known key"),
+        ):
+            self.assertIn(old, FILE)
+            problems = read_file(filled(FILE.replace(old, new)).encode(), "tracker.toml").problems
+            self.assertIn(problem, " ".join(each.message for each in problems))
+        text = FILE[: FILE.index("[credential]")] + FILE[FILE.index("[operations") :]
+        problems = read_file(filled(text).encode(), "tracker.toml").problems
+        self.assertIn("must stand beside a [credential]", " ".join(each.message for each in problems))
