@@ -12,10 +12,9 @@ from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
-from .mcp import API_PORT, ApiRelay, HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec
+from .mcp import ApiRelay, HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec
 
 __all__ = [
-    "API_PORT",
     "AddressRefused",
     "ApiRelay",
     "CommandConnector",

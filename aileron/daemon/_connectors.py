@@ -13,7 +13,6 @@ from twisted.logger import Logger
 
 from aileron.bridge import LoopOnDemand
 from aileron.connectors import (
-    API_PORT,
     ApiRelay,
     CommandConnector,
     CommandSpec,
@@ -85,7 +84,7 @@ class ConnectorMaker:
             self.environment,
             self.enclose if self.sandbox else None,
             spec.max_response_bytes,
-            api and ApiRelay(spec.description, api, self.transport, self.reactor, self.report),
+            ApiRelay(spec.description, api, self.transport, self.reactor, self.report) if api else None,
         )
 
     @cached_property
@@ -128,5 +127,5 @@ class ConnectorMaker:
         argv = (self.sandbox.program, *kept, "--seccomp", str(Enclosure.filter_descriptor), "--")
         if network:
             return Enclosure(layout.root, argv, self.sandbox.seccomp)
-        entry = self.sandbox.entry(API_PORT, Enclosure.meeting_descriptor)
+        entry = self.sandbox.entry(Enclosure.api_port, Enclosure.meeting_descriptor)
         return Enclosure(layout.root, argv, self.sandbox.seccomp, entry, self.sandbox.listen)

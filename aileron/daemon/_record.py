@@ -84,7 +84,7 @@ def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
         why = f"{binding.name}: {reason}"
         payload: dict[str, JSON] = {"binding": binding.name, "revision": binding.revision, "reason": why}
         event = Event(ids(), "binding.needs_you", utc(reactor.seconds()), DAEMON, payload, connector=binding.connector)
-        _append(store, event)
+        _record(store, event)
 
     return report
 
@@ -92,10 +92,10 @@ def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
 def report_strays(reactor: Any, store: Store) -> Callable[[str], None]:
     """Make what records that a local MCP server asked its API for something between two calls, and was refused."""
     write = _pen(reactor)
-    return lambda fqn: _append(store, evolve(write("api.refused"), connector=fqn))
+    return lambda fqn: _record(store, evolve(write("api.refused"), connector=fqn))
 
 
-def _append(store: Store, event: Event) -> None:
+def _record(store: Store, event: Event) -> None:
     """Record what has happened already; a failure is logged."""
     recording = Deferred.fromCoroutine(store.audit.append(event))  # the store's close waits for it
     recording.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))

@@ -4,17 +4,8 @@ Connectors have whole texts and replace what is found (L{Redactor}).  The gatewa
 (L{SecretScanner}).  Both look for what one table of forms says.
 """
 
-from ._forms import SecretForm, forms, secrets_in, written_forms
+from ._forms import forms, secrets_in, written_forms
 from ._redactor import REDACTED, Redactor
 from ._scanner import SecretScanner, SecretStream
 
-__all__ = [
-    "REDACTED",
-    "Redactor",
-    "SecretForm",
-    "SecretScanner",
-    "SecretStream",
-    "forms",
-    "secrets_in",
-    "written_forms",
-]
+__all__ = ["REDACTED", "Redactor", "SecretScanner", "SecretStream", "forms", "secrets_in", "written_forms"]

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from twisted.web.resource import Resource
-from twisted.web.server import Request
+from twisted.web.server import NOT_DONE_YET, Request
 
 from tests.functional import tracker_server
 from tests.functional.canary import in_files, in_process
@@ -49,7 +49,7 @@ class _Tracker(Resource):
         super().__init__()  # type: ignore[no-untyped-call]
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
 
-    def render(self, request: Request) -> bytes:
+    def render(self, request: Request) -> bytes | int:
         """Note a request, and answer it."""
         assert request.content is not None
         uri, headers = request.uri.decode(), headers_of(request)
@@ -58,7 +58,8 @@ class _Tracker(Resource):
             return f"you sent {headers['authorization']}".encode()
         if uri.endswith("/large"):
             request.setHeader("Content-Length", str(10 * 2**30))
-            return b"x" * 2**20
+            request.write(b"x" * 2**20)
+            return NOT_DONE_YET
         if uri.endswith("/away"):
             request.setResponseCode(302)
             request.setHeader("Location", "http://elsewhere.example/issues")
@@ -139,7 +140,7 @@ class McpApiTests(OperatedTestCase):
         return [uri for _, uri, _, _ in self.tracker.seen]
 
     async def test_calls(self) -> None:
-        """The API gets the credential, and the server has it nowhere: not in memory, and nothing that is kept shows it."""
+        """The API gets the credential, and the server has it nowhere: not in its memory, and not in what is kept."""
         session = await self.ready()
         self.assertEqual(await self.call(session, "create_issue", title="Grass"), "ISSUE-7")
         method, uri, headers, body = self.tracker.seen[-1]

@@ -1,4 +1,4 @@
-"""A local MCP server of ours, run by the tests as a program: it asks an API, as its user wants or as an attacker would."""
+"""A local MCP server of ours, run by the tests as a program: it asks an API, as its user or an attacker would."""
 
 import os
 import socket
@@ -28,14 +28,14 @@ def create_issue(title: str) -> str:
         {"Authorization": f"Bearer {os.environ[TOKEN]}", "Content-Type": "text/plain", "Cookie": "a=b"},
     )
     with urllib.request.urlopen(request) as answer:
-        return answer.read().decode()
+        return str(answer.read(), "utf-8")
 
 
 @server.tool()
 def list_issues() -> str:
     """Lists issues."""
     with urllib.request.urlopen(f"{os.environ[URL]}/issues") as answer:
-        return answer.read().decode()
+        return str(answer.read(), "utf-8")
 
 
 @server.tool()

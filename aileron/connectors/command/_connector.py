@@ -14,7 +14,6 @@ from zope.interface import implementer
 from aileron.connectors._decode import decode, show_safely
 from aileron.connectors._template import Omitted, ReferenceScope, problem, references, render, scalar
 from aileron.errors import (
-    BindingRequired,
     CapabilityDenied,
     ConnectorRuntimeError,
     ExternalApiError,
@@ -25,7 +24,7 @@ from aileron.errors import (
 from aileron.interfaces import IConnector, ICredential
 from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought
 
-from ._environment import STDIN, VARIABLE, Enclose
+from ._environment import STDIN, VARIABLE, Enclose, reveal
 from ._process import CommandProcess, Ended, Launch
 from ._spec import EFFECT_VARIABLE, CommandOperation, CommandSpec
 
@@ -95,7 +94,7 @@ class CommandConnector:
     ) -> Outcome:
         """Run the program once; it is killed where it takes longer than both times together."""
         declared, shown = self._own(request)
-        launch = self._launch(shown, await self._reveal(credential))
+        launch = self._launch(shown, await reveal(self.spec.description, credential))
         if not (os.path.isfile(declared.program) and os.access(declared.program, os.X_OK)):
             raise CapabilityDenied(f"{declared.program} is no program that can be run; nothing was run.")
         running, within = CommandProcess(self.reactor, launch, declared.max_output_bytes), seconds + late_seconds
@@ -129,18 +128,6 @@ class CommandConnector:
         if expected != (request.connector, request.effect, shown.get("directory"), shown["argv"][0]):
             raise CapabilityDenied("The request is not one of this connector.")
         return declared, shown
-
-    async def _reveal(self, credential: ICredential | None) -> bytes:
-        """Open the credential; empty: none is needed.
-
-        :raises BindingRequired: one is needed, and none is bound.
-        """
-        description = self.spec.description
-        if description.credential is None:
-            return b""
-        if credential is None:
-            raise BindingRequired(f"{description.fqn} needs a credential, and none is bound to it.")
-        return await credential.reveal()
 
     def _launch(self, shown: Mapping[str, Any], secret: bytes) -> Launch:
         """Put together what is started at once.

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 from attrs import field, frozen
 from twisted.internet.interfaces import IProtocolFactory
 
-from aileron.errors import BindingFailed, CapabilityDenied
+from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
+from aileron.interfaces import ICredential
 from aileron.tables import FileTable, TextRule, quote
-from aileron.values import JSON, CredentialNeed
+from aileron.values import JSON, ConnectorDescription, CredentialNeed
 
 from ._process import FILTER, MEETING, ROOT, Launch
 
@@ -45,13 +46,14 @@ class Enclosure:
     :ivar root: the directory that it can write, with all that is in it.
     :ivar argv: what its own stands behind; it finds the root open in C{root_descriptor}.
     :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
-    :ivar entry: what a program's argv stands behind that is to reach a port inside; empty: it shares the network.
-    :ivar listen: takes what connects to that port; L{None}: likewise.
+    :ivar entry: what a program's argv stands behind that is to find us at C{api_port}; empty: it shares our network.
+    :ivar listen: takes what connects to that; L{None}: likewise.
     """
 
     root_descriptor: ClassVar[int] = ROOT
     filter_descriptor: ClassVar[int] = FILTER
     meeting_descriptor: ClassVar[int] = MEETING
+    api_port: ClassVar[int] = 8377
     root: str
     argv: tuple[str, ...]
     seccomp: bytes = field(repr=False)
@@ -139,6 +141,18 @@ class ProgramEnvironment:
         if enclosure is None:
             return Launch(argv, directory, variables, stdin)
         return Launch([*enclosure.argv, *argv], directory, variables, stdin, enclosure.seccomp, enclosure.root)
+
+
+async def reveal(about: ConnectorDescription, credential: ICredential | None) -> bytes:
+    """Open the credential that a program is given; empty: it needs none.
+
+    :raises BindingRequired: it needs one, and none is bound.
+    """
+    if about.credential is None:
+        return b""
+    if credential is None:
+        raise BindingRequired(f"{about.fqn} needs a credential, and none is bound to it.")
+    return await credential.reveal()
 
 
 def read_environment(table: FileTable) -> ProgramEnvironment:

@@ -1,6 +1,6 @@
 """MCP servers: the tools that were reviewed are called, one by one, over HTTP or a program's pipes."""
 
-from ._api_relay import API_PORT, ApiRelay
+from ._api_relay import ApiRelay
 from ._connector import McpConnector
 from ._http import HttpSessions
 from ._local import LocalSessions
@@ -10,7 +10,6 @@ from ._spec import LIST_TOOLS, McpOperation, McpSpec, read_mcp
 from ._wire import Bridged
 
 __all__ = [
-    "API_PORT",
     "LIST_TOOLS",
     "PINNED",
     "ApiRelay",

@@ -56,19 +56,24 @@ class Api:
     post_reads: bool
     private_network: bool
 
-    def allows(self, method: str, effect: str) -> bool:
-        """Tell whether a method passes while an operation of this effect executes."""
-        return effect != READ or method in _READ_METHODS or (method == "POST" and self.post_reads)
+    def allows(self, method: str, call: Request) -> bool:
+        """Tell whether a method passes while an operation executes."""
+        return call.effect != READ or method in _READ_METHODS or (method == "POST" and self.post_reads)
 
-    def judge(self, request: Request, target: str, headers: Headers) -> Request:
+    def judge(self, request: Request, target: str, headers: Headers, *, host: str) -> Request:
         """Return a request of the server's as it may pass.
 
         :param request: what executes, with the method and the body of the server's.
         :param target: what is asked for, as behind the URL that the server was told.
+        :param host: and port of that.
         :raises ApiRefused: it does not lead to this API, or could be read in another way there.
         """
         if request.method not in METHODS or not target.startswith("/"):
             raise ApiRefused(405, f"Aileron passes on {', '.join(METHODS)} to a path, and nothing else")
+        if headers.getRawHeaders("Host") != [host]:
+            raise ApiRefused(421, "The request is for another host")
+        if not self.allows(request.method, request):
+            raise ApiRefused(403, f"Aileron passes on no {request.method} while only reads execute")
         try:
             url, kept = read_url(self.base.origin.url + target), tuple(self._keep(headers))
         except ValueError as error:
@@ -77,10 +82,11 @@ class Api:
             raise ApiRefused(400, "The URL leads elsewhere")
         if not f"{url.path}/".startswith(f"{self.base.path}/") or _climbs(url.path):
             raise ApiRefused(403, f"Aileron passes on requests to {self.base.url} only")
-        pairs = [] if url.query is None else [each for each in url.query.split("&") if not self._is_ours(each)]
+        pairs = [] if url.query is None else url.query.split("&")
+        pairs = [each for each in pairs if unquote_plus(each.partition("=")[0]) != self.need.query]  # which is added
         query = f"?{'&'.join(pairs)}" if pairs else ""
-        place = {"credential_header": self.need.header or None, "credential_query": self.need.query}
-        return evolve(request, url=f"{self.base.origin.url}{url.path}{query}", headers=kept, **place)
+        request = evolve(request, url=f"{self.base.origin.url}{url.path}{query}", headers=kept)
+        return evolve(request, credential_header=self.need.header or None, credential_query=self.need.query)
 
     def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
         """Yield the headers that pass: none of one connection, and none that could stand for a credential."""
@@ -89,10 +95,6 @@ class Api:
         for name, values in headers.getAllRawHeaders():
             if name.decode("ascii").lower().replace("_", "-") not in _DROPPED | own | hop:
                 yield from ((name.decode("ascii"), header_value(each.decode("latin-1"))) for each in values)
-
-    def _is_ours(self, pair: str) -> bool:
-        """Tell whether a parameter of the query is the one that the credential fills."""
-        return unquote_plus(pair.partition("=")[0]) == self.need.query
 
 
 def read_api(table: FileTable, need: CredentialNeed | None, *, private_network: bool) -> Api | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,18 +20,15 @@ from twisted.web.http import Request as HttpRequest
 
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
 from aileron.connectors._conversation import NotUnderstood
-from aileron.connectors._sending import FAILURES, open_credential, with_credential
-from aileron.connectors.command import Launch, ListenInside
+from aileron.connectors._headers import OURS
+from aileron.connectors._sending import open_credential, with_credential
+from aileron.connectors.command import Enclosure, Launch, ListenInside
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
-from aileron.errors import AileronError
 from aileron.interfaces import ICredential
 from aileron.redaction import SecretStream, secrets_in
 from aileron.values import JSON, ConnectorDescription, Request
 
 from ._api import API_URL, Api, ApiRefused
-
-API_PORT = 8377
-"""Where a server finds us in a sandbox that has a network of its own."""
 
 MOST_BODY_BYTES = 4 * 1024 * 1024
 MOST_CONNECTIONS = 8
@@ -41,13 +37,9 @@ _CREDENTIAL_SECONDS = 30.0
 _LOOPBACK = "127.0.0.1"
 _UNAUTHORIZED = 401
 
-_KEPT_BACK = frozenset(
-    "alt-svc connection content-length keep-alive proxy-authenticate proxy-authentication-info proxy-connection "
-    "set-cookie te trailer transfer-encoding upgrade".split()
-)
+_KEPT_BACK = OURS | {"alt-svc", "proxy-authenticate", "set-cookie"}
 """Headers of an answer that do not go on: those of its connection, and what would be a credential or another way."""
 
-_FIELD = re.compile(r"[\t\x20-\x7e\x80-\xff]*").fullmatch
 _log = Logger()
 
 
@@ -64,12 +56,7 @@ class ApiCall:
     credential: ICredential
     counts: dict[str, int] = field(factory=lambda: dict.fromkeys(("requests", "refused", "sent", "received"), 0))
     echoed: set[str] = field(factory=set)
-    passing: set[Deferred[None]] = field(factory=set)
-
-    def over(self, result: Any, passing: Deferred[None]) -> Any:
-        """Forget a request, whose result is passed on."""
-        self.passing.discard(passing)
-        return result
+    passing: list[Deferred[None]] = field(factory=list)
 
     def notes(self) -> Mapping[str, JSON]:
         """Return what is recorded of it."""
@@ -91,7 +78,9 @@ class ApiRelay:
     report: Callable[[str], None] = field(repr=False)
     _calls: list[ApiCall] = field(init=False, factory=list)
     _strays: int = field(init=False, default=0)
-    _place: tuple[str, str] = field(init=False, default=("", ""))  # host and port, and what paths begin with
+    _host: str = field(init=False, default="")
+    _prefix: str = field(init=False, default="")
+    _url: str = field(init=False, default="")
     _stop: Callable[[], object] | None = field(init=False, default=None)
 
     def open(self, reactor: Any, launch: Launch, listen: ListenInside | None) -> Launch:
@@ -100,7 +89,7 @@ class ApiRelay:
         :param listen: listens in its sandbox, where nobody else is; L{None}: it shares our network, and only this
             process is told the path, which nobody can guess.
         """
-        factory, meeting, prefix, port = _Connections(self), None, "", API_PORT
+        factory, meeting, prefix, port = _connections(self), None, "", Enclosure.api_port
         if listen is not None:
             meeting, self._stop = listen(factory)
         else:
@@ -110,14 +99,11 @@ class ApiRelay:
                 listening.getHost().port,
                 listening.stopListening,
             )
-        self._place = f"{_LOOPBACK}:{port}", prefix
+        self._host, self._prefix = f"{_LOOPBACK}:{port}", prefix
+        self._url = f"http://{self._host}{prefix}{self.api.base.path}"
         environment = {name: text.replace(API_URL, self._url) for name, text in launch.environment.items()}
         argv = [each.replace(API_URL, self._url) for each in launch.argv]
         return evolve(launch, argv=argv, environment=environment, meeting=meeting)
-
-    @property
-    def _url(self) -> str:
-        return f"http://{''.join(self._place)}{self.api.base.path}"
 
     def close(self) -> None:
         """Take no more connections: the process is gone.  Twice is safe."""
@@ -138,43 +124,36 @@ class ApiRelay:
             yield call.notes
         finally:
             self._calls.remove(call)
-            for each in tuple(call.passing):
+            for each in call.passing:
                 each.cancel()
 
-    def send(self, exchange: _Exchange) -> Deferred[None]:
+    def send(self, exchange: ApiExchange) -> Deferred[None]:
         """Pass a request on, with its answer; cancelling drops both.
 
         :raises ApiRefused: it does not pass.
         """
-        target, prefix = exchange.uri.decode("latin-1"), self._place[1]
-        if not target.startswith(prefix):
+        method, target = exchange.method.decode("latin-1"), exchange.uri.decode("latin-1")
+        if not target.startswith(self._prefix):
             raise ApiRefused(404, "There is nothing here")
         if not self._calls:
             self._strays += 1
             if self._strays == 1:
                 self.report(self.about.fqn)
             raise ApiRefused(403, "Aileron passes on requests only while a call of this server executes")
+        fitting = (each for each in reversed(self._calls) if self.api.allows(method, each.request))
+        call = next(fitting, self._calls[-1])
         try:
-            call, request = self._judge(exchange, target.removeprefix(prefix))
+            request = evolve(call.request, method=method, body=exchange.content.getvalue() or None)
+            target = target.removeprefix(self._prefix)
+            request = self.api.judge(request, target, exchange.requestHeaders, host=self._host)
         except ApiRefused:
-            self._calls[-1].counts["refused"] += 1
+            call.counts["refused"] += 1
             raise
         passing = Deferred.fromCoroutine(self._pass_on(call, request, exchange))
-        call.passing.add(passing)
-        return passing.addBoth(call.over, passing)
+        call.passing = [*(each for each in call.passing if not each.called), passing]
+        return passing
 
-    def _judge(self, exchange: _Exchange, target: str) -> tuple[ApiCall, Request]:
-        """Return the newest call for which a request may pass, and the request."""
-        method, asked = exchange.method.decode("latin-1"), exchange.requestHeaders
-        call = next((each for each in reversed(self._calls) if self.api.allows(method, each.request.effect)), None)
-        if call is None:
-            raise ApiRefused(403, f"Aileron passes on no {method} while only reads execute")
-        if asked.getRawHeaders("Host") != [self._place[0]]:
-            raise ApiRefused(421, "The request is for another host")
-        request = evolve(call.request, method=method, body=exchange.body or None)
-        return call, self.api.judge(request, target, asked)
-
-    async def _pass_on(self, call: ApiCall, request: Request, exchange: _Exchange) -> None:
+    async def _pass_on(self, call: ApiCall, request: Request, exchange: ApiExchange) -> None:
         seconds, clock = _CREDENTIAL_SECONDS, self.clock
         sent = await open_credential(self.about, request, call.credential, seconds=seconds, clock=clock)
         message = OutgoingRequest(
@@ -210,51 +189,54 @@ class ApiRelay:
             await call.credential.refused(sent)
 
 
-class _Exchange(HttpRequest):
+class ApiExchange(HttpRequest):
     """One request of the server, and its answer."""
+
+    channel: Any
+    content: Any
+    write: Any
+    finish: Any
 
     def __init__(self, relay: ApiRelay, *given: Any) -> None:
         super().__init__(*given)
-        self._relay, self.body = relay, b""
-        self._passing: Deferred[None] | None = None
+        self._relay = relay
 
     def gotLength(self, length: int | None) -> None:
         """Keep the body in memory."""
         self.content = BytesIO()
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Keep a piece of the body; what is too long is cut off, and not passed on."""
-        super().handleContentChunk(data)
+        """Keep a piece of the body; one that is too long is cut off, and not passed on."""
+        self.content.write(data)
         if self.content.tell() > MOST_BODY_BYTES:
             self.channel.transport.abortConnection()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Pass it on."""
+        """Pass it on, as long as its sender is there."""
+        self.method, self.uri, self.clientproto = command, path, version
         if self.content.tell() > MOST_BODY_BYTES:
             return
-        self.method, self.uri, self.clientproto, self.body = command, path, version, self.content.getvalue()
         try:
-            self._passing = self._relay.send(self)
+            passing = self._relay.send(self)
         except ApiRefused as refused:
             self._refuse(refused.status, refused.why)
         else:
-            self._passing.addCallbacks(lambda _: self.finish(), self._fail)
+            self.notifyFinish().addErrback(lambda _: passing.cancel())
+            passing.addCallbacks(lambda _: self.finish(), self._fail)
 
     def begin(self, answer: ServiceAnswer, link: Callable[[str], str]) -> None:
         """Write the head of an answer; what links to the API links to us."""
         self.setResponseCode(answer.status)
-        fields = answer.head[1:]
-        for name, value in zip(fields[::2], fields[1::2], strict=True):
-            if name.lower() not in _KEPT_BACK and _FIELD(value):
+        for name, value in zip(answer.head[1::2], answer.head[2::2], strict=True):
+            if name.lower() not in _KEPT_BACK:
                 self.responseHeaders.addRawHeader(name.encode("latin-1"), link(value).encode("latin-1"))
         self.write(b"")
 
     def _fail(self, why: Failure) -> None:
         """Tell that there is no answer; half of one is cut off, so that this shows."""
-        if why.check(*FAILURES, AileronError) is None:
-            _log.failure("passing on a request of a local MCP server", why)
+        _log.info("a request of an MCP server to its API failed: {kind}", kind=why.type)
         if self.channel is None:
-            return  # it has left
+            return  # its sender has left
         if self.startedWriting or why.check(CancelledError):
             self.channel.transport.abortConnection()
         else:
@@ -266,28 +248,17 @@ class _Exchange(HttpRequest):
         self.write(f"Aileron: {why}.\n".encode("ascii", "replace"))
         self.finish()
 
-    def connectionLost(self, reason: Failure) -> None:
-        """Drop what is under way: nobody reads its answer."""
-        super().connectionLost(reason)
-        if self._passing is not None:
-            self._passing.cancel()
 
+def _connections(relay: ApiRelay) -> Any:
+    """Take the server's connections, up to a number at once."""
 
-class _Connections(LimitTotalConnectionsFactory):
-    """Takes the server's connections, up to a number at once."""
-
-    noisy = False
-    connectionLimit = MOST_CONNECTIONS
-
-    def __init__(self, relay: ApiRelay) -> None:
-        self._relay = relay
-
-    def protocol(self) -> HTTPChannel:
-        """Make the end of one connection."""
-        channel = HTTPChannel()
-        channel.requestFactory = partial(_Exchange, self._relay)
-        channel.callLater, channel.timeOut = self._relay.clock.callLater, _IDLE_SECONDS
+    def protocol() -> Any:
+        channel: Any = HTTPChannel()
+        channel.requestFactory = partial(ApiExchange, relay)
+        channel.callLater, channel.timeOut = relay.clock.callLater, _IDLE_SECONDS
         return channel
 
-    def log(self, request: object) -> None:
-        """Log no request: they are counted."""
+    factory: Any = LimitTotalConnectionsFactory()
+    factory.protocol, factory.connectionLimit, factory.noisy = protocol, MOST_CONNECTIONS, False
+    factory.log = lambda _: None
+    return factory

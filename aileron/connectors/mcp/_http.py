@@ -19,7 +19,7 @@ from aileron.interfaces import ICredential
 from aileron.values import JSON, Authorization, Request, canonical, media_type_of
 
 from ._events import EventMessages, read_message
-from ._session import AUTO, LEGACY, McpSession
+from ._session import AUTO, LEGACY, McpSession, McpSessions
 from ._spec import McpSpec
 from ._wire import Bridged, Delivery, Message, Receiver, Refused
 
@@ -198,7 +198,7 @@ class _PostedMessage:
 
 
 @define(eq=False)
-class HttpSessions:
+class HttpSessions(McpSessions):
     """A session of its own for each run; keeps the promises of L{aileron.connectors.mcp._session.McpSessions}.
 
     :ivar bridge: starts the loop in which the SDK runs, when it is first needed.
@@ -208,17 +208,7 @@ class HttpSessions:
     transport: StreamingTransport
     clock: IReactorTime
     spec: McpSpec
-    relay: None = None  # what the server asks its services for is not seen here
     _mode: str = AUTO
-
-    @property
-    def why_approval(self) -> str:
-        """Nothing about HTTP asks for one."""
-        return ""
-
-    def review(self) -> Mapping[str, JSON]:
-        """Return nothing: the URL says it all."""
-        return {}
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
         """Open the credential for C{request}."""

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from aileron.connectors.command import Enclose, ProgramEnvironment
-from aileron.connectors.command._environment import PATH, READABLE_BY, READERS, VARIABLE, read_environment
-from aileron.errors import BindingRequired
+from aileron.connectors.command._environment import PATH, READABLE_BY, READERS, VARIABLE, read_environment, reveal
 from aileron.interfaces import ICredential
 from aileron.tables import FileTable, quote
 from aileron.values import JSON, Authorization, ConnectorDescription, CredentialNeed, Request
@@ -102,18 +101,12 @@ class LocalSessions:
         return shown
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
-        """Open the credential for the program.
-
-        :raises BindingRequired: it needs one and none was given.
-        """
-        if self.about.credential is None:
-            return Authorization()
-        if credential is None:
-            raise BindingRequired(f"{self.about.fqn} needs a credential, and none is bound to it.")
-        if self.relay is not None:
+        """Open the credential for the program, or see that the relay can."""
+        if self.relay is not None and credential is not None:
             await credential.make_ready()
             return Authorization()
-        return Authorization(secrets=((await credential.reveal()).decode("utf-8"),))
+        secret = await reveal(self.about, credential)
+        return Authorization(secrets=(secret.decode("utf-8"),)) if secret else Authorization()
 
     async def open(self, sent: Authorization) -> McpSession:
         """Return the session with the process, which is started if it does not run as it should now.

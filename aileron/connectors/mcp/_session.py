@@ -34,17 +34,20 @@ class McpSessions(Protocol):
 
     @property
     def relay(self) -> ApiRelay | None:
-        """The relay by which the server's own requests pass, as long as a call executes."""
+        """The relay of the server's own requests; those of a remote server are not seen."""
+        return None
 
     @property
     def why_approval(self) -> str:
         """Why every call needs an approval, in a clause; empty: it need not."""
+        return ""
 
     def review(self) -> Mapping[str, JSON]:
         """Return what is shown of the server beside its URL, and must be the same when a call is made.
 
         :raises CapabilityDenied: it cannot be talked to as the file declares it.
         """
+        return {}
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
         """Open the credential for C{request}; raises as L{aileron.connectors._sending.open_credential}."""
