@@ -11,7 +11,7 @@ from aileron.connectors.command import _spec as _command
 from aileron.connectors.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
 from aileron.connectors.mail import spec as _account
 from aileron.connectors.mcp import _spec as _server_file
-from aileron.credentials import KINDS, CredentialKind, SettingRule
+from aileron.credentials import KINDS, CredentialKind, SettingRule, SshKey
 from aileron.values import MOST_PATTERN_CHARACTERS, PRESENTATIONS, READ, SEMVER, WRITE
 
 Schema = dict[str, Any]
@@ -337,7 +337,14 @@ def _server() -> Schema:
         "mcp": _table({"command": argv, **_surroundings(), **most}, ("command", "directory")),
         "credential": _table(own, ("kind", "variable")),
     }
-    return {"oneOf": [_table({**root, **each}, ("connector", "mcp")) for each in (remote, local)]}
+    api = _table({"url": _TEXT, "post_reads": _FLAG}, ("url",))
+    relayed = {
+        "mcp": _table({"command": argv, **_surroundings(), **most, "api": api}, ("command", "directory", "api")),
+        "credential": {"oneOf": [_credential(kind) for kind in KINDS.values() if kind.name != SshKey.name]},
+    }
+    several = [_table({**root, **each}, ("connector", "mcp")) for each in (remote, local)]
+    several.append(_table({**root, **relayed}, ("connector", "mcp", "credential")))
+    return {"oneOf": several}
 
 
 def make_schema() -> Schema:

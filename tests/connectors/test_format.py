@@ -29,6 +29,7 @@ from tests.connectors import (
     repository,
     test_command,
     test_graphql,
+    test_mcp_api,
     test_mcp_local,
     test_multipart,
     test_pages,
@@ -55,6 +56,7 @@ OTHERS = {
     "command": test_command.FILE.format(directory="/srv", python="/bin/python", code="pass"),
     "mcp": mcpserver.filled(),
     "local mcp": mcpserver.filled(test_mcp_local.FILE),
+    "mcp with an api": mcpserver.filled(test_mcp_api.FILE),
 }
 """Connectors of the other kinds."""
 
@@ -90,6 +92,10 @@ OTHER_FAULTS: dict[str, dict[str, Table]] = {
     "local mcp": {
         "mcp": {"command": ["x"], "directory": "srv", "inherit": "PATH", "sandbox": "no", "url": "https://x.example"},
         "credential": {"kind": "basic", "variable": 7, "header": "X", "readable_by": "nobody"},
+    },
+    "mcp with an api": {
+        "mcp": {"api": {"url": "https://x.example", "post_reads": "yes"}},
+        "credential": {"kind": "ssh_key", "variable": "X", "path": "/bot{key}"},
     },
 }
 """Values that are wrong, by kind, table and key."""

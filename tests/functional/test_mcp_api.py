@@ -182,7 +182,7 @@ class McpApiTests(OperatedTestCase):
         before = len(self.tracker.seen)
         refused = {
             "GET http://elsewhere.example/api/v1/issues HTTP/1.1\nHost: HOST": 405,
-            "CONNECT elsewhere.example:443 HTTP/1.1\nHost: HOST": 403,
+            "CONNECT elsewhere.example:443 HTTP/1.1\nHost: HOST": 405,
             "GET BASE/issues HTTP/1.1\nHost: elsewhere.example": 421,
             "GET PATH/admin HTTP/1.1\nHost: HOST": 403,
             "GET BASE/../admin HTTP/1.1\nHost: HOST": 403,

@@ -69,11 +69,11 @@ class Api:
         :raises ApiRefused: it does not lead to this API, or could be read in another way there.
         """
         if request.method not in METHODS or not target.startswith("/"):
-            raise ApiRefused(405, f"Aileron passes on {', '.join(METHODS)} to a path, and nothing else")
+            raise ApiRefused(405, f"Only {', '.join(METHODS)} to a path are passed on")
         if headers.getRawHeaders("Host") != [host]:
             raise ApiRefused(421, "The request is for another host")
         if not self.allows(request.method, request):
-            raise ApiRefused(403, f"Aileron passes on no {request.method} while only reads execute")
+            raise ApiRefused(403, f"No {request.method} is passed on while only reads execute")
         try:
             url, kept = read_url(self.base.origin.url + target), tuple(self._keep(headers))
         except ValueError as error:
@@ -81,7 +81,7 @@ class Api:
         if (url.origin, url.user_info, url.fragment) != (self.base.origin, None, None):
             raise ApiRefused(400, "The URL leads elsewhere")
         if not f"{url.path}/".startswith(f"{self.base.path}/") or _climbs(url.path):
-            raise ApiRefused(403, f"Aileron passes on requests to {self.base.url} only")
+            raise ApiRefused(403, f"Only requests to {self.base.url} are passed on")
         pairs = [] if url.query is None else url.query.split("&")
         pairs = [each for each in pairs if unquote_plus(each.partition("=")[0]) != self.need.query]  # which is added
         query = f"?{'&'.join(pairs)}" if pairs else ""

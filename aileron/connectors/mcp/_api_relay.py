@@ -139,7 +139,7 @@ class ApiRelay:
             self._strays += 1
             if self._strays == 1:
                 self.report(self.about.fqn)
-            raise ApiRefused(403, "Aileron passes on requests only while a call of this server executes")
+            raise ApiRefused(403, "Requests are passed on only while a call of this server executes")
         fitting = (each for each in reversed(self._calls) if self.api.allows(method, each.request))
         call = next(fitting, self._calls[-1])
         try:
