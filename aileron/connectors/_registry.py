@@ -28,6 +28,9 @@ def check(path: Path, note: Callable[[str], None] = lambda _: None) -> list[Load
     """
     found = one_file(str(path))
     reading = read_connector(found)
+    need = reading.spec and reading.spec.description.credential
+    if need and need.readers:
+        note(f"Credential: {need.readers}")
     checked = check_graphql(found, reading.spec, note) if isinstance(reading.spec, HttpSpec) else ()
     return [*reading.problems, *checked]
 

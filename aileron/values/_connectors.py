@@ -102,6 +102,13 @@ class CredentialNeed:
         return self.settings.get("path")
 
     @property
+    def readers(self) -> str:
+        """Who can read it, in sentences, where it is for a program; empty: nobody but the service."""
+        if "api" in self.settings:
+            return f"Aileron adds it to requests to {self.settings['api']}. The program cannot read it."
+        return "The program and everything that it starts can read it." if "variable" in self.settings else ""
+
+    @property
     def place(self) -> str:
         """Its place in a request, in words."""
         if self.path is not None:

@@ -119,6 +119,8 @@ def _state(about: ConnectorDescription, bound: Sequence[ComparedBinding]) -> Tag
 def _credentials(about: ConnectorDescription, bound: Sequence[ComparedBinding], users: Sequence[str]) -> Iterator[Part]:
     if len(bound) > 1:
         yield tags.p("It cannot be used with more than one credential. Revoke all but one.", **{"class": "warning"})
+    if about.credential is not None and about.credential.readers:
+        yield quiet(about.credential.readers)
     for each in bound:
         yield from draw_credential(each, users)
     if not bound and not _needs_one(about):

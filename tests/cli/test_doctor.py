@@ -241,6 +241,11 @@ class AuthorityTests(SynchronousTestCase):
                 Severity.NOTE,
                 "aileron binding renew oauth2/slack/default",
             ),
+            (
+                {"connectors": [{"name": "local://me/x", "credential": {"settings": {"readable_by": "all"}}}]},
+                Severity.NOTE,
+                "which the program and what it starts can read",
+            ),
             ({"tampered": [record, old]}, wrong, "aileron audit show A1"),
             ({"unknown": [{"id": "R1", "action": "ship"}]}, waits, "runs settle R1"),
         ):

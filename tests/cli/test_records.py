@@ -189,6 +189,13 @@ class LookingTests(ServedCase):
         self.site.answer("GET", "/v1/connectors", {"items": [{**CONNECTOR, "template": template}], "problems": []})
         out = self.as_operator("connector", "show", "local://me/chat")[1]
         self.assertIn("https://{site}.invalid (a binding sets site)", out)
+        for settings, said in (
+            ({"api": "https://api.invalid"}, "requests to https://api.invalid, which Aileron adds it to"),
+            ({"variable": "TOKEN"}, "the environment variable TOKEN: the program and what it starts can read it"),
+        ):
+            local = {**CONNECTOR, "credential": {**CONNECTOR["credential"], "settings": settings}}
+            self.site.answer("GET", "/v1/connectors", {"items": [local], "problems": []})
+            self.assertIn(said, self.as_operator("connector", "show", "local://me/chat")[1])
         code, _, err = self.as_operator("connector", "show", "local://me/other")
         self.assertEqual((code, "aileron connector list" in err), (1, True))
 

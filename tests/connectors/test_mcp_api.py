@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve
@@ -16,7 +17,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
-from aileron.connectors import ApiRelay, HttpTransport
+from aileron.connectors import ApiRelay, HttpTransport, check
 from aileron.connectors._schema import read_file
 from aileron.connectors.command import Launch
 from aileron.connectors.mcp._api import Api, ApiRefused
@@ -422,6 +423,14 @@ class FileTests(SynchronousTestCase):
         assert about.credential is not None
         self.assertEqual(about.hosts, ("127.0.0.1:8765",))
         self.assertEqual(about.credential.settings["api"], "http://127.0.0.1:8765/api/v1")
+
+    def test_check(self) -> None:
+        """The offline check says who can read the credential."""
+        path, said = Path(self.mktemp()).with_suffix(".toml"), list[str]()
+        for text, end in ((FILE, "The program cannot read it."), (LOCAL, "everything that it starts can read it.")):
+            path.write_text(filled(text))
+            self.assertEqual(check(path, said.append), [])
+            self.assertTrue(said[-1].endswith(end), said)
 
     def test_faults(self) -> None:
         """What it says wrongly is a fault, with its line."""

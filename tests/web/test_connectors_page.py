@@ -123,6 +123,18 @@ class ConnectorsPageTests(ConnectorsCase):
         self.connecting(hosts=("elsewhere.invalid:443",))
         self.assertEqual(self.states()[2], "Problem")
 
+    def test_readers(self) -> None:
+        """The credential of a local server says how it reaches that, and who can read it."""
+        for settings, said in (
+            (
+                {"api": "https://api.invalid"},
+                "Aileron adds it to requests to https://api.invalid. The program cannot read it.",
+            ),
+            ({"variable": "TOKEN"}, "The program and everything that it starts can read it."),
+        ):
+            self.connecting(credential=CredentialNeed("api_key", "", "{key}", settings))
+            self.assertIn(said, self.page().words)
+
     def test_two(self) -> None:
         """Two credentials for one connector are a problem, and it says what to do."""
         self.bind()

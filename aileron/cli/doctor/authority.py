@@ -50,6 +50,12 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
     yield from _unbound(told)
     for binding in told["bindings"]["items"]:
         yield from _check_bound(binding)
+    for connector in told["connectors"]["items"]:
+        if "readable_by" in ((connector["credential"] or {}).get("settings") or {}):
+            yield remark(
+                f"{connector['name']} has its credential in a variable, which the program and what it starts can read.",
+                "If it uses an HTTP API, add [mcp.api] to its file: the program does not get it then.",
+            )
     for run in told["unknown"]["items"]:
         yield waits(
             f"The outcome of {run['action']} (run {run['id']}) is unknown: it may have happened.",
