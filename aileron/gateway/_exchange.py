@@ -27,12 +27,12 @@ from aileron.http1 import (
     read_response_prefix,
 )
 from aileron.interfaces import IMeter
+from aileron.redaction import SecretFilter
 from aileron.values import Ending
 
 from ._client_side import RelayTerms, answer
 from ._eager import Write
 from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
-from ._secret_filter import SecretFilter
 from ._tally import UNCOUNTED
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from aileron.errors import (
 )
 from aileron.http1 import HeadCache, RelayClient, RequestHead, Route
 from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVault
+from aileron.redaction import SecretFilter
 from aileron.values import SANDBOX_ADDRESS, Ending, GatewaySettings, Session
 
 from ._admission import GatewaySwitch, Keyed, check, keyed
@@ -36,7 +37,6 @@ from ._injection import Injection, LeakRecorder
 from ._limits import ByteBudget
 from ._proxies import read_proxies
 from ._routes import RelayTo, RouteTable
-from ._secret_filter import SecretFilter
 from ._tally import Tally
 from ._tool_watch import ToolWatch
 

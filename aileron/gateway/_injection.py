@@ -13,6 +13,7 @@ from twisted.python.failure import Failure
 
 from aileron.errors import BindingFailed, BindingRequired, Forbidden, Unauthorized
 from aileron.interfaces import IBindingFlags, IBindings
+from aileron.redaction import SecretFilter
 from aileron.values import (
     BASE_URL_VARIABLES,
     Actor,
@@ -25,8 +26,6 @@ from aileron.values import (
     UpstreamSource,
     utc,
 )
-
-from ._secret_filter import SecretFilter
 
 # What shows who the client is; what would have the provider do another thing than the route says, or send the call and
 # its key on to where the client wants; and what codings the client takes.  To some, "_" in a name is the same as "-".

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from ._forms import written_forms
 
 
@@ -47,42 +45,6 @@ class SecretScanner:
     def __repr__(self) -> str:
         """Nothing of the secret."""
         return "<SecretScanner>"
-
-
-class SecretFound(Exception):
-    """A secret came back."""
-
-
-class SecretStream:
-    """Passes the bytes of one body on until one of some secrets is in them; what may become one is held back.
-
-    :param told: called with the kind of form in which one was found.
-    """
-
-    def __init__(self, secrets: Iterable[str], told: Callable[[str], None]) -> None:
-        self._scanners = [SecretScanner(each.encode("utf-8")) for each in dict.fromkeys(secrets)]
-        self._told, self._held = told, b""
-
-    def look(self, data: bytes) -> None:
-        """Look for them in bytes that are whole.
-
-        :raises SecretFound: one is in them.
-        """
-        for kind in filter(None, (each.kind_in(data) for each in self._scanners)):
-            self._told(kind)
-            raise SecretFound
-
-    def take(self, data: bytes) -> bytes:
-        """Return what may go on now that C{data} came; raises as L{look}."""
-        data = self._held + data
-        self.look(data)
-        end = len(data) - max((each.unfinished(data) for each in self._scanners), default=0)
-        self._held = data[end:]
-        return data[:end]
-
-    def rest(self) -> bytes:
-        """Return what was held back, once the body is over."""
-        return self._held
 
 
 def _bytes(text: str) -> bytes:

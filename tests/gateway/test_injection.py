@@ -19,7 +19,7 @@ from aileron.errors import (
     StoreUnavailable,
 )
 from aileron.gateway._injection import Injection, LeakRecorder, SecretLeak
-from aileron.gateway._secret_filter import SecretFilter
+from aileron.redaction import SecretFilter
 from aileron.testing import MemoryBindings, MemoryVault, UnthreadedPool, example_session, memory_store
 from aileron.values import (
     ANTHROPIC,

@@ -35,7 +35,7 @@ _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null charact
 _NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
 
 
-ListenInside = Callable[[IProtocolFactory], tuple[Any, Callable[[], object]]]
+Listen = Callable[[IProtocolFactory], tuple[Any, Callable[[], object]]]
 """From a factory to the socket that goes into a sandbox, where L{MEETING} is, and what ends the listening."""
 
 
@@ -58,7 +58,7 @@ class Enclosure:
     argv: tuple[str, ...]
     seccomp: bytes = field(repr=False)
     entry: tuple[str, ...] = ()
-    listen: ListenInside | None = field(default=None, repr=False)
+    listen: Listen | None = field(default=None, repr=False)
 
 
 Enclose = Callable[[str, bool], Enclosure]

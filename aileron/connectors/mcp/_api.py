@@ -31,15 +31,8 @@ _DROPPED = OURS | {"authorization", "x-http-method", "x-http-method-override", "
 """Headers that the server must not set: they are ours, or make another method of what passes as a read."""
 
 
-@frozen
 class ApiRefused(Exception):
-    """A request of the server does not pass.
-
-    :ivar why: a short sentence without its full stop.
-    """
-
-    status: int
-    why: str
+    """A request of the server does not pass: the status that says so, and a short sentence without its full stop."""
 
 
 @frozen

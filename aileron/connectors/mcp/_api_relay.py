@@ -19,13 +19,12 @@ from twisted.web.http import HTTPChannel
 from twisted.web.http import Request as HttpRequest
 
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
-from aileron.connectors._conversation import NotUnderstood
 from aileron.connectors._headers import OURS
 from aileron.connectors._sending import open_credential, with_credential
-from aileron.connectors.command import Enclosure, Launch, ListenInside
+from aileron.connectors.command import Enclosure, Launch, Listen
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
 from aileron.interfaces import ICredential
-from aileron.redaction import SecretStream, secrets_in
+from aileron.redaction import SecretFilter, secrets_in
 from aileron.values import JSON, ConnectorDescription, Request
 
 from ._api import API_URL, Api, ApiRefused
@@ -83,7 +82,7 @@ class ApiRelay:
     _url: str = field(init=False, default="")
     _stop: Callable[[], object] | None = field(init=False, default=None)
 
-    def open(self, reactor: Any, launch: Launch, listen: ListenInside | None) -> Launch:
+    def open(self, reactor: Any, launch: Launch, listen: Listen | None) -> Launch:
         """Listen for one process, and return how it is started, so that it finds us.
 
         :param listen: listens in its sandbox, where nobody else is; L{None}: it shares our network, and only this
@@ -168,23 +167,28 @@ class ApiRelay:
         call.counts["sent"] += len(request.body or b"")
         form = self.api.need.format
         found = [one for each in sent.secrets for one in secrets_in(each, form.replace("{key}", each))]
-        stream = SecretStream(found, call.echoed.add)
+        filters = [SecretFilter(each.encode("utf-8"), self.about.fqn, call.echoed.add) for each in dict.fromkeys(found)]
 
         def take(piece: bytes) -> bool:
             call.counts["received"] += len(piece)
-            exchange.write(stream.take(piece))
+            for each in filters:
+                piece = each.body(piece)
+            exchange.write(piece)
             return False
 
         def begin(answer: ServiceAnswer) -> Callable[[bytes], bool]:
-            for each in answer.head:
-                stream.look(each.encode("latin-1"))
-            if answer.headers.get("content-encoding", "identity").lower() != "identity":
-                raise NotUnderstood  # nobody could tell what is in it
+            fields = zip(answer.head[1::2], answer.head[2::2], strict=True)
+            head = "".join(["\r\n", *(f"{name}: {value}\r\n" for name, value in fields)]).encode("latin-1")
+            for each in filters:
+                each.head(head, chunked=False)
             exchange.begin(answer, lambda text: text.replace(self.api.base.url, self._url))
             return take
 
         answer = await self.transport.stream(message, Flight(), begin)
-        exchange.write(stream.rest())
+        rest = b""
+        for each in filters:
+            rest = each.body(rest) + each.rest()
+        exchange.write(rest)
         if answer.status == _UNAUTHORIZED:
             await call.credential.refused(sent)
 
@@ -219,7 +223,7 @@ class ApiExchange(HttpRequest):
         try:
             passing = self._relay.send(self)
         except ApiRefused as refused:
-            self._refuse(refused.status, refused.why)
+            self._refuse(*refused.args)
         else:
             self.notifyFinish().addErrback(lambda _: passing.cancel())
             passing.addCallbacks(lambda _: self.finish(), self._fail)

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from aileron.connectors._conversation import Rejected
 from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES
-from aileron.connectors.command import Launch, ListenInside
+from aileron.connectors.command import Launch, Listen
 from aileron.errors import NetworkError
 from aileron.redaction import Redactor
 from aileron.waiting import Waiting, uncancelled
@@ -53,7 +53,7 @@ class Start:
     most_bytes: int
     secrets: tuple[str, ...] = field(repr=False)
     relay: ApiRelay | None = None
-    listen: ListenInside | None = field(default=None, repr=False)
+    listen: Listen | None = field(default=None, repr=False)
 
 
 @define(eq=False)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from aileron.errors import ExternalApiError
-from aileron.redaction import SecretScanner
+
+from ._scanner import SecretScanner
 
 
 class BodyPart(NamedTuple):

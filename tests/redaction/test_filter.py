@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import ExternalApiError
-from aileron.gateway._secret_filter import BodyFraming, SecretFilter
 from aileron.http1 import Chunked
 from aileron.redaction import SecretScanner, written_forms
+from aileron.redaction._filter import BodyFraming, SecretFilter
 
 KEY = b"sk-proj-AbC_123/4+5=ss"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
