@@ -125,7 +125,5 @@ class ConnectorMaker:
         options = layout.arguments(environment=self.environment, descriptor=Enclosure.root_descriptor)
         kept = [each for each in options if not (network and each == "--unshare-net")]
         argv = (self.sandbox.program, *kept, "--seccomp", str(Enclosure.filter_descriptor), "--")
-        if network:
-            return Enclosure(layout.root, argv, self.sandbox.seccomp)
-        entry = self.sandbox.entry(Enclosure.api_port, Enclosure.meeting_descriptor)
-        return Enclosure(layout.root, argv, self.sandbox.seccomp, entry, self.sandbox.listen)
+        inside = self.sandbox.entry(Enclosure.api_port, Enclosure.meeting_descriptor), self.sandbox.listen
+        return Enclosure(layout.root, argv, self.sandbox.seccomp, *(() if network else inside))

@@ -331,7 +331,6 @@ class RefusedTests(RelayCase):
     def test_stopped(self) -> None:
         """When the process is gone, nobody listens."""
         self.relay.close()
-        self.relay.close()
         self.assertEqual(self.stopped, [True])
 
 

@@ -1,7 +1,7 @@
 """Connectors to a declared local program: its arguments one by one, no shell, and a sandbox where there is one."""
 
 from ._connector import CommandConnector
-from ._environment import Enclose, Enclosure, Listen, ProgramEnvironment
+from ._environment import Enclose, Enclosure, ProgramEnvironment
 from ._process import Launch, Program
 from ._spec import CommandSpec, read_command
 
@@ -11,7 +11,6 @@ __all__ = [
     "Enclose",
     "Enclosure",
     "Launch",
-    "Listen",
     "Program",
     "ProgramEnvironment",
     "read_command",

@@ -35,10 +35,6 @@ _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null charact
 _NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
 
 
-Listen = Callable[[IProtocolFactory], tuple[Any, Callable[[], object]]]
-"""From a factory to the socket that goes into a sandbox, where L{MEETING} is, and what ends the listening."""
-
-
 @frozen
 class Enclosure:
     """A sandbox, as it is put around a program.
@@ -47,7 +43,7 @@ class Enclosure:
     :ivar argv: what its own stands behind; it finds the root open in C{root_descriptor}.
     :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
     :ivar entry: what a program's argv stands behind that is to find us at C{api_port}; empty: it shares our network.
-    :ivar listen: takes what connects to that; L{None}: likewise.
+    :ivar listen: has a factory take what connects to that: the socket for L{MEETING}, and what ends the listening.
     """
 
     root_descriptor: ClassVar[int] = ROOT
@@ -58,7 +54,7 @@ class Enclosure:
     argv: tuple[str, ...]
     seccomp: bytes = field(repr=False)
     entry: tuple[str, ...] = ()
-    listen: Listen | None = field(default=None, repr=False)
+    listen: Callable[[IProtocolFactory], tuple[Any, Callable[[], object]]] | None = field(default=None, repr=False)
 
 
 Enclose = Callable[[str, bool], Enclosure]

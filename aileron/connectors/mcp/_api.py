@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from urllib.parse import unquote, unquote_plus
 
@@ -24,8 +23,6 @@ API = "api"
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = ("GET", "HEAD")
-_MOST_LAYERS = 4
-_PARTS = re.compile(r"[/\\]")
 
 _DROPPED = OURS | {"authorization", "x-http-method", "x-http-method-override", "x-method-override"}
 """Headers that the server must not set: they are ours, or make another method of what passes as a read."""
@@ -75,10 +72,9 @@ class Api:
             raise ApiRefused(400, "The URL leads elsewhere")
         if not f"{url.path}/".startswith(f"{self.base.path}/") or _climbs(url.path):
             raise ApiRefused(403, f"Only requests to {self.base.url} are passed on")
-        pairs = [] if url.query is None else url.query.split("&")
-        pairs = [each for each in pairs if unquote_plus(each.partition("=")[0]) != self.need.query]  # which is added
-        query = f"?{'&'.join(pairs)}" if pairs else ""
-        request = evolve(request, url=f"{self.base.origin.url}{url.path}{query}", headers=kept)
+        pairs = (url.query or "").split("&")
+        query = "&".join(each for each in pairs if unquote_plus(each.partition("=")[0]) != self.need.query)
+        request = evolve(request, url=f"{self.base.origin.url}{url.path}{query and '?'}{query}", headers=kept)
         return evolve(request, credential_header=self.need.header or None, credential_query=self.need.query)
 
     def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
@@ -102,8 +98,8 @@ def read_api(table: FileTable, need: CredentialNeed | None, *, private_network: 
 
 def _climbs(path: str) -> bool:
     """Tell whether a path could be read as one that leaves its base, however often it is decoded."""
-    for _ in range(_MOST_LAYERS):
-        if {".", ".."} & {each.partition(";")[0] for each in _PARTS.split(path)}:
+    for _ in range(4):
+        if {".", ".."} & {each.partition(";")[0] for each in path.replace("\\", "/").split("/")}:
             return True
         path = unquote(path)
     return False

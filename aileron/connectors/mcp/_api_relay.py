@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -15,13 +14,12 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.protocols.policies import LimitTotalConnectionsFactory
 from twisted.python.failure import Failure
-from twisted.web.http import HTTPChannel
-from twisted.web.http import Request as HttpRequest
+from twisted.web import http
 
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
 from aileron.connectors._headers import OURS
 from aileron.connectors._sending import open_credential, with_credential
-from aileron.connectors.command import Enclosure, Launch, Listen
+from aileron.connectors.command import Enclosure, Launch
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
 from aileron.interfaces import ICredential
 from aileron.redaction import SecretFilter, secrets_in
@@ -32,9 +30,8 @@ from ._api import API_URL, Api, ApiRefused
 MOST_BODY_BYTES = 4 * 1024 * 1024
 MOST_CONNECTIONS = 8
 _IDLE_SECONDS = 60
-_CREDENTIAL_SECONDS = 30.0
+_SECONDS = 30.0  # for the credential to be renewed
 _LOOPBACK = "127.0.0.1"
-_UNAUTHORIZED = 401
 
 _KEPT_BACK = OURS | {"alt-svc", "proxy-authenticate", "set-cookie"}
 """Headers of an answer that do not go on: those of its connection, and what would be a credential or another way."""
@@ -80,9 +77,9 @@ class ApiRelay:
     _host: str = field(init=False, default="")
     _prefix: str = field(init=False, default="")
     _url: str = field(init=False, default="")
-    _stop: Callable[[], object] | None = field(init=False, default=None)
+    _stop: Callable[[], object] = field(init=False, default=lambda: None)
 
-    def open(self, reactor: Any, launch: Launch, listen: Listen | None) -> Launch:
+    def open(self, reactor: Any, launch: Launch, listen: Callable[[Any], Any] | None) -> Launch:
         """Listen for one process, and return how it is started, so that it finds us.
 
         :param listen: listens in its sandbox, where nobody else is; L{None}: it shares our network, and only this
@@ -93,11 +90,8 @@ class ApiRelay:
             meeting, self._stop = listen(factory)
         else:
             listening = reactor.listenTCP(0, factory, interface=_LOOPBACK)
-            prefix, port, self._stop = (
-                f"/{secrets.token_urlsafe(32)}",
-                listening.getHost().port,
-                listening.stopListening,
-            )
+            prefix, port = f"/{secrets.token_urlsafe(32)}", listening.getHost().port
+            self._stop = listening.stopListening
         self._host, self._prefix = f"{_LOOPBACK}:{port}", prefix
         self._url = f"http://{self._host}{prefix}{self.api.base.path}"
         environment = {name: text.replace(API_URL, self._url) for name, text in launch.environment.items()}
@@ -105,10 +99,8 @@ class ApiRelay:
         return evolve(launch, argv=argv, environment=environment, meeting=meeting)
 
     def close(self) -> None:
-        """Take no more connections: the process is gone.  Twice is safe."""
-        stop, self._stop = self._stop, None
-        if stop is not None:
-            stop()
+        """Take no more connections: the process is gone."""
+        self._stop()
 
     @contextmanager
     def during(self, request: Request, credential: ICredential) -> Iterator[Callable[[], Mapping[str, JSON]]]:
@@ -143,8 +135,7 @@ class ApiRelay:
         call = next(fitting, self._calls[-1])
         try:
             request = evolve(call.request, method=method, body=exchange.content.getvalue() or None)
-            target = target.removeprefix(self._prefix)
-            request = self.api.judge(request, target, exchange.requestHeaders, host=self._host)
+            request = self.api.judge(request, target[len(self._prefix) :], exchange.requestHeaders, host=self._host)
         except ApiRefused:
             call.counts["refused"] += 1
             raise
@@ -153,8 +144,7 @@ class ApiRelay:
         return passing
 
     async def _pass_on(self, call: ApiCall, request: Request, exchange: ApiExchange) -> None:
-        seconds, clock = _CREDENTIAL_SECONDS, self.clock
-        sent = await open_credential(self.about, request, call.credential, seconds=seconds, clock=clock)
+        sent = await open_credential(self.about, request, call.credential, seconds=_SECONDS, clock=self.clock)
         message = OutgoingRequest(
             method=request.method,
             url=with_credential(request.url, sent),
@@ -189,21 +179,17 @@ class ApiRelay:
         for each in filters:
             rest = each.body(rest) + each.rest()
         exchange.write(rest)
-        if answer.status == _UNAUTHORIZED:
+        if answer.status == http.UNAUTHORIZED:
             await call.credential.refused(sent)
 
 
-class ApiExchange(HttpRequest):
+class ApiExchange(http.Request):
     """One request of the server, and its answer."""
 
     channel: Any
     content: Any
     write: Any
     finish: Any
-
-    def __init__(self, relay: ApiRelay, *given: Any) -> None:
-        super().__init__(*given)
-        self._relay = relay
 
     def gotLength(self, length: int | None) -> None:
         """Keep the body in memory."""
@@ -221,7 +207,7 @@ class ApiExchange(HttpRequest):
         if self.content.tell() > MOST_BODY_BYTES:
             return
         try:
-            passing = self._relay.send(self)
+            passing = self.channel.relay.send(self)
         except ApiRefused as refused:
             self._refuse(*refused.args)
         else:
@@ -239,11 +225,9 @@ class ApiExchange(HttpRequest):
     def _fail(self, why: Failure) -> None:
         """Tell that there is no answer; half of one is cut off, so that this shows."""
         _log.info("a request of an MCP server to its API failed: {kind}", kind=why.type)
-        if self.channel is None:
-            return  # its sender has left
-        if self.startedWriting or why.check(CancelledError):
+        if self.channel and (self.startedWriting or why.check(CancelledError)):
             self.channel.transport.abortConnection()
-        else:
+        elif self.channel:  # else its sender has left
             self._refuse(502, "The request or its answer could not be passed on")
 
     def _refuse(self, status: int, why: str) -> None:
@@ -257,8 +241,8 @@ def _connections(relay: ApiRelay) -> Any:
     """Take the server's connections, up to a number at once."""
 
     def protocol() -> Any:
-        channel: Any = HTTPChannel()
-        channel.requestFactory = partial(ApiExchange, relay)
+        channel: Any = http.HTTPChannel()
+        channel.requestFactory, channel.relay = ApiExchange, relay
         channel.callLater, channel.timeOut = relay.clock.callLater, _IDLE_SECONDS
         return channel
 

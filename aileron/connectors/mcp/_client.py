@@ -20,7 +20,7 @@ from aileron.bridge import ThreadBridge
 from aileron.connectors._conversation import Rejected
 from aileron.values import JSON, plain
 
-from ._wire import Delivery, Message, Refused, Send
+from ._wire import Delivery, Message, Refused
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ _delivery: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
 class _Outlet:
     """Takes what the SDK writes: each message is sent by the session, in the reactor, before writing returns."""
 
-    def __init__(self, bridge: ThreadBridge, send: Send) -> None:
+    def __init__(self, bridge: ThreadBridge, send: Callable[..., Any]) -> None:
         self._bridge, self._send = bridge, send
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -65,7 +65,7 @@ class _Outlet:
 class SdkClient:
     """The client of one session, made in the loop.  The SDK answers each request of the server with a refusal."""
 
-    def __init__(self, bridge: ThreadBridge, send: Send, mode: str) -> None:
+    def __init__(self, bridge: ThreadBridge, send: Callable[..., Any], mode: str) -> None:
         self._outlet, self._mode = _Outlet(bridge, send), mode
         self._leave = asyncio.Event()
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()

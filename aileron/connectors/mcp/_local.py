@@ -39,10 +39,7 @@ class LocalServer:
 
 
 def read_local(table: FileTable, need: CredentialNeed | None, *, private_network: bool) -> LocalServer:
-    """Read the keys of C{[mcp]} that say how a local server is started; faults go where the table's go.
-
-    :param need: the credential, which is added to the server's requests where it has an API.
-    """
+    """Read the keys of C{[mcp]} that say how a local server is started; faults go where the table's go."""
     argv = table.texts("command")
     for each in argv[:1]:
         if not PATH.holds(each):

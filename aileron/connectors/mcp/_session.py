@@ -124,7 +124,10 @@ class McpSession:
         return delivery.answer
 
     async def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery | None) -> None:
-        """Send what the SDK says, as L{Send} has it; raises what the wire does."""
+        """Send what the SDK says; raises what the wire does.
+
+        :param delivery: of a request that somebody waits for; L{None}: it is the SDK's own.
+        """
         delivery = delivery or Delivery()
         if self._is_closed or delivery.withdrawn:
             raise ServiceUnreachable

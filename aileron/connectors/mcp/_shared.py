@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from aileron.connectors._conversation import Rejected
 from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES
-from aileron.connectors.command import Launch, Listen
+from aileron.connectors.command import Launch
 from aileron.errors import NetworkError
 from aileron.redaction import Redactor
 from aileron.waiting import Waiting, uncancelled
@@ -45,15 +45,14 @@ class Start:
 
     :ivar most_bytes: of a message that it writes.
     :ivar secrets: that its errors must not show.
-    :ivar relay: passes its requests to its API on; L{None}: it has none.
-    :ivar listen: listens for them in its sandbox; L{None}: that shares our network, or there is none.
+    :ivar relay: passes its requests on, where it has an API; C{listen} listens for them inside of its sandbox.
     """
 
     launch: Launch
     most_bytes: int
     secrets: tuple[str, ...] = field(repr=False)
     relay: ApiRelay | None = None
-    listen: Listen | None = field(default=None, repr=False)
+    listen: Callable[[Any], Any] | None = field(default=None, repr=False)
 
 
 @define(eq=False)
@@ -149,15 +148,15 @@ class SharedServer:
         if seconds > 0:
             raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
         running, relay = _Running(start, self.reactor.seconds()), start.relay
-        running.process = ServerProcess(
-            self.reactor,
-            relay.open(self.reactor, start.launch, start.listen) if relay else start.launch,
-            errors=ErrorLog(self.reactor, self.name, Redactor.of(*start.secrets)),
-            ended=lambda why: self._ended(running, why),
-            most_bytes=start.most_bytes,
-        )
         self._running = running
         try:
+            running.process = ServerProcess(
+                self.reactor,
+                relay.open(self.reactor, start.launch, start.listen) if relay else start.launch,
+                errors=ErrorLog(self.reactor, self.name, Redactor.of(*start.secrets)),
+                ended=lambda why: self._ended(running, why),
+                most_bytes=start.most_bytes,
+            )
             running.process.start(self.reactor)
         except OSError as error:
             self._ended(running, f"was not started: {error.strerror or type(error).__name__}")

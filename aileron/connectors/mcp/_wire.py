@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
 
 from attrs import define
 from twisted.internet.defer import Deferred
@@ -48,10 +48,6 @@ class Refused(Exception):
     status: int
     lacks_scope: bool = False
     challenge: str = ""
-
-
-Send = Callable[[Message, Mapping[str, str], Delivery | None], Coroutine[Any, Any, None]]
-"""Sends what the SDK says, in the reactor; the delivery is of a request that somebody waits for."""
 
 
 class Receiver(Protocol):

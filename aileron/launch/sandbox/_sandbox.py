@@ -110,10 +110,7 @@ class Sandbox:
         return (self.interpreter, "-I", str(_ENTRYPOINT), str(port), str(meeting), question)
 
     def listen(self, factory: IProtocolFactory) -> tuple[socket.socket, Callable[[], object]]:
-        """Have a factory take what connects inside of a sandbox that is entered by L{entry}.
-
-        :return: the end that goes inside, and what ends the listening.
-        """
+        """Have a factory take what connects inside: the end that L{entry} is to get, and what ends the listening."""
         ours, theirs = socket.socketpair()
         forwarder = SocketForwarder(self.reactor, [factory], ours, lambda: None, lambda _: None)
         forwarder.open()
