@@ -103,7 +103,7 @@ class CredentialNeed:
 
     @property
     def readers(self) -> str:
-        """Who can read it, in sentences, where it is for a program; empty: nobody but the service."""
+        """Those who can read it, in sentences, where it is for a program; empty: nobody but the service."""
         if "api" in self.settings:
             return f"Aileron adds it to requests to {self.settings['api']}. The program cannot read it."
         return "The program and everything that it starts can read it." if "variable" in self.settings else ""
