@@ -15,7 +15,8 @@ from tests.functional import install as functional
 from tests.functional import npm
 
 EVERYTHING, FILES = "@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem"
-VERSIONS = {EVERYTHING: "2026.8.31", FILES: "2026.8.31"}
+GITLAB = "@modelcontextprotocol/server-gitlab"
+VERSIONS = {EVERYTHING: "2026.8.31", FILES: "2026.8.31", GITLAB: "2025.4.25"}
 TIME = "mcp-server-time==2026.10.19"
 """A server in Python, in an environment of its own: its SDK is its own affair."""
 
