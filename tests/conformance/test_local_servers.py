@@ -79,7 +79,14 @@ class _GitLab(Resource):
         self.seen.append((request.uri.decode(), headers_of(request)))
         user = {"id": 1, "name": "Ada", "username": "ada", "avatar_url": "x", "web_url": "x"}
         issue = {"id": 7, "iid": 7, "project_id": 3, "title": "Grass", "description": "", "state": "opened"}
-        more = {"author": user, "assignees": [], "labels": [], "milestone": None, "created_at": "t", "updated_at": "t"}
+        more: dict[str, Any] = {
+            "author": user,
+            "assignees": [],
+            "labels": [],
+            "milestone": None,
+            "created_at": "t",
+            "updated_at": "t",
+        }
         request.setHeader("Content-Type", "application/json")
         return json.dumps({**issue, **more, "closed_at": None, "web_url": "https://gitlab.example/7"}).encode()
 
