@@ -86,8 +86,9 @@ def _specimen(file: ConnectorFile, wanted: Collection[str]) -> Specimen | None:
     about = reading.spec.description
     if wanted and about.fqn not in wanted:
         return None
+    usual = (about.base_url if about.template is None else about.template.example) or "https://service.example"
     if type(reading.spec) is not HttpSpec:
-        return Specimen(about.fqn, reading.spec)
+        return Specimen(about.fqn, reading.spec, usual)
     toml, has_fixtures = read_toml(""), True
     try:
         toml = read_toml(read_fixtures(file))
@@ -96,8 +97,7 @@ def _specimen(file: ConnectorFile, wanted: Collection[str]) -> Specimen | None:
     replayed = replay_file(file) if has_fixtures else None
     if replayed is not None and replayed.problems:
         return Specimen(about.fqn, reading.spec, problems=replayed.problems)
-    usual = about.base_url if about.template is None else about.template.example
-    base_url = str(toml.values.get("base_url") or usual or "https://service.example")
+    base_url = str(toml.values.get("base_url") or usual)
     return _Maker(reading.spec, base_url, FileFaults(file.name, toml, BOUNDARY)).specimen()
 
 

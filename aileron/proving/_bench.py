@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -12,11 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
-from twisted.internet.protocol import Factory
+from twisted.internet.defer import succeed
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
 
+from aileron.bridge import LoopOnDemand
+from aileron.connectors import LocalServers
 from aileron.home import Home, prepare
 from aileron.interfaces import IConnector
 from aileron.manifests import DirectoryCatalogue
@@ -28,7 +29,7 @@ from aileron.values import (
     Actor,
     AuditQuery,
     Call,
-    ConnectorDescription,
+    Decision,
     LoopLimits,
     NewBinding,
     RunState,
@@ -41,15 +42,15 @@ from aileron.values import (
 from aileron.vault import Passkeys, Vault
 from aileron.vault.keys import create, generate_words
 
-from ._double import DoubleConnection, ServiceDouble
-from ._network import ProofNetwork
+from ._double import Double
+from ._network import ProofNetwork, ProofReactor
 
 _T = TypeVar("_T")
 _PROVER = Actor("human", "prove")
-_ACTION, _STEP = "proof", "only"
-_MOST_JUMPS, _STILL_TURNS, _MOST_REAL_SECONDS = 200, 4, 30.0
+_MOST_JUMPS, _MOST_REAL_SECONDS = 200, 30.0
+_STILL_TURNS, _STILL_TURNS_BESIDE = 4, 10  # the latter where something runs beside the reactor, and hands on in turns
+_PAUSE_SECONDS = 0.002
 _ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
-_TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
 @frozen
@@ -68,17 +69,31 @@ class Seen:
 
 @define(eq=False)
 class Bench:
-    """Runs one operation after the other, and advances the clock whenever everything else is idle."""
+    """Runs one action after the other, and advances the clock whenever everything else is idle.
+
+    :ivar double: of the service whose connector is on the bench.
+    :ivar processes: starts programs, by the clock of the proof.
+    :ivar loop: where the client of MCP servers runs.
+    :ivar servers: the processes of those that are local.
+    """
 
     home: Home
     clock: Clock
-    double: ServiceDouble
+    double: Double
     network: ProofNetwork
+    processes: ProofReactor
+    loop: LoopOnDemand
+    servers: LocalServers
     _connectors: MemoryConnectors
     _store: Store
     _vault: Vault
     _runner: Runner
     _logged: list[str] = field(factory=list)
+
+    @property
+    def away(self) -> Path:
+        """A directory for what the double keeps: the secret must not be found in the home alone."""
+        return self.home.root.parent
 
     async def bind(self, new: NewBinding) -> None:
         """Store a credential in place of any other."""
@@ -86,26 +101,27 @@ class Bench:
             await self._vault.revoke(each.name)
         await self._vault.set_up(new)
 
-    def offer(self, connector: IConnector, operation: str, inputs: Mapping[str, JSON]) -> None:
-        """Offer one operation as a trusted action that needs no approval."""
-        about, path = connector.describe(), self.home.actions / f"{_ACTION}.md"
-        text = _write_action(about, operation, inputs)
+    def offer(self, connector: IConnector, name: str, text: bytes) -> None:
+        """Offer one trusted action, in place of any other."""
+        about, path = connector.describe(), self.home.actions / "proof.md"
         path.unlink(missing_ok=True)  # another file, even within a tick of the file system's clock
         path.write_bytes(text)
         self._connectors.add(connector)
-        now, action = utc(self.clock.seconds()), (TrustKind.ACTION, _ACTION, digest_of_bytes(text))
+        now, action = utc(self.clock.seconds()), (TrustKind.ACTION, name, digest_of_bytes(text))
         words = (action, (TrustKind.CONNECTOR, about.fqn, about.content_hash))
         self._vault.put([Trusted(*word, now, _PROVER.id) for word in words])
         self._runner.look()
 
-    async def run(self, inputs: Mapping[str, JSON]) -> Seen:
-        """Run it until nothing more happens by itself."""
-        values = {f"a{number}": value for number, value in enumerate(inputs.values())}
-        run = await self._runner.submission.submit(Call(_ACTION, values, _PROVER))
-        self.double.key, states = f"{run.effect_key}.{_STEP}", list[RunState]()
+    async def run(self, name: str, step: str, arguments: Mapping[str, JSON]) -> Seen:
+        """Run it until nothing more happens by itself; where it needs an approval, that is given at once."""
+        run = await self._runner.submission.submit(Call(name, arguments, _PROVER))
+        self.double.key, states = f"{run.effect_key}.{step}", list[RunState]()
         for _ in range(_MOST_JUMPS):
             await self._settle()
             run = await self._runner.submission.run(run.id)
+            if run.state is RunState.PENDING:
+                await self._approve(run.id)
+                continue
             if run.state in _ENDS and run.state not in states[-1:]:
                 states.append(run.state)
             self.double.looking = run.state is RunState.UNKNOWN
@@ -113,21 +129,29 @@ class Bench:
             if not due or (run.state in _ENDS and not self.double.looking):
                 break
             self.clock.advance(max(0.0, min(due) - self.clock.seconds()) + 0.001)
-        for each in list(self.double.open):
-            each.drop()
+        self.double.drop()
         await self._settle()
         records = (await self._store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
         told = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
         self._logged.clear()
         return Seen(states, told, "" if run.fault is None else run.fault.message)
 
+    async def _approve(self, run_id: str) -> None:
+        approval = await self._runner.decisions.approval(run_id)
+        await self._runner.decisions.decide(run_id, Decision(True, approval.digest, _PROVER.id))
+        self.double.preview = None
+
     async def _settle(self) -> None:
-        """Wait until every connection is idle, except those that the service holds open."""
+        """Wait until everything is idle, except what the double holds open."""
         still, since = 0, time.monotonic()
-        while still < _STILL_TURNS and time.monotonic() - since < _MOST_REAL_SECONDS:
-            await deferLater(self.network.reactor, 0)
-            moves = self.network.dialing or not all(each.held for each in self.double.open)
+        while still < (_STILL_TURNS_BESIDE if self.double.beside else _STILL_TURNS):
+            await deferLater(self.network.reactor, _PAUSE_SECONDS if self.processes.running else 0)
+            before = self.double.heard
+            await self.double.rest()
+            moves = self.network.dialing or self.double.busy() or self.double.heard != before
             still = 0 if moves else still + 1
+            if time.monotonic() - since > _MOST_REAL_SECONDS:
+                return
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -145,15 +169,17 @@ class Bench:
 
     async def close(self) -> None:
         """Stop everything."""
+        await self.servers.stop()
         await self._runner.stop(0.0)
         await self._store.close()
         await self.network.close()
+        await (self.loop.stop() or succeed(None))
 
 
 async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T:
     """Do C{work} on a bench, and delete it afterwards."""
     with TemporaryDirectory(prefix="aileron-prove-") as root:
-        bench = await _build(reactor, Home(Path(root)))
+        bench = await _build(reactor, Home(Path(root).resolve() / "home"))
         try:
             with bench.listening():
                 return await work(bench)
@@ -190,20 +216,8 @@ async def _build(reactor: Any, home: Home) -> Bench:
         )
     )
     await runner.start()
-    double = ServiceDouble(clock)
-    network = ProofNetwork(reactor, Factory.forProtocol(lambda: DoubleConnection(double)))
-    return Bench(home, clock, double, network, connectors, store, vault, runner)
-
-
-def _write_action(about: ConnectorDescription, operation: str, inputs: Mapping[str, JSON]) -> bytes:
-    """Write the action file of one operation, with an argument for each input."""
-    fqn, version, name = (json.dumps(each) for each in (about.fqn, about.version, operation))
-    lines = [f'name = "{_ACTION}"', 'version = "1.0.0"', "timeout_seconds = 3600"]
-    lines += ["[[requires.connectors]]", f"name = {fqn}", f"version = {version}", f"capabilities = [{name}]"]
-    for number, value in enumerate(inputs.values()):
-        kind = _TYPES.get(type(value), "string")
-        declared = f'schema = {{ type = "{kind}" }}' if kind in ("array", "object") else f'type = "{kind}"'
-        lines += ["[[inputs]]", f'name = "a{number}"', 'description = "An input."', declared]
-    given = ", ".join(f'{json.dumps(each)} = "${{args.a{number}}}"' for number, each in enumerate(inputs))
-    lines += ["[[execute]]", f'id = "{_STEP}"', f"connector = {fqn}", f"op = {name}", f"inputs = {{ {given} }}"]
-    return "\n".join(("+++", *lines, "+++", "Runs one operation for a proof.", "")).encode()
+    network = ProofNetwork(reactor, lambda speech: bench.double.speak(speech))
+    processes, loop = ProofReactor(reactor, clock), LoopOnDemand(reactor, "aileron-prove")
+    servers = LocalServers(processes, loop.bridge)
+    bench = Bench(home, clock, Double(clock), network, processes, loop, servers, connectors, store, vault, runner)
+    return bench

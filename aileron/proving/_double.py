@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote_plus
 
-from attrs import define, field, frozen
-from twisted.internet.interfaces import IReactorTime
+from attrs import define, evolve, field, frozen
+from twisted.internet.interfaces import IProtocol, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
 from aileron.connectors import Sample, ServiceAnswer, keys_of
 from aileron.redaction import written_forms
+from aileron.values import JSON, READ, Operation
 
 _LENGTH = re.compile(rb"^content-length: *([0-9]{1,12})\r$", re.IGNORECASE | re.MULTILINE)
+
+
+_GOOD = ServiceAnswer(204, {}, b"")
+
+
+@frozen
+class Case:
+    """One operation that is put through trials.
+
+    :ivar looks: whether the double shows the effect to a look for it.
+    :ivar certain: whether a look that finds nothing is to say that nothing was done.
+    :ivar sample: its recorded answers, where there are such; the rest is for a service that speaks HTTP.
+    :ivar form: C{json}, C{xml} and the like: in which it answers.
+    """
+
+    operation: Operation
+    inputs: Mapping[str, JSON]
+    looks: bool = False
+    certain: bool = False
+    sample: Sample | None = None
+    method: str = "POST"
+    form: str = "json"
+    good: ServiceAnswer = field(default=_GOOD, repr=False)
+    most_bytes: int = 0
+
+    @property
+    def reads(self) -> bool:
+        """Tell whether it has no effect."""
+        return self.operation.effect == READ
 
 
 @frozen
@@ -24,7 +54,7 @@ class Move:
 
     :ivar writes: to the connection, which it closes then.
     :ivar does: how often it carries the request out.
-    :ivar ends: the connection otherwise: C{abort}, or C{hold}: it stays as it is.
+    :ivar ends: the connection otherwise: C{abort}; C{hold}: it says no more; C{stay}: it goes on.
     :ivar early: before the request has arrived whole.
     :ivar after: seconds until it writes.
     """
@@ -44,39 +74,32 @@ def wire(answer: ServiceAnswer, method: str = "", reason: str = "Answer") -> byt
 
 
 class DoubleConnection(Protocol):
-    """One connection as the service sees it."""
+    """One connection as the double sees it.
 
-    def __init__(self, service: ServiceDouble) -> None:
+    :ivar held: whether it waits on purpose.
+    :cvar rests: whether it stays where nothing is under way.
+    """
+
+    rests = False
+
+    def __init__(self, service: Any) -> None:
         self._service, self._received, self.held = service, b"", False
 
     def connectionMade(self) -> None:
         """Count it."""
         self._service.open.append(self)
 
-    def dataReceived(self, data: bytes) -> None:
-        """Serve a request, once it is whole."""
-        self._received += data
-        move = self._service.hurries()
-        if move is None:
-            head, blank, body = self._received.partition(b"\r\n\r\n")
-            length = _LENGTH.search(head + b"\r\n")
-            if not blank or len(body) < (int(length[1]) if length else 0):
-                return
-            move, self._received = self._service.decide(self._received), b""
+    def act(self, move: Move) -> None:
+        """Do as instructed."""
+        self.held = move.after > 0 or move.ends == "hold"
         if move.after:
-            self.held = True
-            self._service.clock.callLater(move.after, self._act, move)
-        else:
-            self._act(move)
-
-    def _act(self, move: Move) -> None:
-        self.held = move.ends == "hold"
-        if self.transport is None or move.ends == "abort":
+            self._service.clock.callLater(move.after, self.act, evolve(move, after=0.0))
+        elif self.transport is None or move.ends == "abort":
             self.drop()
-            return
-        self.transport.write(move.writes)
-        if not self.held:
-            self.transport.loseConnection()
+        else:
+            self.transport.write(move.writes)
+            if move.ends == "close":
+                self.transport.loseConnection()
 
     def drop(self) -> None:
         """End the connection at once."""
@@ -88,40 +111,104 @@ class DoubleConnection(Protocol):
         self._service.open.remove(self)
 
 
-@define(eq=False, repr=False)
-class ServiceDouble:
-    """One service, for one run after the other.
+class HttpDoubleConnection(DoubleConnection):
+    """One connection on which a service speaks HTTP."""
 
-    :ivar sample: what is asked of it, and what it answers.
-    :ivar script: what it does with the next requests; with those beyond it answers well.
+    def dataReceived(self, data: bytes) -> None:
+        """Serve a request, once it is whole."""
+        self._received += data
+        move = self._service.hurries()
+        if move is None:
+            head, blank, body = self._received.partition(b"\r\n\r\n")
+            length = _LENGTH.search(head + b"\r\n")
+            if not blank or len(body) < (int(length[1]) if length else 0):
+                return
+            move, self._received = self._service.decide(self._received), b""
+        self.act(move)
+
+
+@define(eq=False, repr=False)
+class Double:
+    """What a connector talks to, for one run after the other.
+
+    :ivar case: what is asked of it.
+    :ivar script: what it does next; with what is beyond it answers well.
     :ivar shows: whether a look finds the effect, whatever was done; L{None}: it finds what was done.
+    :ivar twist: what is wrong with it from the beginning, as its kind has it.
     :ivar key: the effect key of the run.
     :ivar looking: whether requests look for the effect by now.
+    :ivar preview: what is asked before the decision, as long as there is none.
     :ivar done: how often it carried out what the run asked for.
-    :ivar marked: whether the effect key was in a request that it carried out: no look finds the key else.
     :ivar asked: how often it was asked, looks apart.
+    :ivar strange: what it was given that the connector's file does not declare.
+    :ivar heard: how many pieces arrived, or happened, in all.
+    :ivar beside: whether something runs beside the reactor, which hands on in several turns.
     """
 
     clock: IReactorTime
-    sample: Sample = field(init=False)
-    script: list[Move] = field(factory=list)
+    case: Case = field(init=False)
+    script: list[Any] = field(factory=list)
     shows: bool | None = None
+    twist: str = ""
     key: str = ""
     looking: bool = False
+    preview: Case | None = None
     done: int = 0
-    marked: bool = False
     asked: int = 0
-    open: list[DoubleConnection] = field(factory=list)
+    strange: list[str] = field(factory=list)
+    heard: int = 0
+    beside: bool = False
+    open: list[Any] = field(factory=list)
+
+    def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
+        """Forget what was before, for another run."""
+        self.case, self.script, self.key, self.looking = case, list(moves), "", False
+        self.shows, self.twist = shows, twist
+        self.done = self.asked = 0
+        self.strange.clear()
+
+    def speak(self, speech: str) -> IProtocol:
+        """Return what speaks on a new connection.
+
+        :param speech: as of L{ProofNetwork}.
+        """
+        raise NotImplementedError
+
+    def busy(self) -> bool:
+        """Tell whether anything is under way that it does not hold open on purpose."""
+        return not all(each.held or each.rests for each in self.open)
+
+    async def rest(self) -> None:
+        """Wait until what runs beside the reactor has taken its turn."""
+
+    def drop(self) -> None:
+        """End every connection."""
+        for each in list(self.open):
+            each.drop()
+
+
+@define(eq=False, repr=False)
+class ServiceDouble(Double):
+    """A service that speaks HTTP.
+
+    :ivar marked: whether the effect key was in a request that it carried out: no look finds the key else.
+    """
+
+    marked: bool = False
     _pages: int = 0
     _looks: int = 0
     _seen: set[object] = field(factory=set)
 
-    def begin(self, sample: Sample, moves: Sequence[Move], shows: bool | None) -> None:
+    def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
         """Forget what was before, for another run."""
-        self.sample, self.script, self.shows, self.key, self.looking = sample, list(moves), shows, "", False
-        self.done = self.asked = self._pages = self._looks = 0
+        super().begin(case, moves, shows, twist)
+        self._pages = self._looks = 0
         self.marked = False
         self._seen.clear()
+
+    def speak(self, speech: str) -> IProtocol:
+        """Return a connection."""
+        return HttpDoubleConnection(self)
 
     def hurries(self) -> Move | None:
         """Return what it does before the next request has arrived, if anything."""
@@ -129,42 +216,60 @@ class ServiceDouble:
 
     def decide(self, request: bytes) -> Move:
         """Decide what to do with a request that has arrived."""
-        if self.looking:
-            return Move(self._look(request), 0)
+        aside = self.answer_aside(request)
+        if aside is not None:
+            return Move(aside, 0)
         self.asked += 1
-        identity, method = self._identify(request), self.sample.operation.method
+        identity, again = self._identify(request), self.case.sample and self.case.sample.again
         if self.script:
-            move = self.script.pop(0)
-        elif identity in self._seen and self.sample.again is not None:
-            move = Move(wire(self.sample.again, method), 0)
+            move: Move = self.script.pop(0)
+        elif identity in self._seen and again:
+            move = Move(wire(again, self.case.method), 0)
         else:
-            pages = self.sample.done(self.key)
-            move = Move(wire(pages[min(self._pages, len(pages) - 1)], method))
-            self._pages += 1
-        if move.does and identity not in self._seen:
+            move = Move(self.answer_well())
+        if move.does and identity not in self._seen and self.takes(request):
             self._seen.add(identity)
             self.done += move.does
             self.marked = self.marked or self._carries_key(request)
         return move
 
+    def answer_aside(self, request: bytes) -> bytes | None:
+        """Answer what is not the request under trial: a look, or a preview; L{None}: it is."""
+        if self.preview is not None:
+            return wire(self.preview.good, self.preview.method)
+        return self._look(request) if self.looking else None
+
+    def answer_well(self) -> bytes:
+        """Answer as a service does that has carried the request out."""
+        pages = [self.case.good] if self.case.sample is None else self.case.sample.done(self.key)
+        self._pages += 1
+        return wire(pages[min(self._pages, len(pages)) - 1], self.case.method)
+
+    def takes(self, request: bytes) -> bool:
+        """Carry the request out; tell whether that was possible."""
+        return True
+
     def _identify(self, request: bytes) -> object:
         """Return what tells a request from others: its key, or what it asks where the service takes two for one."""
-        if self.sample.operation.operation.idempotent and self._carries_key(request):
+        if self.case.operation.idempotent and self._carries_key(request):
             return self.key
         head, _, body = request.partition(b"\r\n\r\n")
-        return (head.partition(b"\r\n")[0], body) if self.sample.again is not None else object()
+        recognised = self.case.sample is not None and self.case.sample.again is not None
+        return (head.partition(b"\r\n")[0], body) if recognised else object()
 
     def _carries_key(self, request: bytes) -> bool:
         text = unquote_plus(request.decode("latin-1"))
         return any(form.text in text for key in keys_of(self.key) for form in written_forms(key))
 
-    def _look(self, request: bytes) -> bytes:
+    def _look(self, request: bytes) -> bytes | None:
         """Answer a look: by what was done, or by what somebody else did; one that asks by the key finds no other."""
-        found, nothing = self.sample.found, self.sample.nothing
+        sample = self.case.sample
+        if sample is None:
+            return None
         there = self.marked if self.shows is None else self.shows
-        if not there and not self.sample.keyed and self._carries_key(request):
-            answers = nothing
+        if not there and not sample.keyed and self._carries_key(request):
+            answers = sample.nothing
         else:
-            answers = nothing if found is None else found(self.key if there else f"{self.key}-another")
+            answers = sample.nothing if sample.found is None else sample.found(self.key if there else f"{self.key}-another")
         self._looks += 1
         return wire(answers[(self._looks - 1) % len(answers)], "GET")

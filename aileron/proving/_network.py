@@ -1,15 +1,18 @@
-"""The network of a proof: hosts are checked as usual, and each connection goes to one server in this process."""
+"""The network and the processes of a proof: hosts are checked as usual, and each connection stays in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from errno import ENOENT
+from functools import partial
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.endpoints import TCP4ClientEndpoint
 from twisted.internet.interfaces import IProtocol, IProtocolFactory, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
+from twisted.internet.task import Clock
 from zope.interface import implementer
 
 from aileron.addresses import Origin, is_loopback, read_address
@@ -23,28 +26,37 @@ def _no_tls(host: str) -> Any:
     raise ValueError(f"No connection to {host} leaves this machine.")
 
 
-@implementer(IStreamClientEndpoint)
+STRANGER = "PROOF_OF_THE_DAEMON"
+"""A variable of the daemon's environment, which no connector's file names."""
+
+HTTP, SMTP, IMAP, STDIO = "http", "smtp", "imap", "stdio"
+"""What is spoken on a connection; each has a port of its own, since some servers speak first."""
+
+
 @define(eq=False)
 class ProofNetwork:
-    """Connects to the C{service}, whatever host is asked for.
+    """Connects to the double, whatever host is asked for.
 
-    :ivar origins: where the connector may go, as it declares.
+    :ivar build: makes what speaks on a connection of the double's.
+    :ivar origins: where the connector may go, as it declares, and what is spoken there.
     :ivar strange: where else it went.
     :ivar refusing: whether nobody listens, as where a service is down.
     :ivar dialing: how many connections are being made.
     """
 
     reactor: Any
-    service: Factory
-    origins: Sequence[Origin] = ()
+    build: Callable[[str], IProtocol]
+    origins: Mapping[Origin, str] = field(factory=dict)
     refusing: bool = False
     strange: list[str] = field(factory=list)
     dialing: int = 0
-    _port: Any = field(init=False)
+    _ports: dict[str, Any] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         """Listen, on this machine alone."""
-        self._port = self.reactor.listenTCP(0, self.service, interface=_LOOPBACK)
+        for speech in (HTTP, SMTP, IMAP, STDIO):
+            factory = Factory.forProtocol(partial(self.build, speech))
+            self._ports[speech] = self.reactor.listenTCP(0, factory, interface=_LOOPBACK)
 
     def begin(self, *, refusing: bool) -> None:
         """Forget what was before, for another run."""
@@ -53,7 +65,12 @@ class ProofNetwork:
 
     async def close(self) -> None:
         """Listen no more."""
-        await self._port.stopListening()
+        for each in self._ports.values():
+            await each.stopListening()
+
+    def port(self, speech: str) -> int:
+        """Return the port where something is spoken."""
+        return _NOBODY if self.refusing else int(self._ports[speech].getHost().port)
 
     @property
     def transport(self) -> HttpTransport:
@@ -63,18 +80,60 @@ class ProofNetwork:
     def _reach(self, origin: Origin) -> IStreamClientEndpoint:
         if origin not in self.origins:
             self.strange.append(origin.url)
-        return self
+        return _Endpoint(self, self.origins.get(origin, HTTP))
 
-    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+    def connect(self, speech: str, factory: IProtocolFactory) -> Deferred[IProtocol]:
         """Connect to the server of this process."""
-        port = _NOBODY if self.refusing else self._port.getHost().port
         self.dialing += 1
-        made: Deferred[IProtocol] = TCP4ClientEndpoint(self.reactor, _LOOPBACK, port).connect(protocolFactory)
+        made: Deferred[IProtocol] = TCP4ClientEndpoint(self.reactor, _LOOPBACK, self.port(speech)).connect(factory)
         return made.addBoth(self._made)
 
     def _made(self, result: Any) -> Any:
         self.dialing -= 1
         return result
+
+
+@implementer(IStreamClientEndpoint)
+@frozen
+class _Endpoint:
+    network: ProofNetwork
+    speech: str
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        return self.network.connect(self.speech, protocolFactory)
+
+
+@define(eq=False)
+class ProofReactor:
+    """Starts real processes, and takes the time from the clock of the proof.
+
+    :ivar refusing: whether none can be started.
+    """
+
+    reactor: Any
+    clock: Clock
+    refusing: bool = False
+    _started: list[Any] = field(factory=list)
+
+    def spawnProcess(self, *arguments: Any, **options: Any) -> Any:
+        """Start a process.
+
+        :raises OSError: none can be.
+        """
+        if self.refusing:
+            raise FileNotFoundError(ENOENT, "No such file or directory")
+        process = self.reactor.spawnProcess(*arguments, **options)
+        self._started.append(process)
+        return process
+
+    @property
+    def running(self) -> int:
+        """How many of them run."""
+        self._started = [each for each in self._started if each.pid is not None]
+        return len(self._started)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.clock if name in ("callLater", "seconds") else self.reactor, name)
 
 
 def _resolve(host: str) -> Deferred[Sequence[str]]:

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 from twisted.logger import Logger
 
-from aileron.addresses import read_origin
-from aileron.connectors import HttpConnector, HttpSpec, Sample, Specimen
+from aileron.connectors import Specimen
 from aileron.credentials import CODE, DEFAULT_KIND, OAuth2Document, write
-from aileron.errors import AileronError
+from aileron.errors import AileronError, InvalidRequest
 from aileron.interfaces import IConnector
 from aileron.redaction import written_forms
-from aileron.values import READ, LoadError, NewBinding, canonical, utc
+from aileron.values import READ, Action, LoadError, NewBinding, canonical
 
+from ._actions import Call, call_action, make_call
 from ._bench import Bench, Seen
-from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Trial, judge, list_controls, list_trials
+from ._double import Case
+from ._kinds import Make, make_connector, set_up
+from ._rig import NotProvable, Rig
+from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Trial, judge
 
 _log = Logger()
 
 CHECKS = (ONCE, TRUTH, SECRET, LOOK)
 HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
-
-Make = Callable[[HttpSpec, Bench], IConnector]
-"""Makes the connector that is put to the proof."""
 
 _MINTED: Mapping[str, Callable[[str], bytes]] = {
     "api_key": str.encode,
@@ -63,6 +63,7 @@ class ProofCard:
     :ivar operations: that were put through trials.
     :ivar remarks: by operation, what was not applicable, or what else a reader should know.
     :ivar problems: why nothing was proved.
+    :ivar actions: what came of those that are installed.
     """
 
     connector: str
@@ -71,39 +72,50 @@ class ProofCard:
     checks: Mapping[str, Check] = field(factory=dict)
     remarks: Mapping[str, str] = field(factory=dict)
     problems: tuple[LoadError, ...] = ()
+    actions: Mapping[str, Check] = field(factory=dict)
 
     @property
     def holds(self) -> bool:
         """Tell whether nothing failed."""
-        return not self.problems and all(each.verdict != FAILS for each in self.checks.values())
+        found = (*self.checks.values(), *self.actions.values())
+        return not self.problems and all(each.verdict != FAILS for each in found)
 
 
 async def prove(
-    bench: Bench, specimen: Specimen, operations: Collection[str] = (), make: Make | None = None
+    bench: Bench,
+    specimen: Specimen,
+    operations: Collection[str] = (),
+    make: Make | None = None,
+    actions: Iterable[Action] = (),
 ) -> ProofCard:
     """Prove one connector.
 
     :param operations: those to prove; empty: all.
     :param make: makes the connector; L{None}: as the daemon does.
+    :param actions: those that are installed; of them the ones that use the connector are run as well.
     """
     spec = specimen.spec
     if spec is None or specimen.problems:
         return ProofCard(specimen.name, problems=specimen.problems)
     about, need = spec.description, spec.description.credential
-    why = "" if type(spec) is HttpSpec else "only connectors of the kind http can be proved"
-    if need is not None and need.kind not in _MINTED:
-        why = why or f"no credential of the kind {need.kind} can be made for a proof"
-    if why or not isinstance(spec, HttpSpec):
-        checks = {check: Check(NOT_APPLICABLE, why=why) for check in CHECKS}
+    try:
+        if need is not None and need.kind not in _MINTED:
+            raise NotProvable(f"no credential of the kind {need.kind} can be made for a proof")
+        rig = set_up(specimen, bench)
+    except NotProvable as error:
+        checks = {check: Check(NOT_APPLICABLE, why=str(error)) for check in CHECKS}
         return ProofCard(about.fqn, about.version, checks=checks)
-    samples = {name: each for name, each in specimen.samples.items() if not operations or name in operations}
-    remarks = {name: why for name, why in specimen.without.items() if not operations or name in operations}
-    remarks |= {name: remark for name, each in samples.items() if (remark := _remark(each))}
-    results, noticed = await _Proof(bench, spec, specimen.base_url, make or _make).run(samples)
+    cases = {name: each for name, each in rig.cases.items() if not operations or name in operations}
+    remarks = {name: why for name, why in rig.without.items() if not operations or name in operations}
+    remarks |= {name: remark for name, each in cases.items() if (remark := _remark(each))}
+    proof = _Proof(bench, rig, (make or make_connector)(rig.spec, bench))
+    results, noticed = await proof.run(cases)
     checks = {check: _sum_up(check, results, check in noticed) for check in CHECKS}
     if need is None:
         checks[SECRET] = Check(NOT_APPLICABLE, why="the connector needs no credential")
-    return ProofCard(about.fqn, about.version, tuple(samples), checks, remarks)
+    used = [each for each in actions if any(step.connector == about.fqn for step in each.steps)]
+    tried = {each.name: await proof.run_action(each, cases) for each in used}
+    return ProofCard(about.fqn, about.version, tuple(cases), checks, remarks, actions=tried)
 
 
 def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
@@ -115,10 +127,10 @@ def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
     return Check(HOLDS if control and not faults else FAILS, len(found), control, faults=faults)
 
 
-def _remark(sample: Sample) -> str:
-    operation = sample.operation.operation
-    remarks = [] if sample.recorded else ["no recorded answers, so they were made up from the file"]
-    if operation.effect != READ and sample.found is None:
+def _remark(case: Case) -> str:
+    operation, sample = case.operation, case.sample
+    remarks = [] if sample is None or sample.recorded else ["no recorded answers, so they were made up from the file"]
+    if operation.effect != READ and not case.looks:
         if operation.reconcilable:
             remarks.append("no recorded answer shows how its effect is found")
         elif not operation.idempotent:
@@ -126,52 +138,59 @@ def _remark(sample: Sample) -> str:
     return "; ".join(remarks)
 
 
-def _make(spec: HttpSpec, bench: Bench) -> IConnector:
-    return HttpConnector(spec, bench.network.transport, bench.clock, lambda: utc(bench.clock.seconds()))
-
-
 @frozen
 class _Proof:
     """The proof of one connector."""
 
     bench: Bench
-    spec: HttpSpec
-    base_url: str
-    make: Make
+    rig: Rig
+    connector: IConnector
     secret: str = field(factory=lambda: f"canary:k3y/+x=42~{secrets.token_urlsafe(12)}", repr=False)
 
-    async def run(self, samples: Mapping[str, Sample]) -> tuple[list[Result], set[str]]:
+    async def run(self, cases: Mapping[str, Case]) -> tuple[list[Result], set[str]]:
         """Run everything; all results, and the checks whose control was noticed."""
-        urls = (
-            self.base_url,
-            *(self.spec.description.url_of(each, self.base_url) for each in self.spec.description.places),
-        )
-        self.bench.network.origins = [read_origin(each) for each in urls]
-        connector, results, noticed = self.make(self.spec, self.bench), list[Result](), set[str]()
+        self.bench.network.origins, self.bench.double = self.rig.origins, self.rig.double
+        results, noticed = list[Result](), set[str]()
         await self._bind()
-        for name, sample in samples.items():
-            self.bench.offer(connector, name, sample.inputs)
-            for trial in list_trials(sample, self.secret):
-                results += await self._try(name, trial, sample)
-            for check, trial in list_controls(sample, f"decoy-{secrets.token_hex(12)}"):
+        for case in cases.values():
+            call = make_call(self.rig.spec.description, case)
+            self.bench.offer(self.connector, call.name, call.text)
+            for trial in self.rig.trials(case, self.secret):
+                results += await self._try(call, trial, case)
+            for check, trial in self.rig.controls(case, f"decoy-{secrets.token_hex(12)}"):
                 if check not in noticed:
-                    found = await self._try(name, trial, sample)
+                    found = await self._try(call, trial, case)
                     noticed |= {each.check for each in found if each.check == check and each.message}
         return [*results, *self._find_on_disk()], noticed
 
-    async def _try(self, name: str, trial: Trial, sample: Sample) -> Iterator[Result]:
-        self.bench.double.begin(sample, trial.moves, trial.shows)
+    async def run_action(self, action: Action, cases: Mapping[str, Case]) -> Check:
+        """Run an installed action through some of the trials."""
+        try:
+            call = call_action(action, self.rig.spec.description, cases)
+        except InvalidRequest as error:
+            return Check(NOT_APPLICABLE, why=error.message)
+        self.bench.offer(self.connector, call.name, call.text)
+        case, results = cases[action.steps[0].operation], list[Result]()
+        for trial in filter(lambda each: each.for_actions, self.rig.trials(case, self.secret)):
+            results += await self._try(call, trial, case, cases.get(call.preview))
+        faults = tuple(each for each in results if each.message)
+        return Check(FAILS if faults else HOLDS, len({each.trial for each in results}), faults=faults)
+
+    async def _try(self, call: Call, trial: Trial, case: Case, preview: Case | None = None) -> Iterator[Result]:
+        self.bench.double.begin(case, trial.moves, trial.shows, trial.twist)
+        self.bench.double.preview = preview
         self.bench.network.begin(refusing=trial.refusing)
+        self.bench.processes.refusing = trial.refusing
         if trial.logged:
             _log.info("the log of a proof repeats {decoy}", decoy=trial.decoy)
         try:
-            seen = await self.bench.run(sample.inputs)
+            seen = await self.bench.run(call.name, call.step, call.arguments)
         except AileronError as error:
             seen = Seen((), message=error.message)
-        return judge(name, trial, self.bench, seen, self.secret)
+        return judge(case.operation.name, trial, self.bench, seen, self.secret)
 
     async def _bind(self) -> None:
-        about = self.spec.description
+        about, base_url = self.rig.spec.description, self.rig.base_url
         kind = about.credential.kind if about.credential else DEFAULT_KIND
         unplaced = about.template.unplaced if about.template is not None else ()
         binding = NewBinding(
@@ -180,8 +199,8 @@ class _Proof:
             identity="prove",
             connector=about.fqn,
             secret=_MINTED[kind](self.secret),
-            base_url=None if about.base_url == self.base_url else self.base_url,
-            scope=about.scope(self.base_url, {each.name: each.default or each.example for each in unplaced}),
+            base_url=None if about.base_url == base_url else base_url,
+            scope=about.scope(base_url, {each.name: each.default or each.example for each in unplaced}),
         )
         await self.bench.bind(binding)
 

@@ -1,0 +1,122 @@
+"""The actions of a proof: one made up for an operation, and installed ones with sample arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from aileron.errors import InvalidRequest
+from aileron.manifests import check_arguments
+from aileron.values import JSON, Action, ConnectorDescription
+
+from ._double import Case
+
+_NAME, _STEP = "proof", "only"
+_TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+_ARGUMENT = re.compile(r"\$\{args\.(\w+)\}")
+_FORMATS = {
+    "email": "ada@example.org",
+    "uri": "https://example.org/",
+    "date": "2026-01-02",
+    "date-time": "2026-01-02T03:04:05Z",
+}
+
+
+@frozen
+class Call:
+    """An action that is run, and its arguments.
+
+    :ivar step: the step under trial, which is its only one.
+    :ivar preview: the operation that is read before the decision; empty: none.
+    """
+
+    name: str
+    step: str
+    text: bytes = field(repr=False)
+    arguments: Mapping[str, JSON] = field(repr=False)
+    preview: str = ""
+
+
+def make_call(about: ConnectorDescription, case: Case) -> Call:
+    """Make up an action for one operation, with an argument for each input."""
+    fqn, version, name = (json.dumps(each) for each in (about.fqn, about.version, case.operation.name))
+    lines = [f'name = "{_NAME}"', 'version = "1.0.0"', "timeout_seconds = 3600"]
+    lines += ["[[requires.connectors]]", f"name = {fqn}", f"version = {version}", f"capabilities = [{name}]"]
+    for number, value in enumerate(case.inputs.values()):
+        kind = _TYPES.get(type(value), "string")
+        declared = f'schema = {{ type = "{kind}" }}' if kind in ("array", "object") else f'type = "{kind}"'
+        lines += ["[[inputs]]", f'name = "a{number}"', 'description = "An input."', declared]
+    given = ", ".join(f'{json.dumps(each)} = "${{args.a{number}}}"' for number, each in enumerate(case.inputs))
+    lines += ["[[execute]]", f'id = "{_STEP}"', f"connector = {fqn}", f"op = {name}", f"inputs = {{ {given} }}"]
+    text = "\n".join(("+++", *lines, "+++", "Runs one operation for a proof.", "")).encode()
+    return Call(_NAME, _STEP, text, {f"a{number}": each for number, each in enumerate(case.inputs.values())})
+
+
+def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str, Case]) -> Call:
+    """Return an installed action with sample arguments.
+
+    :raises InvalidRequest: it cannot be run against the double, and why.
+    """
+    if len(action.steps) != 1:
+        raise InvalidRequest(f"it has {len(action.steps)} steps, and the double answers one")
+    step, preview = action.steps[0], action.approval.preview
+    case = cases.get(step.operation)
+    if case is None:
+        raise InvalidRequest(f"there is no sample of {step.operation}")
+    if not any((each.name, each.version) == (about.fqn, about.version) for each in action.requires):
+        raise InvalidRequest("it is for another version of the connector")
+    reads = "" if preview is None else preview.operation
+    if preview is not None and (preview.connector != about.fqn or reads not in cases):
+        raise InvalidRequest(f"there is no sample of {reads}, which its preview reads")
+    arguments = _make_arguments(action, step.inputs, case.inputs)
+    return Call(action.name, step.id, action.text.encode("utf-8"), arguments, reads)
+
+
+def _make_arguments(
+    action: Action, templates: Mapping[str, JSON], inputs: Mapping[str, JSON]
+) -> Mapping[str, JSON]:
+    """Make arguments: from the operation's sample where one is an input as it is, else by the action's schema."""
+    properties: Any = action.input_schema["properties"]
+    made = {one.name: make_value(properties[one.name]) for one in action.inputs if one.required}
+    found = {name: _ARGUMENT.fullmatch(each) for name, each in templates.items() if isinstance(each, str)}
+    known = {match[1]: inputs[name] for name, match in found.items() if match is not None and name in inputs}
+    for name, value in known.items():
+        try:
+            check_arguments(action, {**made, name: value})
+        except InvalidRequest:
+            continue  # an action may take less than its operation does
+        made[name] = value
+    try:
+        return check_arguments(action, made)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"no sample arguments could be made ({error.message})") from None
+
+
+def make_value(schema: Mapping[str, Any]) -> JSON:
+    """Make a value that is usually as a JSON schema says."""
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]  # type: ignore[no-any-return]
+    for key in ("enum", "examples"):
+        if schema.get(key):
+            return schema[key][0]  # type: ignore[no-any-return]
+    for key in ("anyOf", "oneOf"):
+        if schema.get(key):
+            return make_value(schema[key][0])
+    kind = schema.get("type", "string")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "array":
+        return [make_value(schema.get("items", {}))] * max(1, schema.get("minItems", 1))
+    if kind == "object":
+        properties = schema.get("properties", {})
+        return {name: make_value(properties.get(name, {})) for name in schema.get("required", ())}
+    if kind in ("integer", "number"):
+        return max(schema.get("minimum", 1), min(1, schema.get("maximum", 1)))  # type: ignore[no-any-return]
+    if kind == "string":
+        text = _FORMATS.get(schema.get("format", ""), "sample")
+        return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength", len(text) + 10**6)]
+    return kind == "boolean" or None

@@ -1,0 +1,144 @@
+"""The double of a declared program: a script in its place, which ends as badly as instructed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from aileron.connectors import CommandSpec, Specimen
+
+from ._bench import Bench
+from ._double import Case, Double
+from ._network import STRANGER, ProofReactor
+from ._rig import Rig
+from ._trials import Trial, controls, written
+
+_SCRIPT = f"""#!/bin/sh
+note() {{ echo "$1 $AILERON_EFFECT_KEY" >>journal; }}
+note runs
+[ -z "${STRANGER}" ] || note strange
+"""
+_DO, _DIE, _HANG = "note does", "kill -KILL $$", "note holds; read never <never"
+_AGAIN = f"{_DO}; AILERON_EFFECT_KEY=another; {_DO}"
+_SAY = {"json": "printf %s '{\"text\": \"sample\"}'", "text": "echo sample", "none": ":"}
+_BLOCK = 4096
+
+
+@frozen
+class ProgramCase(Case):
+    """One way to run a program.
+
+    :ivar success: its exit code where all is well.
+    :ivar failure: the exit code that says that nothing was done; L{None}: there is none.
+    :ivar other: an exit code that says nothing.
+    """
+
+    success: int = 0
+    failure: int | None = None
+    other: int = 1
+
+    @property
+    def well(self) -> str:
+        """The script that does what it is to do."""
+        return f"{_DO}; {_SAY[self.form]}; exit {self.success}"
+
+
+@define(eq=False, repr=False)
+class ProgramDouble(Double):
+    """A script that is started in the place of a program, and keeps a journal of what it does.
+
+    :ivar directory: where both are.
+    """
+
+    directory: Path = field(kw_only=True)
+    processes: ProofReactor = field(kw_only=True)
+
+    def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
+        """Write another script, and forget the journal."""
+        super().begin(case, moves, shows, twist)
+        assert isinstance(case, ProgramCase)
+        (self.directory / "journal").write_text("")
+        (self.directory / "program").write_text(_SCRIPT + (moves[0] if moves else case.well) + "\n")
+
+    def busy(self) -> bool:
+        """Read the journal; tell whether a program runs that does not hang."""
+        notes = Counter(line.partition(" ")[::2] for line in (self.directory / "journal").read_text().splitlines())
+        does = [count for (word, _), count in notes.items() if word == "does"]
+        self.done = len(does) if self.case.operation.idempotent else sum(does)
+        self.asked = sum(count for (word, _), count in notes.items() if word == "runs")
+        words = {word for word, _ in notes}
+        self.strange = ["the program was given a variable of the daemon's"] if "strange" in words else []
+        return self.processes.running > 0 and "holds" not in words
+
+
+def set_up_program(specimen: Specimen, bench: Bench) -> Rig:
+    """Put a connector to local programs on the bench."""
+    spec = specimen.spec
+    assert isinstance(spec, CommandSpec)
+    directory = bench.away / "program"
+    directory.mkdir(exist_ok=True)
+    program = directory / "program"
+    program.touch(mode=0o700)
+    if not (directory / "never").exists():
+        os.mkfifo(directory / "never")
+    cases = {
+        name: ProgramCase(
+            each.operation,
+            dict.fromkeys(sorted(each.inputs), "sample"),
+            form=each.answer,
+            most_bytes=each.max_output_bytes,
+            success=min(each.success),
+            failure=min(each.failure, default=None),
+            other=next(code for code in range(1, 256) if code not in each.success | each.failure),
+        )
+        for name, each in spec.operations.items()
+    }
+    replaced = {name: evolve(each, program=str(program)) for name, each in spec.operations.items()}
+    where = evolve(spec.environment, directory=str(directory), sandbox="none")
+    here = evolve(spec, operations=replaced, environment=where)
+    double = ProgramDouble(bench.clock, directory=directory, processes=bench.processes)
+    return Rig(here, specimen.base_url, double, {}, cases, _list_trials, _list_controls)
+
+
+def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
+    assert isinstance(case, ProgramCase)
+    say, success = _SAY[case.form], case.success
+    flood = f"""i=0; while [ $i -le {case.most_bytes // _BLOCK} ]; do printf %s {"x" * _BLOCK}; i=$((i+1)); done"""
+    yield Trial("ends well", for_actions=True)
+    for title, script in {
+        "does it, and ends with another exit code": f"{_DO}; {say}; exit {case.other}",
+        "is killed before it does anything": _DIE,
+        "does it, and is killed before it writes": f"{_DO}; {_DIE}",
+        "does it, and is killed while it writes": f"{_DO}; printf '{{'; {_DIE}",
+        "does it, and is killed after it has written": f"{_DO}; {say}; {_DIE}",
+        "does it, and never ends": f"{_DO}; {say}; {_HANG}",
+        "never ends, and does nothing": _HANG,
+        "does it, and writes more than is read": f"{_DO}; {flood}; exit {success}",
+        "does it, and writes in another form": f"{_DO}; printf '<h1>'; exit {success}",
+    }.items():
+        yield Trial(title, (script,), for_actions="before it writes" in title)
+    if case.failure is not None:
+        yield Trial("refuses it by its exit code", (f"{say}; exit {case.failure}",))
+    yield Trial("cannot be started", refusing=True)
+    yield from _list_echoes(case, secret)
+
+
+def _list_echoes(case: ProgramCase, secret: str) -> Iterator[Trial]:
+    text = " ".join(written(secret))
+    said = f'{{"text": "{text}"}}' if case.form == "json" else text
+    for code in (case.success, case.other):
+        script = f"{_DO}; printf %s {quote(said)}; printf %s {quote(text)} >&2; exit {code}"
+        yield Trial(f"writes the secret, with exit code {code}", (script,), for_actions=code == case.success)
+
+
+def _list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
+    assert isinstance(case, ProgramCase)
+    end = f"{_SAY[case.form]}; exit {case.success}"
+    wrong = {"ends as if it had done it": (end,)}
+    yield from controls(case, decoy, echoes=_list_echoes(case, decoy), wrong=wrong, twice=f"{_AGAIN}; {end}", lost=())
