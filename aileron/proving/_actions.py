@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import field, frozen
 
 from aileron.errors import InvalidRequest
-from aileron.manifests import check_arguments
+from aileron.manifests import DirectoryCatalogue, check_arguments
 from aileron.values import JSON, Action, ConnectorDescription
 
 from ._double import Case
@@ -41,6 +41,11 @@ class Call:
     preview: str = ""
 
 
+def list_actions(directory: str) -> list[Action]:
+    """List the actions of a directory; files that are no actions are not this command's matter."""
+    return list(DirectoryCatalogue(directory, 1).refresh().actions.values())
+
+
 def make_call(about: ConnectorDescription, case: Case) -> Call:
     """Make up an action for one operation, with an argument for each input."""
     fqn, version, name = (json.dumps(each) for each in (about.fqn, about.version, case.operation.name))
@@ -52,6 +57,8 @@ def make_call(about: ConnectorDescription, case: Case) -> Call:
         lines += ["[[inputs]]", f'name = "a{number}"', 'description = "An input."', declared]
     given = ", ".join(f'{json.dumps(each)} = "${{args.a{number}}}"' for number, each in enumerate(case.inputs))
     lines += ["[[execute]]", f'id = "{_STEP}"', f"connector = {fqn}", f"op = {name}", f"inputs = {{ {given} }}"]
+    if about.operations[case.operation.name].needs_approval:
+        lines += ["[approval]", "required = true"]
     text = "\n".join(("+++", *lines, "+++", "Runs one operation for a proof.", "")).encode()
     return Call(_NAME, _STEP, text, {f"a{number}": each for number, each in enumerate(case.inputs.values())})
 
@@ -76,9 +83,7 @@ def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str,
     return Call(action.name, step.id, action.text.encode("utf-8"), arguments, reads)
 
 
-def _make_arguments(
-    action: Action, templates: Mapping[str, JSON], inputs: Mapping[str, JSON]
-) -> Mapping[str, JSON]:
+def _make_arguments(action: Action, templates: Mapping[str, JSON], inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """Make arguments: from the operation's sample where one is an input as it is, else by the action's schema."""
     properties: Any = action.input_schema["properties"]
     made = {one.name: make_value(properties[one.name]) for one in action.inputs if one.required}
@@ -98,25 +103,38 @@ def _make_arguments(
 
 def make_value(schema: Mapping[str, Any]) -> JSON:
     """Make a value that is usually as a JSON schema says."""
-    for key in ("const", "default"):
-        if key in schema:
-            return schema[key]  # type: ignore[no-any-return]
-    for key in ("enum", "examples"):
-        if schema.get(key):
-            return schema[key][0]  # type: ignore[no-any-return]
-    for key in ("anyOf", "oneOf"):
-        if schema.get(key):
-            return make_value(schema[key][0])
+    given: list[JSON] = [schema[key] for key in ("const", "default") if key in schema]
+    given += [schema[key][0] for key in ("enum", "examples") if schema.get(key)]
+    if given:
+        return given[0]
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if options:
+        return make_value(options[0])
     kind = schema.get("type", "string")
-    kind = kind[0] if isinstance(kind, list) else kind
-    if kind == "array":
-        return [make_value(schema.get("items", {}))] * max(1, schema.get("minItems", 1))
-    if kind == "object":
-        properties = schema.get("properties", {})
-        return {name: make_value(properties.get(name, {})) for name in schema.get("required", ())}
-    if kind in ("integer", "number"):
-        return max(schema.get("minimum", 1), min(1, schema.get("maximum", 1)))  # type: ignore[no-any-return]
-    if kind == "string":
-        text = _FORMATS.get(schema.get("format", ""), "sample")
-        return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength", len(text) + 10**6)]
-    return kind == "boolean" or None
+    return _MAKERS[kind if isinstance(kind, str) else kind[0]](schema)
+
+
+def _make_text(schema: Mapping[str, Any]) -> str:
+    text = _FORMATS.get(schema.get("format", ""), "sample")
+    return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength")]
+
+
+def _make_number(schema: Mapping[str, Any]) -> JSON:
+    number: JSON = max(schema.get("minimum", 1), min(1, schema.get("maximum", 1)))
+    return number
+
+
+def _make_object(schema: Mapping[str, Any]) -> JSON:
+    properties = schema.get("properties", {})
+    return {name: make_value(properties.get(name, {})) for name in schema.get("required", ())}
+
+
+_MAKERS: Mapping[str, Callable[[Mapping[str, Any]], JSON]] = {
+    "string": _make_text,
+    "integer": _make_number,
+    "number": _make_number,
+    "boolean": lambda _: True,
+    "array": lambda schema: [make_value(schema.get("items", {}))] * max(1, schema.get("minItems", 1)),
+    "object": _make_object,
+    "null": lambda _: None,
+}

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 from twisted.internet.defer import succeed
+from twisted.internet.interfaces import IProtocol
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
@@ -216,7 +217,11 @@ async def _build(reactor: Any, home: Home) -> Bench:
         )
     )
     await runner.start()
-    network = ProofNetwork(reactor, lambda speech: bench.double.speak(speech))
+
+    def speak(speech: str) -> IProtocol:
+        return bench.double.speak(speech)  # the one that is there by then
+
+    network = ProofNetwork(reactor, speak)
     processes, loop = ProofReactor(reactor, clock), LoopOnDemand(reactor, "aileron-prove")
     servers = LocalServers(processes, loop.bridge)
     bench = Bench(home, clock, Double(clock), network, processes, loop, servers, connectors, store, vault, runner)

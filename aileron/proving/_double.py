@@ -270,6 +270,8 @@ class ServiceDouble(Double):
         if not there and not sample.keyed and self._carries_key(request):
             answers = sample.nothing
         else:
-            answers = sample.nothing if sample.found is None else sample.found(self.key if there else f"{self.key}-another")
+            answers = (
+                sample.nothing if sample.found is None else sample.found(self.key if there else f"{self.key}-another")
+            )
         self._looks += 1
         return wire(answers[(self._looks - 1) % len(answers)], "GET")

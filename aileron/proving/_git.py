@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha1
 from pathlib import Path
 
 from attrs import define, evolve, field
 
 from aileron.addresses import read_origin
-from aileron.connectors import GitSpec, ServiceAnswer, Specimen
+from aileron.connectors import GitSpec, ServiceAnswer
 from aileron.values import JSON
 
 from ._bench import Bench
 from ._double import Case, Move, ServiceDouble, wire
 from ._network import HTTP
-from ._rig import NotProvable, Rig
-from ._trials import HTML, SECRET, Trial, controls, list_trials, written
+from ._rig import Rig
+from ._trials import HTML, Trial, controls, list_trials, written
 
 _NOTHING = "0" * 40
 _ABILITIES = "report-status delete-refs ofs-delta agent=proof"
@@ -91,15 +91,10 @@ def _ends(case: Case) -> tuple[str, str, str]:
     return ref, _NOTHING if name.startswith("create_") else inputs.get("expected", new), new
 
 
-def set_up_git(specimen: Specimen, bench: Bench) -> Rig:
-    """Put a git connector on the bench.
-
-    :raises NotProvable: it speaks SSH, or may update nothing.
-    """
-    spec = specimen.spec
-    assert isinstance(spec, GitSpec)
+def set_up_git(spec: GitSpec, base_url: str, bench: Bench) -> Rig | str:
+    """Put a git connector on the bench; or why not."""
     if spec.over_ssh:
-        raise NotProvable("it speaks SSH, and the double of a git server speaks only HTTP")
+        return "it speaks SSH, and the double of a git server speaks only HTTP"
     old, new = _make_repository(bench.away / "repository.git")
     branch, tag = (next((each.replace("*", "proof") for each in names), "") for names in (spec.branches, spec.tags))
     given = {"branch": branch, "tag": tag, "commit": new, "expected": old}
@@ -117,19 +112,21 @@ def set_up_git(specimen: Specimen, bench: Bench) -> Rig:
             case = Case(about, inputs, looks=about.reconcilable, certain=True, method=operation.method, form="git")
             good = _report("unpack ok", f"ok {_ends(case)[0]}")
             if case.reads:
-                good = _advertise(operation.query["service"], {"refs/heads/main": old})
+                good = _advertise(str(operation.query["service"]), {"refs/heads/main": old})
             cases[name] = evolve(case, good=good, most_bytes=operation.max_response_bytes)
     double = GitDouble(bench.clock, before={"refs/heads/main": old})
-    origins = {read_origin(specimen.base_url): HTTP}
+    origins = {read_origin(base_url): HTTP}
     here = evolve(spec, repository=str(bench.away / "repository.git"))
-    return Rig(here, specimen.base_url, double, origins, cases, _list_trials, _list_controls, without)
+    return Rig(here, base_url, double, origins, cases, _list_trials, _list_controls, without)
 
 
 def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
     yield from list_trials(case, secret)
     if case.reads:
         return
-    yield Trial("refuses it in its report", (Move(wire(_report("unpack ok", f"ng {_ends(case)[0]} hook declined")), 0),))
+    yield Trial(
+        "refuses it in its report", (Move(wire(_report("unpack ok", f"ng {_ends(case)[0]} hook declined")), 0),)
+    )
     yield Trial("does it, and reports on another ref", (Move(wire(_report("unpack ok", "ok refs/heads/other"))),))
     yield Trial("does nothing, and reports nothing", (Move(wire(_report("unpack ok")), 0),))
     yield Trial("does nothing, and hangs up before it answers", (_LOST,))

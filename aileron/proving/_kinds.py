@@ -39,17 +39,15 @@ Make = Callable[[Any, Bench], IConnector]
 """Makes the connector that is put to the proof, of its file as it is on the bench."""
 
 
-def set_up(specimen: Specimen, bench: Bench) -> Rig:
-    """Put a connector on the bench.
+def set_up(specimen: Specimen, bench: Bench) -> Rig | str:
+    """Put a connector on the bench; where there is no double for it, return why."""
+    if isinstance(specimen.spec, HttpSpec) and not isinstance(specimen.spec, GitSpec):
+        return _set_up_http(specimen.spec, specimen, bench)
+    return _SET_UP[type(specimen.spec)](specimen.spec, specimen.base_url, bench)
 
-    :raises NotProvable: there is no double for it.
-    """
-    return _SET_UP[type(specimen.spec)](specimen, bench)
 
-
-def _set_up_http(specimen: Specimen, bench: Bench) -> Rig:
-    spec, base_url = specimen.spec, specimen.base_url
-    assert isinstance(spec, HttpSpec)
+def _set_up_http(spec: HttpSpec, specimen: Specimen, bench: Bench) -> Rig:
+    base_url = specimen.base_url
     cases = {
         name: Case(
             operation=each.operation.operation,
@@ -70,8 +68,7 @@ def _set_up_http(specimen: Specimen, bench: Bench) -> Rig:
     return Rig(spec, base_url, double, origins, cases, list_trials, list_controls, specimen.without)
 
 
-_SET_UP: Mapping[type, Callable[[Specimen, Bench], Rig]] = {
-    HttpSpec: _set_up_http,
+_SET_UP: Mapping[type, Callable[[Any, str, Bench], Rig | str]] = {
     GitSpec: set_up_git,
     McpSpec: set_up_mcp,
     MailSpec: set_up_mail,

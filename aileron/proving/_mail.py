@@ -10,7 +10,7 @@ from attrs import define, evolve, field, frozen
 from twisted.internet.interfaces import IProtocol
 from twisted.protocols.basic import LineReceiver
 
-from aileron.connectors import MailSpec, Specimen
+from aileron.connectors import MailSpec
 from aileron.values import JSON
 
 from ._bench import Bench
@@ -111,7 +111,10 @@ class MailDouble(Double):
         return [number for number, each in enumerate(kept, 1) if all(word in each for word in wanted)]
 
 
-class _Connection(DoubleConnection, LineReceiver):
+_Lines: Any = LineReceiver
+
+
+class _Connection(DoubleConnection, _Lines):  # type: ignore[misc]
     """One connection as a mail server sees it."""
 
     dataReceived = LineReceiver.dataReceived
@@ -152,7 +155,7 @@ class SmtpConnection(_Connection):
                 self._at(_CONTENT)
 
     def _at(self, stage: str, message: bytes = b"") -> Turn:
-        turn = self._service.turn(stage, b"Sent", message)
+        turn: Turn = self._service.turn(stage, b"Sent", message)
         self.take(turn, _USUAL.get(stage, b"500 what"))
         return turn
 
@@ -222,10 +225,8 @@ class ImapConnection(_Connection):
             yield b"* 1 FETCH (UID 1 FLAGS () RFC822.SIZE %d BODY[] {%d}\r\n%b)" % (size, size, letter)
 
 
-def set_up_mail(specimen: Specimen, bench: Bench) -> Rig:
+def set_up_mail(spec: MailSpec, base_url: str, bench: Bench) -> Rig:
     """Put the connector of a mail account on the bench; there TLS comes first, or rather, there is none."""
-    spec = specimen.spec
-    assert isinstance(spec, MailSpec)
     smtp, imap = spec.account.smtp, spec.account.imap
     origins = {smtp.origin: SMTP} if imap is None else {smtp.origin: SMTP, imap.origin: IMAP}
     if imap is not None and imap.tls == _STARTTLS:
@@ -244,7 +245,7 @@ def set_up_mail(specimen: Specimen, bench: Bench) -> Rig:
         for name, each in spec.operations.items()
     }
     here = evolve(spec, account=evolve(spec.account, smtp=smtp, imap=imap))
-    return Rig(here, specimen.base_url, MailDouble(bench.clock), origins, cases, _list_trials, _list_controls)
+    return Rig(here, base_url, MailDouble(bench.clock), origins, cases, _list_trials, _list_controls)
 
 
 def _list_trials(case: Case, secret: str) -> Iterator[Trial]:

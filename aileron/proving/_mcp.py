@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocol
 
 from aileron.addresses import read_origin
-from aileron.connectors import McpSpec, ServiceAnswer, Specimen
+from aileron.connectors import McpSpec, ServiceAnswer
 from aileron.values import JSON, canonical, digest, loads_strict
 
 from ._bench import Bench
@@ -42,7 +42,7 @@ while True:
         if line == b"\\x05":
             hand_on(0)
             double.sendall(b"\\x06\\n")
-        else:
+        elif line:
             os.write(1, line + b"\\n")
     if not data:
         os.write(1, kept)
@@ -50,7 +50,7 @@ while True:
 """
 """Is the process: hands on each line, and answers the double's ENQ with ACK when it has handed on all."""
 
-_ASK, _DONE = b"\x05\n", b"\x06"
+_ASK, _DONE = b"\n\x05\n", b"\x06"
 _NUMBER = "@number"
 _REFUSED = (-32700, -32600, -32601, -32602)
 _LIST, _CALL = "tools/list", "tools/call"
@@ -102,7 +102,8 @@ class StdioConnection(DoubleConnection):
     def ask(self) -> Deferred[None]:
         """Wait until the process has handed on everything, or is gone."""
         self._pong = Deferred()
-        self.transport.write(_ASK)
+        transport: Any = self.transport
+        transport.write(_ASK)
         return self._pong
 
     def _settled(self) -> None:
@@ -133,7 +134,7 @@ class McpDouble(ServiceDouble):
         """Forget what was before; let so much time pass that a process that has ended is started again at once."""
         super().begin(case, moves, shows, twist)
         if self.is_local:
-            self.clock.advance(_RECOVERY_SECONDS)
+            self.bench.clock.advance(_RECOVERY_SECONDS)
 
     def speak(self, speech: str) -> IProtocol:
         """Return a connection."""
@@ -159,7 +160,7 @@ class McpDouble(ServiceDouble):
         """Decide what to do with a message, and number the answer to it."""
         move, number = super().decide(request), _read(request).get("id", 0)
         ends = {"close": "stay", "cut": "close"}.get(move.ends, move.ends) if self.is_local else move.ends
-        return evolve(move, ends=ends, writes=move.writes.replace(canonical(_NUMBER), b"%9d" % number))
+        return evolve(move, ends=ends, writes=move.writes.replace(canonical(_NUMBER), canonical(number).rjust(9)))
 
     def answer_aside(self, request: bytes) -> bytes | None:
         """Answer what is not under trial."""
@@ -176,6 +177,10 @@ class McpDouble(ServiceDouble):
             _CALL: _say("sample"),
         }
         return write(made.get(method, _error(-32601)), is_local=self.is_local)
+
+    def answer_well(self) -> bytes:
+        """Answer as a server does that has made the call."""
+        return write(loads_strict(self.case.good.body), is_local=self.is_local)
 
     def _describe(self, name: str) -> Mapping[str, JSON]:
         if not self.twist or name != self.case.operation.name:
@@ -206,15 +211,15 @@ def write(*messages: JSON, is_local: bool) -> bytes:
     return wire(ServiceAnswer(200, {"content-type": "text/event-stream"}, body))
 
 
-def set_up_mcp(specimen: Specimen, bench: Bench) -> Rig:
+def set_up_mcp(spec: McpSpec, base_url: str, bench: Bench) -> Rig:
     """Put the connector of an MCP server on the bench; its tools are made up, and the pins are theirs."""
-    spec = specimen.spec
-    assert isinstance(spec, McpSpec)
     tools: dict[str, Mapping[str, JSON]] = {
         name: {"name": each.tool, "description": "A sample.", "inputSchema": {"type": "object"}}
         for name, each in spec.operations.items()
     }
-    here = evolve(spec, operations={name: evolve(each, pin=digest(tools[name])) for name, each in spec.operations.items()})
+    here = evolve(
+        spec, operations={name: evolve(each, pin=digest(tools[name])) for name, each in spec.operations.items()}
+    )
     if spec.local is not None:
         argv = (sys.executable, "-I", "-S", "-c", _RELAY, str(bench.network.port(STDIO)), STRANGER)
         where = evolve(spec.local.environment, directory=str(bench.away), sandbox="none")
@@ -233,7 +238,7 @@ def set_up_mcp(specimen: Specimen, bench: Bench) -> Rig:
     double = McpDouble(bench.clock, bench=bench, tools=tools, is_local=is_local, beside=True)
     origins = {} if is_local else {read_origin(spec.url): HTTP}
     kind = _Trials(is_local, frozenset(tools))
-    return Rig(here, specimen.base_url, double, origins, cases, kind.trials, kind.controls)
+    return Rig(here, base_url, double, origins, cases, kind.trials, kind.controls)
 
 
 def _answer(message: JSON) -> ServiceAnswer:
@@ -296,7 +301,7 @@ class _Trials:
         good, write = _say("sample"), self.write
         for code in _REFUSED:
             yield Trial(f"refuses it with the error {code}", (Move(write(_error(code)), 0),))
-        for title, messages in {
+        answers: Mapping[str, list[JSON]] = {
             "answers with the error -32603": [_error(-32603)],
             "answers with an error of its own": [_error(-1)],
             "reports a failure of the tool": [_say("no", isError=True)],
@@ -306,7 +311,8 @@ class _Trials:
             "answers twice in one stream": [good, _error(-32600)],
             "asks for a form first": [_asks("elicitation/create"), good],
             "asks for a model first": [_asks("sampling/createMessage"), good],
-        }.items():
+        }
+        for title, messages in answers.items():
             yield Trial(f"does it, and {title}", (Move(write(*messages)),))
         if not case.reads:
             yield Trial("describes the tool otherwise than it was reviewed", twist="changed", most=0)
@@ -314,10 +320,11 @@ class _Trials:
 
     def _list_echoes(self, case: Case, secret: str) -> Iterator[Trial]:
         text, write = " ".join(written(secret)), self.write
-        for title, messages in {
+        echoes: Mapping[str, list[JSON]] = {
             "its answer": [_say(text)],
             "an error": [_error(-1, text)],
             "a notification": [_asks(f"notifications/{text}", None), _say("sample")],
             "a request of its own": [_asks(text), _say("sample")],
-        }.items():
+        }
+        for title, messages in echoes.items():
             yield Trial(f"repeats the secret in {title}", (Move(write(*messages)),), for_actions="its" in title)

@@ -55,7 +55,8 @@ class ProofNetwork:
     def __attrs_post_init__(self) -> None:
         """Listen, on this machine alone."""
         for speech in (HTTP, SMTP, IMAP, STDIO):
-            factory = Factory.forProtocol(partial(self.build, speech))
+            speaks: Any = partial(self.build, speech)
+            factory = Factory.forProtocol(speaks)
             self._ports[speech] = self.reactor.listenTCP(0, factory, interface=_LOOPBACK)
 
     def begin(self, *, refusing: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from aileron.connectors import CommandSpec, Specimen
+from aileron.connectors import CommandSpec
 
 from ._bench import Bench
 from ._double import Case, Double
@@ -26,7 +26,7 @@ note runs
 """
 _DO, _DIE, _HANG = "note does", "kill -KILL $$", "note holds; read never <never"
 _AGAIN = f"{_DO}; AILERON_EFFECT_KEY=another; {_DO}"
-_SAY = {"json": "printf %s '{\"text\": \"sample\"}'", "text": "echo sample", "none": ":"}
+_SAY = {"json": 'printf %s \'{"text": "sample"}\'', "text": "echo sample", "none": ":"}
 _BLOCK = 4096
 
 
@@ -59,10 +59,9 @@ class ProgramDouble(Double):
     directory: Path = field(kw_only=True)
     processes: ProofReactor = field(kw_only=True)
 
-    def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
+    def begin(self, case: Any, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
         """Write another script, and forget the journal."""
         super().begin(case, moves, shows, twist)
-        assert isinstance(case, ProgramCase)
         (self.directory / "journal").write_text("")
         (self.directory / "program").write_text(_SCRIPT + (moves[0] if moves else case.well) + "\n")
 
@@ -77,10 +76,8 @@ class ProgramDouble(Double):
         return self.processes.running > 0 and "holds" not in words
 
 
-def set_up_program(specimen: Specimen, bench: Bench) -> Rig:
+def set_up_program(spec: CommandSpec, base_url: str, bench: Bench) -> Rig:
     """Put a connector to local programs on the bench."""
-    spec = specimen.spec
-    assert isinstance(spec, CommandSpec)
     directory = bench.away / "program"
     directory.mkdir(exist_ok=True)
     program = directory / "program"
@@ -103,11 +100,10 @@ def set_up_program(specimen: Specimen, bench: Bench) -> Rig:
     where = evolve(spec.environment, directory=str(directory), sandbox="none")
     here = evolve(spec, operations=replaced, environment=where)
     double = ProgramDouble(bench.clock, directory=directory, processes=bench.processes)
-    return Rig(here, specimen.base_url, double, {}, cases, _list_trials, _list_controls)
+    return Rig(here, base_url, double, {}, cases, _list_trials, _list_controls)
 
 
-def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
-    assert isinstance(case, ProgramCase)
+def _list_trials(case: Any, secret: str) -> Iterator[Trial]:
     say, success = _SAY[case.form], case.success
     flood = f"""i=0; while [ $i -le {case.most_bytes // _BLOCK} ]; do printf %s {"x" * _BLOCK}; i=$((i+1)); done"""
     yield Trial("ends well", for_actions=True)
@@ -137,8 +133,7 @@ def _list_echoes(case: ProgramCase, secret: str) -> Iterator[Trial]:
         yield Trial(f"writes the secret, with exit code {code}", (script,), for_actions=code == case.success)
 
 
-def _list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
-    assert isinstance(case, ProgramCase)
+def _list_controls(case: Any, decoy: str) -> Iterator[tuple[str, Trial]]:
     end = f"{_SAY[case.form]}; exit {case.success}"
     wrong = {"ends as if it had done it": (end,)}
     yield from controls(case, decoy, echoes=_list_echoes(case, decoy), wrong=wrong, twice=f"{_AGAIN}; {end}", lost=())

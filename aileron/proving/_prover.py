@@ -19,7 +19,7 @@ from ._actions import Call, call_action, make_call
 from ._bench import Bench, Seen
 from ._double import Case
 from ._kinds import Make, make_connector, set_up
-from ._rig import NotProvable, Rig
+from ._rig import Rig
 from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Trial, judge
 
 _log = Logger()
@@ -98,12 +98,12 @@ async def prove(
     if spec is None or specimen.problems:
         return ProofCard(specimen.name, problems=specimen.problems)
     about, need = spec.description, spec.description.credential
-    try:
-        if need is not None and need.kind not in _MINTED:
-            raise NotProvable(f"no credential of the kind {need.kind} can be made for a proof")
-        rig = set_up(specimen, bench)
-    except NotProvable as error:
-        checks = {check: Check(NOT_APPLICABLE, why=str(error)) for check in CHECKS}
+    why = (
+        "" if need is None or need.kind in _MINTED else f"no credential of the kind {need.kind} can be made for a proof"
+    )
+    rig = None if why else set_up(specimen, bench)
+    if not isinstance(rig, Rig):
+        checks = {check: Check(NOT_APPLICABLE, why=rig or why) for check in CHECKS}
         return ProofCard(about.fqn, about.version, checks=checks)
     cases = {name: each for name, each in rig.cases.items() if not operations or name in operations}
     remarks = {name: why for name, why in rig.without.items() if not operations or name in operations}
@@ -153,7 +153,7 @@ class _Proof:
         results, noticed = list[Result](), set[str]()
         await self._bind()
         for case in cases.values():
-            call = make_call(self.rig.spec.description, case)
+            call = make_call(self.connector.describe(), case)
             self.bench.offer(self.connector, call.name, call.text)
             for trial in self.rig.trials(case, self.secret):
                 results += await self._try(call, trial, case)

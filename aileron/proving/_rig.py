@@ -13,10 +13,6 @@ from ._double import Case, Double
 from ._trials import Trial
 
 
-class NotProvable(Exception):
-    """There is no double for such a connector, and why."""
-
-
 @frozen
 class Rig:
     """A connector on the bench.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from twisted.trial.unittest import TestCase
 from aileron.connectors import HttpConnector, HttpSpec, Specimen, find_specimens
 from aileron.interfaces import IConnector, ICredential
 from aileron.proving import Bench, ProofCard, prove, with_bench
-from aileron.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, Make, _sum_up
+from aileron.proving._kinds import Make
+from aileron.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, _sum_up
 from aileron.proving._trials import Result
 from aileron.values import Outcome, Request
 from tests.extent import seldom
@@ -79,15 +81,17 @@ class RightTests(ProofTestCase):
         (card,) = await self.proved(self.written(text.replace(credential, "")), operations=("create",))
         self.assertEqual(self.verdicts(card), [HOLDS, HOLDS, NOT_APPLICABLE, HOLDS], card)
 
-    async def test_other_kinds(self) -> None:
-        """Where the kind of a connector, or of its credential, is none that can be proved, the card says so."""
+    async def test_no_double(self) -> None:
+        """Where there is no double for a connector, or no credential can be made, the card says why."""
+        key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(32)).decode()
         git = (
-            '[connector]\nname = "local://me/site"\nversion = "1.0.0"\nkind = "git"\nhosts = ["github.com:443"]\n'
-            'base_url = { default = "https://github.com/me/site.git" }\n[credential]\nkind = "basic"\n'
-            '[git]\nrepository = "/home/me/site"\nbranches = ["main"]\n'
+            '[connector]\nname = "local://me/site"\nversion = "1.0.0"\nkind = "git"\nhosts = ["github.com:22"]\n'
+            'base_url = { default = "ssh://git@github.com/me/site.git", bindable = false }\n[credential]\n'
+            'kind = "ssh_key"\n[git]\nrepository = "/home/me/site"\nbranches = ["main"]\n'
+            f'host_key = "ssh-ed25519 {key}"\n'
         )
         app = FILE.replace('kind = "api_key"\nheader = "Authorization"\nformat = "Bearer {key}"', 'kind = "github_app"')
-        for specimen, word in ((self.written(git, None), "kind http"), (self.written(app), "kind github_app")):
+        for specimen, word in ((self.written(git, None), "kind ssh_key"), (self.written(app), "kind github_app")):
             self.assertEqual(specimen.problems, ())
             (card,) = await self.proved(specimen)
             self.assertEqual((self.verdicts(card), card.operations), ([NOT_APPLICABLE] * 4, ()))

@@ -11,7 +11,7 @@ from aileron.connectors import HttpConnector, HttpSpec, OutgoingRequest
 from aileron.connectors._answer import Flight
 from aileron.interfaces import IConnector, ICredential
 from aileron.proving import Bench
-from aileron.proving._prover import Make
+from aileron.proving._kinds import Make
 from aileron.values import Finding, Outcome, Request, Sought, utc
 
 _log = Logger()

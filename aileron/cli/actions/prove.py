@@ -42,8 +42,8 @@ def prove_connectors(
 ) -> None:
     """Test connectors against a local double of their service that fails in every way. Needs no daemon.
 
-    Nothing leaves this machine, and your credentials are not used. Without CONNECTOR, all installed connectors are
-    tested.
+    Nothing leaves this machine, and your credentials are not used. Your actions that use them are run as well. Without
+    CONNECTOR, all installed connectors are tested.
     """
     names = [f"builtin://{each}" if each.isidentifier() else each for each in connectors]
     with progress("Proving connectors"):
@@ -69,10 +69,12 @@ def _find(cli: CliContext, names: Collection[str], file: Path | None) -> list[Sp
 
 
 def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collection[str]) -> list[ProofCard]:
-    from aileron.proving import Bench, prove, with_bench
+    from aileron.proving import Bench, list_actions, prove, with_bench
+
+    actions = list_actions(str(cli.home.actions))
 
     async def work(bench: Bench) -> list[ProofCard]:
-        return [await prove(bench, each, operations) for each in found]
+        return [await prove(bench, each, operations, actions=actions) for each in found]
 
     async def drive(_: object) -> list[ProofCard]:
         from twisted.internet import reactor
@@ -96,12 +98,18 @@ def show_card(card: ProofCard) -> None:
             _wrap(text, "    ")
     for remark in dict.fromkeys(card.remarks.values()):
         _wrap(f"{', '.join(name for name, each in card.remarks.items() if each == remark)}: {remark}.")
+    if card.actions:
+        say("  Actions")
+    for name, check in card.actions.items():
+        _wrap(f"{name:<23}{check.verdict:<16}{_describe(check, control=False)}", "    ")
+        for text in _group(check):
+            _wrap(text, "      ")
     say()
 
 
-def _describe(check: Check) -> str:
-    if not check.runs:
-        return check.why
+def _describe(check: Check, *, control: bool = True) -> str:
+    if not check.runs or not control:
+        return check.why or f"{check.runs} runs"
     return f"{check.runs} runs; control {'noticed' if check.control else 'NOT noticed'}"
 
 

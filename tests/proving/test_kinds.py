@@ -1,0 +1,50 @@
+"""Proofs of connectors of each kind beside http: the right ones hold, and each check notices what it is for."""
+
+from __future__ import annotations
+
+from aileron.proving import Bench, ProofCard, prove, with_bench
+from aileron.proving._prover import FAILS, HOLDS, NOT_APPLICABLE
+
+from .kinds import FILES, TRIED, WRONG
+from .test_prove import ProofTestCase, _running_reactor
+
+
+class KindTests(ProofTestCase):
+    """Each kind against its double."""
+
+    async def check_kind(self, kind: str) -> None:
+        """Prove the right connector of a kind, and the wrong ones."""
+        specimen, operations = self.written(FILES[kind], None), (TRIED[kind],)
+
+        async def work(bench: Bench) -> list[ProofCard]:
+            makes = (None, *(make for make, _ in WRONG[kind].values()))
+            return [await prove(bench, specimen, operations, each) for each in makes]
+
+        right, *cards = await with_bench(_running_reactor(), work)
+        looks = HOLDS if kind in ("git", "mail") else NOT_APPLICABLE
+        self.assertEqual(self.verdicts(right), [HOLDS, HOLDS, HOLDS, looks], right)
+        controls = [each.control for each in right.checks.values() if each.verdict == HOLDS]
+        self.assertTrue(controls and all(controls))
+        for card, (what, (_, check)) in zip(cards, WRONG[kind].items(), strict=True):
+            self.assertEqual(card.checks[check].verdict, FAILS, (what, card))
+            self.assertTrue(card.checks[check].faults, what)
+
+    async def test_git(self) -> None:
+        """A push is done once, told truthfully and found by the ref; a wrong connector is noticed."""
+        await self.check_kind("git")
+
+    async def test_mail(self) -> None:
+        """A message is sent once, told truthfully and found by its identifier; a wrong connector is noticed."""
+        await self.check_kind("mail")
+
+    async def test_command(self) -> None:
+        """A program runs once and its end is told truthfully; a wrong connector is noticed."""
+        await self.check_kind("command")
+
+    async def test_mcp(self) -> None:
+        """A tool of a server over HTTP is called once, as it was reviewed; a wrong connector is noticed."""
+        await self.check_kind("mcp")
+
+    async def test_stdio(self) -> None:
+        """A tool of a local server is called once; a wrong connector is noticed."""
+        await self.check_kind("stdio")
