@@ -120,8 +120,8 @@ def _make_text(schema: Mapping[str, Any]) -> str:
 
 
 def _make_number(schema: Mapping[str, Any]) -> JSON:
-    number: JSON = max(schema.get("minimum", 1), min(1, schema.get("maximum", 1)))
-    return number
+    most: JSON = min(1, schema.get("maximum", 1))
+    return max(most, schema.get("minimum", most))
 
 
 def _make_object(schema: Mapping[str, Any]) -> JSON:

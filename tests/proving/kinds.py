@@ -215,7 +215,11 @@ WRONG: Mapping[str, Mapping[str, tuple[Make, str]]] = {
     "git": {**_ALL, **_LOOKS},
     "mail": {**_ALL, **_LOOKS},
     "command": {**_ALL, "inherits": (inheriting, "secret")},
-    "mcp": {**_ALL, "takes another tool": (for_another_tool, "once")},
-    "stdio": _ALL,
+    "mcp": {
+        "gives up": _ALL["gives up"],
+        "tells the secret": _ALL["tells the secret"],
+        "takes another tool": (for_another_tool, "once"),
+    },
+    "stdio": {"gives up": _ALL["gives up"]},
 }
 """By kind what is wrong, with the check that notices it."""

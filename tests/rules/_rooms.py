@@ -55,7 +55,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     | {"importing", "packages", "proving"},
     # A runner of its own, composed as the daemon composes it, over a service of the same process.
     "proving": _GROUND
-    | {"credentials", "home", "manifests", "connectors", "redaction"}
+    | {"bridge", "credentials", "home", "manifests", "connectors", "redaction"}
     | {"vault", "store", "runner", "testing"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
