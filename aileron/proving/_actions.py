@@ -31,14 +31,12 @@ class Call:
     """An action that is run, and its arguments.
 
     :ivar step: the step under trial, which is its only one.
-    :ivar preview: the operation that is read before the decision; empty: none.
     """
 
     name: str
     step: str
     text: bytes = field(repr=False)
     arguments: Mapping[str, JSON] = field(repr=False)
-    preview: str = ""
 
 
 def list_actions(directory: str) -> list[Action]:
@@ -70,17 +68,18 @@ def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str,
     """
     if len(action.steps) != 1:
         raise InvalidRequest(f"it has {len(action.steps)} steps, and the double answers one")
-    step, preview = action.steps[0], action.approval.preview
+    if action.approval.preview is not None:
+        raise InvalidRequest(
+            f"its preview reads {action.approval.preview.operation}, and the double answers one operation"
+        )
+    step = action.steps[0]
     case = cases.get(step.operation)
     if case is None:
         raise InvalidRequest(f"there is no sample of {step.operation}")
     if not any((each.name, each.version) == (about.fqn, about.version) for each in action.requires):
         raise InvalidRequest("it is for another version of the connector")
-    reads = "" if preview is None else preview.operation
-    if preview is not None and (preview.connector != about.fqn or reads not in cases):
-        raise InvalidRequest(f"there is no sample of {reads}, which its preview reads")
     arguments = _make_arguments(action, step.inputs, case.inputs)
-    return Call(action.name, step.id, action.text.encode("utf-8"), arguments, reads)
+    return Call(action.name, step.id, action.text.encode("utf-8"), arguments)
 
 
 def _make_arguments(action: Action, templates: Mapping[str, JSON], inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
@@ -120,8 +119,9 @@ def _make_text(schema: Mapping[str, Any]) -> str:
 
 
 def _make_number(schema: Mapping[str, Any]) -> JSON:
-    most: JSON = min(1, schema.get("maximum", 1))
-    return max(most, schema.get("minimum", most))
+    most: float = min(1, schema.get("maximum", 1))
+    least: float = schema.get("minimum", most)
+    return max(most, least)
 
 
 def _make_object(schema: Mapping[str, Any]) -> JSON:

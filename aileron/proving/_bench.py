@@ -113,6 +113,13 @@ class Bench:
         self._vault.put([Trusted(*word, now, _PROVER.id) for word in words])
         self._runner.look()
 
+    def check(self, name: str, arguments: Mapping[str, JSON]) -> None:
+        """Check that an action takes arguments.
+
+        :raises AileronError: it does not.
+        """
+        self._runner.submission.dry_run(name, arguments)
+
     async def run(self, name: str, step: str, arguments: Mapping[str, JSON]) -> Seen:
         """Run it until nothing more happens by itself; where it needs an approval, that is given at once."""
         run = await self._runner.submission.submit(Call(name, arguments, _PROVER))
@@ -140,7 +147,6 @@ class Bench:
     async def _approve(self, run_id: str) -> None:
         approval = await self._runner.decisions.approval(run_id)
         await self._runner.decisions.decide(run_id, Decision(True, approval.digest, _PROVER.id))
-        self.double.preview = None
 
     async def _settle(self) -> None:
         """Wait until everything is idle, except what the double holds open."""

@@ -137,7 +137,6 @@ class Double:
     :ivar twist: what is wrong with it from the beginning, as its kind has it.
     :ivar key: the effect key of the run.
     :ivar looking: whether requests look for the effect by now.
-    :ivar preview: what is asked before the decision, as long as there is none.
     :ivar done: how often it carried out what the run asked for.
     :ivar asked: how often it was asked, looks apart.
     :ivar strange: what it was given that the connector's file does not declare.
@@ -152,7 +151,6 @@ class Double:
     twist: str = ""
     key: str = ""
     looking: bool = False
-    preview: Case | None = None
     done: int = 0
     asked: int = 0
     strange: list[str] = field(factory=list)
@@ -234,9 +232,7 @@ class ServiceDouble(Double):
         return move
 
     def answer_aside(self, request: bytes) -> bytes | None:
-        """Answer what is not the request under trial: a look, or a preview; L{None}: it is."""
-        if self.preview is not None:
-            return wire(self.preview.good, self.preview.method)
+        """Answer what is not the request under trial, such as a look; L{None}: it is."""
         return self._look(request) if self.looking else None
 
     def answer_well(self) -> bytes:

@@ -56,7 +56,7 @@ class GitDouble(ServiceDouble):
 
     def answer_aside(self, request: bytes) -> bytes | None:
         """List the refs, unless that is what is under trial."""
-        if self.preview is None and (self.case.reads or request.startswith(b"POST ")):
+        if self.case.reads or request.startswith(b"POST "):
             return None
         refs, (ref, _, new) = dict(self.refs), _ends(self.case)
         if self.looking and self.shows:

@@ -166,7 +166,7 @@ class McpDouble(ServiceDouble):
         """Answer what is not under trial."""
         message = _read(request)
         method, lists = message.get("method"), self.case.operation.name not in self.tools
-        if method == (_LIST if lists else _CALL) and self.preview is None:
+        if method == (_LIST if lists else _CALL):
             return None
         if "id" not in message or method is None:
             return b"" if self.is_local else wire(ServiceAnswer(202, {}, b""))
@@ -174,7 +174,6 @@ class McpDouble(ServiceDouble):
         made = {
             "initialize": _result(protocolVersion=_VERSION, capabilities={"tools": {}}, serverInfo=about),
             _LIST: _result(tools=[self._describe(name) for name in self.tools]),
-            _CALL: _say("sample"),
         }
         return write(made.get(method, _error(-32601)), is_local=self.is_local)
 

@@ -10,7 +10,7 @@ from twisted.logger import Logger
 
 from aileron.connectors import Specimen
 from aileron.credentials import CODE, DEFAULT_KIND, OAuth2Document, write
-from aileron.errors import AileronError, InvalidRequest
+from aileron.errors import AileronError
 from aileron.interfaces import IConnector
 from aileron.redaction import written_forms
 from aileron.values import READ, Action, LoadError, NewBinding, canonical
@@ -167,18 +167,18 @@ class _Proof:
         """Run an installed action through some of the trials."""
         try:
             call = call_action(action, self.rig.spec.description, cases)
-        except InvalidRequest as error:
-            return Check(NOT_APPLICABLE, why=error.message)
-        self.bench.offer(self.connector, call.name, call.text)
+            self.bench.offer(self.connector, call.name, call.text)
+            self.bench.check(call.name, call.arguments)
+        except AileronError as error:
+            return Check(NOT_APPLICABLE, why=error.message.rstrip("."))
         case, results = cases[action.steps[0].operation], list[Result]()
         for trial in filter(lambda each: each.for_actions, self.rig.trials(case, self.secret)):
-            results += await self._try(call, trial, case, cases.get(call.preview))
+            results += await self._try(call, trial, case)
         faults = tuple(each for each in results if each.message)
         return Check(FAILS if faults else HOLDS, len({each.trial for each in results}), faults=faults)
 
-    async def _try(self, call: Call, trial: Trial, case: Case, preview: Case | None = None) -> Iterator[Result]:
+    async def _try(self, call: Call, trial: Trial, case: Case) -> Iterator[Result]:
         self.bench.double.begin(case, trial.moves, trial.shows, trial.twist)
-        self.bench.double.preview = preview
         self.bench.network.begin(refusing=trial.refusing)
         self.bench.processes.refusing = trial.refusing
         if trial.logged:
