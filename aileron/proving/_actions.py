@@ -27,7 +27,7 @@ _FORMATS = {
 
 
 @frozen
-class Call:
+class ProofCall:
     """An action that is run, and its arguments.
 
     :ivar step: the step under trial, which is its only one.
@@ -44,7 +44,7 @@ def list_actions(directory: str) -> list[Action]:
     return list(DirectoryCatalogue(directory, 1).refresh().actions.values())
 
 
-def make_call(about: ConnectorDescription, case: Case) -> Call:
+def make_call(about: ConnectorDescription, case: Case) -> ProofCall:
     """Make up an action for one operation, with an argument for each input."""
     fqn, version, name = (json.dumps(each) for each in (about.fqn, about.version, case.operation.name))
     lines = [f'name = "{_NAME}"', 'version = "1.0.0"', "timeout_seconds = 3600"]
@@ -58,10 +58,10 @@ def make_call(about: ConnectorDescription, case: Case) -> Call:
     if about.operations[case.operation.name].needs_approval:
         lines += ["[approval]", "required = true"]
     text = "\n".join(("+++", *lines, "+++", "Runs one operation for a proof.", "")).encode()
-    return Call(_NAME, _STEP, text, {f"a{number}": each for number, each in enumerate(case.inputs.values())})
+    return ProofCall(_NAME, _STEP, text, {f"a{number}": each for number, each in enumerate(case.inputs.values())})
 
 
-def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str, Case]) -> Call:
+def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str, Case]) -> ProofCall:
     """Return an installed action with sample arguments.
 
     :raises InvalidRequest: it cannot be run against the double, and why.
@@ -79,7 +79,7 @@ def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str,
     if not any((each.name, each.version) == (about.fqn, about.version) for each in action.requires):
         raise InvalidRequest("it is for another version of the connector")
     arguments = _make_arguments(action, step.inputs, case.inputs)
-    return Call(action.name, step.id, action.text.encode("utf-8"), arguments)
+    return ProofCall(action.name, step.id, action.text.encode("utf-8"), arguments)
 
 
 def _make_arguments(action: Action, templates: Mapping[str, JSON], inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:

@@ -57,6 +57,8 @@ class Move:
     :ivar ends: the connection otherwise: C{abort}; C{hold}: it says no more; C{stay}: it goes on.
     :ivar early: before the request has arrived whole.
     :ivar after: seconds until it writes.
+    :ivar stage: of a conversation, at which it does so; where it writes nothing, it says there what it usually says.
+    :ivar shows: a text that it shows as the name of a mailbox, and in a message.
     """
 
     writes: bytes = field(repr=False)
@@ -64,6 +66,8 @@ class Move:
     ends: str = "close"
     early: bool = False
     after: float = 0.0
+    stage: str = ""
+    shows: bytes = field(default=b"", repr=False)
 
 
 def wire(answer: ServiceAnswer, method: str = "", reason: str = "Answer") -> bytes:
@@ -129,7 +133,7 @@ class HttpDoubleConnection(DoubleConnection):
 
 @define(eq=False, repr=False)
 class Double:
-    """What a connector talks to, for one run after the other.
+    """Stands for what a connector talks to, for one run after the other.
 
     :ivar case: what is asked of it.
     :ivar script: what it does next; with what is beyond it answers well.

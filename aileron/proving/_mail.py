@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from twisted.internet.interfaces import IProtocol
 from twisted.protocols.basic import LineReceiver
 
@@ -52,23 +52,9 @@ _STAGES = {
 _REFUSALS = (b"NO no", b"550 no")
 
 
-@frozen
-class Turn:
-    """What the double does at one stage, once.
-
-    :ivar says: in the place of what it usually says; of IMAP, behind the tag.
-    :ivar does: how often it does what the stage is for.
-    :ivar ends: C{abort}: it drops the connection; C{hold}: it says nothing any more.
-    :ivar after: seconds until it says that.
-    :ivar shows: a text that it shows as the name of a mailbox, and in a message.
-    """
-
-    stage: str
-    says: bytes | None = field(default=None, repr=False)
-    does: int = 1
-    ends: str = ""
-    after: float = 0.0
-    shows: bytes = field(default=b"", repr=False)
+def _at(stage: str, says: bytes = b"", does: int = 1, ends: str = "stay", **more: Any) -> Move:
+    """Instruct the double for one stage; in IMAP, C{says} stands behind the tag."""
+    return Move(says, does, ends, stage=stage, **more)
 
 
 @define(eq=False, repr=False)
@@ -90,9 +76,9 @@ class MailDouble(Double):
         found: Any = {SMTP: SmtpConnection, IMAP: ImapConnection}[speech](self)
         return found  # type: ignore[no-any-return]
 
-    def turn(self, stage: str, mailbox: bytes = b"", message: bytes = b"") -> Turn:
+    def turn(self, stage: str, mailbox: bytes = b"", message: bytes = b"") -> Move:
         """Decide what to do at a stage, and keep a message that arrives there."""
-        turn: Turn = next((each for each in self.script if each.stage == stage), Turn(stage))
+        turn: Move = next((each for each in self.script if each.stage == stage), _at(stage))
         if turn in self.script:
             self.script.remove(turn)
         if stage == _COUNTED[self.case.operation.name] and not self.looking:
@@ -114,7 +100,7 @@ class MailDouble(Double):
 _Lines: Any = LineReceiver
 
 
-class _Connection(DoubleConnection, _Lines):  # type: ignore[misc]
+class MailConnection(DoubleConnection, _Lines):  # type: ignore[misc]
     """One connection as a mail server sees it."""
 
     dataReceived = LineReceiver.dataReceived
@@ -126,14 +112,13 @@ class _Connection(DoubleConnection, _Lines):  # type: ignore[misc]
         super().connectionMade()
         self.sendLine(self.greeting)
 
-    def take(self, turn: Turn, usual: bytes) -> None:
+    def take(self, turn: Move, usual: bytes) -> None:
         """Take a turn."""
-        said = usual if turn.says is None else turn.says
-        writes = said + b"\r\n" if said and turn.ends != "hold" else b""
-        self.act(Move(writes, ends=turn.ends or "stay", after=turn.after))
+        said = turn.writes or usual
+        self.act(evolve(turn, writes=said + b"\r\n" if said and turn.ends != "hold" else b""))
 
 
-class SmtpConnection(_Connection):
+class SmtpConnection(MailConnection):
     """A connection to the server that takes messages."""
 
     greeting = b"220 proof"
@@ -143,24 +128,24 @@ class SmtpConnection(_Connection):
         """Take a command, or a line of a message."""
         if self._message is None:
             verb = line[:4].decode("ascii", "replace").upper()
-            turn = self._at(verb)
-            if verb == "DATA" and turn.says is None:
+            turn = self._take_stage(verb)
+            if verb == "DATA" and not turn.writes:
                 self._message = []
         elif line == b".":
             message, self._message = b"\r\n".join(self._message), None
-            self._at(_END, message)
+            self._take_stage(_END, message)
         else:
             self._message.append(line)
             if len(self._message) == 1:
-                self._at(_CONTENT)
+                self._take_stage(_CONTENT)
 
-    def _at(self, stage: str, message: bytes = b"") -> Turn:
-        turn: Turn = self._service.turn(stage, b"Sent", message)
+    def _take_stage(self, stage: str, message: bytes = b"") -> Move:
+        turn: Move = self._service.turn(stage, b"Sent", message)
         self.take(turn, _USUAL.get(stage, b"500 what"))
         return turn
 
 
-class ImapConnection(_Connection):
+class ImapConnection(MailConnection):
     """A connection to the server that has the mailboxes."""
 
     _tag, _mailbox = b"", b""
@@ -181,14 +166,14 @@ class ImapConnection(_Connection):
             self._begin_message(tag, command)
         else:
             turn = self._service.turn(verb)
-            if not turn.ends:
+            if turn.ends == "stay":
                 for each in self._untagged(verb, command, turn.shows):
                     self.sendLine(each)
             self._end(turn, tag)
 
     def _begin_message(self, tag: bytes, command: bytes) -> None:
         turn, size = self._service.turn("APPEND"), _SIZE.search(command)
-        if turn.ends or turn.says is not None or size is None:
+        if turn.ends != "stay" or turn.writes or size is None:
             self._end(turn, tag)
             return
         self._tag, self._mailbox, self._literal = tag, _QUOTED.findall(command)[0], int(size[1])
@@ -204,9 +189,8 @@ class ImapConnection(_Connection):
             self._end(turn, self._tag)
             self.setLineMode(self._kept[self._literal + 2 :])
 
-    def _end(self, turn: Turn, tag: bytes) -> None:
-        said = b"OK done" if turn.says is None else turn.says
-        self.take(evolve(turn, says=tag + b" " + said), b"")
+    def _end(self, turn: Move, tag: bytes) -> None:
+        self.take(evolve(turn, writes=tag + b" " + (turn.writes or b"OK done")), b"")
 
     def _untagged(self, verb: str, command: bytes, shown: bytes) -> Iterator[bytes]:
         if verb == "CAPABILITY":
@@ -253,38 +237,38 @@ def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
     yield Trial("answers well", for_actions=True)
     yield Trial("is not there", refusing=True)
     for stage in _STAGES[name]:
-        yield Trial(f"hangs up at {stage}", (Turn(stage, does=0, ends="abort"),))
-        yield Trial(f"refuses at {stage}", (Turn(stage, _REFUSALS[name == _SEND], 0),))
+        yield Trial(f"hangs up at {stage}", (_at(stage, does=0, ends="abort"),))
+        yield Trial(f"refuses at {stage}", (_at(stage, _REFUSALS[name == _SEND], 0),))
     yield from _list_echoes(case, secret)
     if case.reads:
         return
     within = case.operation.timeout_seconds
     again = b"250 taken\r\n554 no" if name == _SEND else b"OK done\r\na9 NO again"
-    yield Trial("takes it, and hangs up before it says so", (Turn(does, ends="abort"),), for_actions=True)
-    yield Trial("hangs up when it has all, and does not take it", (Turn(does, does=0, ends="abort"),))
-    yield Trial("refuses it when it has all", (Turn(does, _REFUSALS[name == _SEND], 0),))
-    yield Trial("takes it, and answers in another form", (Turn(does, b"<h1>"),))
-    yield Trial("takes it, and answers twice", (Turn(does, again),))
-    yield Trial("takes it, and answers slowly", (Turn(does, after=within / 2),))
-    yield Trial("takes it, and answers too late", (Turn(does, after=within + LATE_SECONDS),))
-    yield Trial("takes it, and never answers", (Turn(does, ends="hold"),))
-    yield Trial("never answers", (Turn(does, does=0, ends="hold"),))
+    yield Trial("takes it, and hangs up before it says so", (_at(does, ends="abort"),), for_actions=True)
+    yield Trial("hangs up when it has all, and does not take it", (_at(does, does=0, ends="abort"),))
+    yield Trial("refuses it when it has all", (_at(does, _REFUSALS[name == _SEND], 0),))
+    yield Trial("takes it, and answers in another form", (_at(does, b"<h1>"),))
+    yield Trial("takes it, and answers twice", (_at(does, again),))
+    yield Trial("takes it, and answers slowly", (_at(does, after=within / 2),))
+    yield Trial("takes it, and answers too late", (_at(does, after=within + LATE_SECONDS),))
+    yield Trial("takes it, and never answers", (_at(does, ends="hold"),))
+    yield Trial("never answers", (_at(does, does=0, ends="hold"),))
     if name == _SEND:
-        yield Trial("hangs up within the message", (Turn(_CONTENT, does=0, ends="abort"),))
-        yield Trial("takes it, and says that it is closing", (Turn(does, b"421 closing"),))
-        yield Trial("takes it, and saves no copy", (Turn("APPEND", b"NO no", 0),))
+        yield Trial("hangs up within the message", (_at(_CONTENT, does=0, ends="abort"),))
+        yield Trial("takes it, and says that it is closing", (_at(does, b"421 closing"),))
+        yield Trial("takes it, and saves no copy", (_at("APPEND", b"NO no", 0),))
 
 
 def _list_echoes(case: Case, secret: str) -> Iterator[Trial]:
     text, name = " ".join(written(secret)).encode(), case.operation.name
     refusal, good = _REFUSALS[name == _SEND] + b" " + text, (b"250 " if name == _SEND else b"OK ") + text
     for stage in _STAGES[name]:
-        yield Trial(f"refuses at {stage} with the secret", (Turn(stage, refusal, 0),))
-    yield Trial("repeats the secret in its answer", (Turn(_COUNTED[name], good, shows=text),), for_actions=True)
+        yield Trial(f"refuses at {stage} with the secret", (_at(stage, refusal, 0),))
+    yield Trial("repeats the secret in its answer", (_at(_COUNTED[name], good, shows=text),), for_actions=True)
 
 
 def _list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
     stage = _COUNTED[case.operation.name]
-    wrong = {"answers, and counts that as nothing": (Turn(stage, does=0),)}
-    lost, twice = (Turn(stage, does=0, ends="abort"),), Turn(stage, does=2)
+    wrong = {"answers, and counts that as nothing": (_at(stage, does=0),)}
+    lost, twice = (_at(stage, does=0, ends="abort"),), _at(stage, does=2)
     yield from controls(case, decoy, echoes=_list_echoes(case, decoy), wrong=wrong, twice=twice, lost=lost)

@@ -81,7 +81,7 @@ class ProofNetwork:
     def _reach(self, origin: Origin) -> IStreamClientEndpoint:
         if origin not in self.origins:
             self.strange.append(origin.url)
-        return _Endpoint(self, self.origins.get(origin, HTTP))
+        return _DoubleEndpoint(self, self.origins.get(origin, HTTP))
 
     def connect(self, speech: str, factory: IProtocolFactory) -> Deferred[IProtocol]:
         """Connect to the server of this process."""
@@ -96,7 +96,7 @@ class ProofNetwork:
 
 @implementer(IStreamClientEndpoint)
 @frozen
-class _Endpoint:
+class _DoubleEndpoint:
     network: ProofNetwork
     speech: str
 
@@ -129,7 +129,7 @@ class ProofReactor:
 
     @property
     def running(self) -> int:
-        """How many of them run."""
+        """Count those that run."""
         self._started = [each for each in self._started if each.pid is not None]
         return len(self._started)
 

@@ -15,7 +15,7 @@ from aileron.interfaces import IConnector
 from aileron.redaction import written_forms
 from aileron.values import READ, Action, LoadError, NewBinding, canonical
 
-from ._actions import Call, call_action, make_call
+from ._actions import ProofCall, call_action, make_call
 from ._bench import Bench, Seen
 from ._double import Case
 from ._kinds import Make, make_connector, set_up
@@ -177,7 +177,7 @@ class _Proof:
         faults = tuple(each for each in results if each.message)
         return Check(FAILS if faults else HOLDS, len({each.trial for each in results}), faults=faults)
 
-    async def _try(self, call: Call, trial: Trial, case: Case) -> Iterator[Result]:
+    async def _try(self, call: ProofCall, trial: Trial, case: Case) -> Iterator[Result]:
         self.bench.double.begin(case, trial.moves, trial.shows, trial.twist)
         self.bench.network.begin(refusing=trial.refusing)
         self.bench.processes.refusing = trial.refusing
