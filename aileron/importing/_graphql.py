@@ -74,12 +74,16 @@ class GraphqlSchema:
         try:
             if isinstance(found, str):
                 syntax = parse(found, no_location=True, max_tokens=MOST_TOKENS)
-                return cls(build_ast_schema(syntax, assume_valid_sdl=True), base_url)
-            return cls(build_client_schema(found, assume_valid=True), base_url)  # type: ignore[arg-type]
+                schema = build_ast_schema(syntax, assume_valid_sdl=True)
+            else:
+                schema = build_client_schema(found, assume_valid=True)  # type: ignore[arg-type]
+            for each in filter(is_enum_type, schema.type_map.values()):
+                dict(each.values)  # otherwise graphql-core looks at them when they are used first
         except RecursionError:
             raise NotImported("The GraphQL schema is nested too deeply.") from None
         except (GraphQLError, TypeError, KeyError, ValueError, AttributeError):
             raise NotImported("The GraphQL schema cannot be read.") from None
+        return cls(schema, base_url)
 
     @property
     def title(self) -> str:

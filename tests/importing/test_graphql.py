@@ -249,5 +249,11 @@ class GraphqlTests(SynchronousTestCase):
         ):
             with self.assertRaises(NotImported):
                 read_api(wrong.encode())
+        for name in (None, True, "", "{a}"):  # of an enum's value, at which graphql-core looks late
+            asked: Any = introspection_from_schema(build_schema(SCHEMA))
+            order = next(each for each in asked["__schema"]["types"] if each["name"] == "Order")
+            order["enumValues"][0]["name"] = name
+            with self.assertRaises(NotImported):
+                read_api(json.dumps(asked).encode())
         self.assertEqual(read_api(b"schema { query: Q } type Q { a: Int }").list_operations()[0].key, "a")
         self.assertEqual(read_api(b"\xef\xbb\xbf # A\n\n# B\nscalar X").list_operations(), ())
