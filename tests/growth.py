@@ -11,13 +11,13 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-SMALL, LARGE = 512, 8_192
+SMALL, LARGE = 512, 4_096
 """Characters of the texts that are compared."""
 
 _FIRST = (12, 18, 22, 27, 40, 60, 120)
 _SLOW_STEPS = 150_000  # for texts that short: only what tries combinations takes so many
 _FLOOR_STEPS = 150_000
-_MOST_TIMES = 4.0  # as long for each character of a large text as of a small one: twice is noise, 32 times is squares
+_MOST_TIMES = 4.0  # as long for each character of a large text as of a small one: twice is noise, 8 times is squares
 _MOST_STEPS_EACH = 400  # a character; words in many scripts take up to 250
 _STEPS_TIMED = 20_000
 _TRIES = 5
