@@ -1,6 +1,9 @@
 """Tests of Aileron; they mirror the package."""
 
+import gc
 from importlib.util import find_spec
+
+gc.set_threshold(50_000)  # what the tests import is looked through as a whole otherwise, a fifth of their time
 
 if find_spec("hypothesis") is not None:  # not where only installed programs are tested
     from hypothesis import HealthCheck, settings

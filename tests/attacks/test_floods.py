@@ -101,8 +101,8 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
         self.assertEqual(asked.status, 202, asked.text)
         await self.operator("approval", "list")
         await self.operator("approval", "deny", str(asked.body["run_id"]))
-        pausing, looking = (("pause",), ("resume",)), (("status",), ("vault", "status"), ("daemon", "status"))
-        for run, commands in _TURNS.of((self.operator, pausing), (self.command, looking)):
+        looking = [(self.command, [words]) for words in (("status",), ("vault", "status"), ("daemon", "status"))]
+        for run, commands in _TURNS.of(looking[0], (self.operator, [("pause",), ("resume",)]), *looking[1:]):
             for command in commands:
                 await run(*command)
 

@@ -51,7 +51,8 @@ def _text(node: ast.expr) -> str:
 def everywhere(names: set[str]) -> list[tuple[str, str, str, bool]]:
     """The same of the whole package, without what it ships for tests."""
     paths = [path for path in sorted(PACKAGE.rglob("*.py")) if "testing" not in path.parts]
-    return [(path.name, *each) for path in paths for each in raised(path.read_text("utf-8"), names)]
+    texts = [(path.name, text) for path in paths if any(name in (text := path.read_text("utf-8")) for name in names)]
+    return [(name, *each) for name, text in texts for each in raised(text, names)]
 
 
 def told(kind: str, message: str = "It is so.") -> list[str]:

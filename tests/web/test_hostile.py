@@ -217,7 +217,7 @@ class HostileTests(HostileCase):
         return [rule for rule in FRAGMENTS if "<path:" not in rule and not rule.endswith("/_new")]
 
     def test_every_fragment(self) -> None:
-        """Each string on each fragment: what a parser finds is what it finds where harmless words stand."""
+        """Each string, or a part that is another in each run, on each fragment: a parser finds what it does else."""
         self.assertGreaterEqual(len(self.rules()), 3)
         for rule in self.rules():
             usual = {path: self.harmless(path) for path in self.paths(rule)}
@@ -233,17 +233,19 @@ class HostileTests(HostileCase):
         return found
 
     def assert_inert(self, paths: Sequence[str], usual: Mapping[str, Counter[object]]) -> None:
-        """Draw them in turn until every string was on one, and each was drawn as often."""
-        words = Words(cycle(hostile_strings()))
+        """Draw them in turn until so many strings were on one, and each was drawn as often."""
+        strings, share = hostile_strings(), MANY if is_all() else MANY // 4
+        begin = hash(paths[0]) % len(strings)
+        words = Words(cycle((*strings[begin:], *strings[:begin])))
         self.use(words)
         for _ in range(_ROUNDS):
-            if words.said >= MANY:
+            if words.said >= share:
                 return
             for path in paths:
                 shown = whole(self.drawn(path).text)
                 self.assertEqual(shown.found, usual[path], path)
                 self.assert_harmless(path, shown)
-        self.fail(f"{paths} showed {words.said} strings of {MANY}")
+        self.fail(f"{paths} showed {words.said} strings of {share}")
 
     def assert_harmless(self, path: str, shown: Whole) -> None:
         """No attribute acts or leads elsewhere, and nothing is there that is not seen."""
