@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -53,8 +54,9 @@ def read_connector(file: ConnectorFile) -> FileReading:
     return read_file(file.data, file.name, file.scheme)
 
 
+@lru_cache(maxsize=128)
 def read_file(data: bytes, file: str, scheme: str | None = None) -> FileReading:
-    """Read the bytes of a connector file.
+    """Read the bytes of a connector file; what ships with the package is read several times by some commands.
 
     :param file: its name, for the faults.
     :param scheme: C{builtin} or C{local}, if the name must begin with it.
