@@ -54,7 +54,7 @@ def read_connector(file: ConnectorFile) -> FileReading:
     return read_file(file.data, file.name, file.scheme)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def read_file(data: bytes, file: str, scheme: str | None = None) -> FileReading:
     """Read the bytes of a connector file; what ships with the package is read several times by some commands.
 

@@ -139,7 +139,7 @@ sys.exit(status)
 def serve_commands(listening: int, ended: int) -> None:
     """Fork at each connection, until the end of a pipe; return in the child, which is the command."""
     server = socket.socket(fileno=listening)
-    while ended not in select.select([ended, server], [], [])[0]:
+    while ended not in select.select([ended, listening], [], [])[0]:
         connection = server.accept()[0]
         if not os.fork():
             server.close()
@@ -159,7 +159,7 @@ def _supervise(connection: socket.socket) -> None:
         return _become(json.loads(data), descriptors)
     for each in descriptors:
         os.close(each)
-    if connection in select.select([connection, os.pidfd_open(pid)], [], [])[0]:
+    if connection.fileno() in select.select([connection.fileno(), os.pidfd_open(pid)], [], [])[0]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
