@@ -1,12 +1,14 @@
 """A daemon whose gateway sends both providers' traffic to a scripted model, kept running from test to test."""
 
 import atexit
+import json
 import os
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import attrs
 from twisted.internet.error import CannotListenError
@@ -96,6 +98,9 @@ class GatewayedTestCase(OperatedTestCase):
         """Have every command of this home's user, and the agents, say where the upstream is."""
         self.home = attrs.evolve(self.home, variables=self.upstream_at(llm.url))
 
-    def configure_agent(self, model: str) -> None:
-        """The user's own configuration of the agent: which model, and nothing of where it is."""
-        opencode.configure_user(self.home, f'{{"model": "{model}"}}')
+    def configure_agent(self, model: str, **servers: Mapping[str, Any]) -> Path:
+        """The user's own configuration of the agent, in this file: which model, and nothing of where it is.
+
+        :param servers: tool servers of the user's own.
+        """
+        return opencode.configure_user(self.home, json.dumps({"model": model, "mcp": servers}))

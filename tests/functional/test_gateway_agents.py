@@ -1,6 +1,7 @@
 """The real OpenCode, launched: the main job, its traffic to its model through the gateway."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,20 @@ STORY = ["approval.requested", "approval.approved", "execution.started", "execut
 GPT = "gpt-5.1"
 KEY = "sk-of-the-user"
 NOWHERE = "http://127.0.0.1:9"
+NOTE = {"channel": "#general", "summary": "Lunch."}
+WRONG = {"channel": 5, "sumary": "oops"}
+_OWN_SERVER = """
+from mcp.server import MCPServer
+
+server = MCPServer("own")
+
+@server.tool()
+def ship_update(channel: str, summary: str) -> str:
+    return f"mine, for {channel}"
+
+server.run()
+"""
+"""A tool server of the user's own, with a tool of the same name as ours."""
 
 
 class ThroughTheGatewayTests(GatewayedTestCase):
@@ -26,36 +41,47 @@ class ThroughTheGatewayTests(GatewayedTestCase):
     async def test_main_job(self) -> None:
         """An approved call leaves once, with a key that the agent never sees; the model is told, and all is on record.
 
-        The provider sees the user's own key and nothing of ours, and the user's proxy sees nothing.
+        The provider sees the user's own key and nothing of ours, and the user's proxy sees nothing. Wrong arguments are
+        named one by one, an ungated action runs at once, and the user's own tool server is there.
         """
-        llm = self.llm({GPT: [Call("_ship_update", SHIP), Say("all done")]})
+        own, ours = Call("mine_ship_update", SHIP), Call("aileron_ship_update", SHIP)
+        turns = [Call("aileron_ship_update", WRONG), Call("_post_note", NOTE), own, ours, Say("all done")]
+        llm = self.llm({GPT: turns})
         self.use_upstream(llm)
         await self.furnish()
-        self.configure_agent(f"openai/{GPT}")
+        path = self.configure_agent(
+            f"openai/{GPT}", mine=opencode.stdio_server([sys.executable, "-c", _OWN_SERVER], {})
+        )
+        before = path.read_bytes()
         agent = self.launch(OPENAI_API_KEY=KEY, HTTP_PROXY=NOWHERE, http_proxy=NOWHERE, NO_PROXY="example.com")
         (approval,) = await self.waiting()
-        self.assertEqual((self.workspace.requests, approval["run"]["arguments"]), ([], SHIP))
+        self.assertEqual((len(self.workspace.requests), approval["run"]["arguments"]), (1, SHIP))
         await self.approve(approval["id"])
         finished = await agent.finish(60)
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["all done"]))
         self.assertIn("through the gateway: openai", finished.stderr)
-        self.assert_left_once(llm.script.received[1].tool_results)
+        self.assertEqual(path.read_bytes(), before)
+        self.assert_told(*llm.script.received[-1].tool_results)
         await self.assert_recorded(approval)
-        first, second = llm.script.received
+        first, *_, last = llm.script.received
         self.assertEqual((first.headers["host"], first.path), (llm.url.removeprefix("http://"), "/v1/responses"))
-        self.assertEqual(second.headers["authorization"], f"Bearer {KEY}")
-        for each in (first, second):
+        self.assertEqual(last.headers["authorization"], f"Bearer {KEY}")
+        for each in llm.script.received:
             self.assertNotIn("ail_g_", json.dumps([each.path, each.headers, each.body]))
         session = await self.told("sessions", "show", approval["run"]["session_id"])
-        self.assertEqual(session["gateway"]["requests"], 2)
+        self.assertEqual(session["gateway"]["requests"], len(turns))
+        self.assertEqual([each["state"] for each in (await self.told("runs", "list"))["items"]], ["completed"] * 2)
 
-    def assert_left_once(self, results: list[str]) -> None:
-        """One request with the key, one message, and its result for the model."""
-        (request,) = self.workspace.requests
-        self.assertEqual(request.headers["authorization"], f"Bearer {self.workspace.token}")
-        self.assertEqual((request.body["channel"], request.body["text"]), (SHIP["channel"], SHIP["summary"]))
-        (message,) = self.workspace.messages
-        self.assertEqual([json.loads(result) for result in results], [{"ts": message.ts, "channel": message.channel}])
+    def assert_told(self, wrong: str, note: str, mine: str, shipped: str) -> None:
+        """What the model was told of each call; two requests with the key left, a message each."""
+        for named in ("- channel:", "- summary:", "- sumary:", "invalid_request"):
+            self.assertIn(named, wrong)
+        self.assertIn("mine, for #engineering", mine)
+        for request, sent in zip(self.workspace.requests, (NOTE, SHIP), strict=True):
+            self.assertEqual(request.headers["authorization"], f"Bearer {self.workspace.token}")
+            self.assertEqual((request.body["channel"], request.body["text"]), (sent["channel"], sent["summary"]))
+        messages = [{"ts": message.ts, "channel": message.channel} for message in self.workspace.messages]
+        self.assertEqual([json.loads(result) for result in (note, shipped)], messages)
 
     async def assert_recorded(self, approval: Mapping[str, Any]) -> None:
         """The run's story in order, who decided, and a session that has ended with the agent's exit code."""

@@ -5,9 +5,8 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from tests.functional import opencode, slack
+from tests.functional import slack
 from tests.functional.operated import GATED, SHIP, AgentSession, OperatedTestCase, kinds
-from tests.functional.script import Call, Say
 
 OTHER = {"channel": "#general", "summary": "Lunch."}
 
@@ -16,28 +15,23 @@ class KilledWhilePendingTests(OperatedTestCase):
     """``kill -9`` while two agents wait for a decision."""
 
     async def test_waits_survive(self) -> None:
-        """A held call of real OpenCode and a poll of another agent outlive the daemon, and each effect happens once."""
+        """A held call of an agent and a poll of another one outlive the daemon, and each effect happens once."""
         await self.furnish()
-        llm = self.llm([Call("_ship_update", SHIP), Say("all done")])
-        opencode.configure_user(self.home, opencode.configuration(llm.url))
-        agent = self.launch()
+        agent = await self.mcp(await self.session(), wait_seconds=120)
+        call = Deferred.fromCoroutine(agent.call("ship_update", SHIP, 150))
         (held,) = await self.waiting()
         session = await self.session()
         asked = (await self.run_action(session, GATED, OTHER)).body["approval_id"]
         poll = await self.poll(session, asked)
         before = {each["id"]: each for each in await self.waiting(2)}
         await self.kill_daemon()
-        self.assertFalse(poll.called)
+        self.assertFalse(poll.called or call.called)
         await self.unlock()
         self.assertEqual({each["id"]: each for each in await self.waiting(2)}, before)
         for approval_id in (asked, held["id"]):
             await self.approve(approval_id)
-        told = await poll
-        self.assertIn("status: completed", told.text)
-        finished = await agent.finish(60)
-        self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["all done"]))
-        (result,) = llm.script.received[1].tool_results
-        self.assertEqual(json.loads(result)["channel"], "C0002")
+        self.assertIn("status: completed", (await poll).text)
+        self.assertEqual(json.loads((await call).text)["channel"], "C0002")
         self.assertEqual(sorted(each.text for each in self.workspace.messages), [OTHER["summary"], SHIP["summary"]])
         self.assertEqual(len(self.workspace.requests), 2)
 

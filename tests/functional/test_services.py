@@ -8,6 +8,7 @@ from typing import Any
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+from tests.extent import seldom
 from tests.functional import opencode
 from tests.functional.loopback import LoopbackSite, headers_of, json_of
 from tests.functional.operated import GATED, PASSPHRASE, SHIP
@@ -65,6 +66,7 @@ class ServicesTests(MailTestCase):
         setup = ("binding", "setup", "local://me/github")
         self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
 
+    @seldom  # test_mail sends mail, and test_gateway_agents has the agent at its work
     async def test_each_approved(self) -> None:
         """Nothing leaves before it is approved; then each arrives once, and the agent is told what came of it."""
         github = _GitHub()
