@@ -2,13 +2,16 @@
 
 import json
 import os
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
 
 from aileron.cli.vault.open import write_page
 from aileron.client import Connections
+from tests.extent import Turns, is_all
+from tests.functional import install
 from tests.functional.chromium import Chromium, Page
 from tests.functional.operated import GATED, PASSPHRASE, AgentSession, OperatedTestCase
 from tests.functional.process import Running
@@ -16,12 +19,39 @@ from tests.functional.reactor import until
 
 PICTURES = os.environ.get("AILERON_TEST_PICTURES")
 
+SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
+"""The height of a window by its width, in pixels."""
+
+STYLES: Mapping[str, Mapping[str, Any]] = {
+    f"{width}-{scheme}": {"width": width, "height": height, "dark": scheme == "dark"}
+    for at, (width, height) in enumerate(SIZES.items())
+    for scheme in (("light", "dark") if is_all() or PICTURES else (("light", "dark")[at % 2],))
+}
+"""Every width and both schemes; each width in both where everything is wanted, or pictures are."""
+JUDGED = frozenset(STYLES if is_all() else ("390-dark", "1280-light"))
+"""Where axe-core looks for faults: each scheme once, narrow and wide; in every style where everything is wanted."""
+
+_CONTRAST = {"runOnly": ["color-contrast"]}
+_FAULTS = """axe.run(document, { resultTypes: ["violations"], ...%s }).then(({ violations }) => violations
+  .filter(({ impact }) => impact === "serious" || impact === "critical")
+  .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
+_CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.ariaLabel)"""
+
 
 class BrowsedTestCase(OperatedTestCase):
     """A user with a daemon, an agent that asks for a gated action, and a browser.
 
     With AILERON_TEST_PICTURES set to a directory, pictures of the pages are kept there.
+
+    :cvar styles: those of L{STYLES} in which pages are looked at.
+    :cvar judged: in which of them axe-core looks for faults; for all of its faults in one in turn, and of contrast,
+        which is the scheme's, in the others.
     """
+
+    styles: ClassVar[Sequence[str]] = tuple(STYLES)
+    judged: ClassVar[Collection[str]] = JUDGED
+    _turns: ClassVar[Turns] = Turns()
 
     agent: AgentSession
     browser: Chromium
@@ -118,6 +148,24 @@ class BrowsedTestCase(OperatedTestCase):
         """Keep a picture, if pictures are wanted: of the whole page, or of the window."""
         if PICTURES:
             await page.picture(Path(PICTURES) / f"{name}.png", whole=whole)
+
+    async def look_at(self, page: Page, name: str) -> None:
+        """What the tab shows now, in every style, with axe-core, which finds what keeps people from using it."""
+        if self.judged:
+            await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
+        wholly = self._turns.of(*sorted(self.judged)) if self.judged else ()
+        for style in self.styles:
+            size = STYLES[style]
+            await page.look(**size)
+            await self.keep(page, f"{name}-{style}")
+            # Not held against innerWidth: a phone's window grows with what is too wide for it.
+            wanted = await page.evaluate("document.documentElement.scrollWidth")
+            self.assertLessEqual(wanted, size["width"], (name, style))
+            self.assertEqual(await page.evaluate(_CUT), [], (name, style))
+            if style in self.judged:
+                found = await page.evaluate(_FAULTS % json.dumps({} if style in wholly else _CONTRAST))
+                self.assertEqual(found, [], f"{name} {style}")
+        await page.look()
 
     async def call(self, page: Page, path: str, **options: Any) -> Any:
         """Status and text of a request that the page signs; L{None}: it is nobody's."""

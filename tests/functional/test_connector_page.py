@@ -3,13 +3,12 @@
 import json
 from typing import Any
 
-from tests.functional import canary, install
+from tests.functional import canary
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import CHECK, CONNECTOR, UNGATED, kinds
 from tests.functional.reactor import until
 from tests.functional.slack import Behaviour
-from tests.functional.test_looks import FAULTS, STYLES
 
 _REVOKE = 'button[data-act^="DELETE /v1/bindings/"]'
 _REBIND = 'button[data-act$="/rebind"]'
@@ -131,16 +130,9 @@ class ConnectorPageTests(PagesTestCase):
         await page.click(button)
 
     async def look_at(self, page: Page, name: str) -> None:
-        """Keep what the page holds; it fits every window, and axe-core finds no serious fault."""
+        """Keep what the page holds, and look at it."""
         self.seen.append(await page.evaluate(_KEPT))
-        await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
-        for style, size in STYLES.items():
-            await page.look(**size)
-            await self.keep(page, f"{name}-{style}")
-            wanted = await page.evaluate("document.documentElement.scrollWidth")
-            self.assertLessEqual(wanted, size.get("width", 1100), style)
-            self.assertEqual(await page.evaluate(FAULTS), [], style)
-        await page.look()
+        await super().look_at(page, name)
 
     def assert_nowhere(self, page: Page, audit: Any) -> None:
         """Fail if the secret is in anything that was seen, asked or written."""

@@ -1,31 +1,13 @@
 """How every page looks: wide and narrow, light and dark, full, empty and in error, and to a screen reader."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tests.extent import Turns, is_all
-from tests.functional import install, slack
-from tests.functional.browsed import PICTURES, PagesTestCase
+from tests.extent import is_all
+from tests.functional import slack
+from tests.functional.browsed import JUDGED, PICTURES, SIZES, STYLES, PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED
 
-SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
-"""The height of a window by its width, in pixels."""
-
-STYLES: Mapping[str, Mapping[str, Any]] = {
-    f"{width}-{scheme}": {"width": width, "height": height, "dark": scheme == "dark"}
-    for at, (width, height) in enumerate(SIZES.items())
-    for scheme in (("light", "dark") if is_all() or PICTURES else (("light", "dark")[at % 2],))
-}
-"""Every width and both schemes; each width in both where everything is wanted, or pictures are."""
-JUDGED = frozenset(STYLES if is_all() else ("390-dark", "1280-light"))
-"""Where axe-core looks for faults: each scheme once, narrow and wide; in every style where everything is wanted."""
-
-FAULTS = """axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
-  .filter(({ impact }) => impact === "serious" || impact === "critical")
-  .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
-CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
-  .map((each) => each.ariaLabel)"""
 UNCOVERED = """["#trouble", "#sound", "nav a[aria-current]"].map((each) => document.querySelector(each))
   .every((each) => {
     const { x, y, width, height } = each.getBoundingClientRect();
@@ -36,16 +18,7 @@ LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
 
 
 class LooksTestCase(PagesTestCase):
-    """Pages that are looked at in every style.
-
-    :cvar styles: those of L{STYLES} in which they are.
-    """
-
-    styles = tuple(STYLES)
-
-    def judged(self) -> Collection[str]:
-        """Where axe-core looks for faults of the next page."""
-        return JUDGED
+    """Pages that are looked at in every style."""
 
     async def go(self, page: Page, path: str) -> None:
         """Open a page, and wait until it shows what it is about."""
@@ -56,21 +29,6 @@ class LooksTestCase(PagesTestCase):
         """Every page that the navigation leads to."""
         found: Sequence[str] = await page.evaluate("[...document.querySelectorAll('nav a')].map((a) => a.pathname)")
         return found
-
-    async def look_at(self, page: Page, name: str) -> None:
-        """What the tab shows now, in every style, with axe-core, which finds what keeps people from using it."""
-        await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
-        judged = self.judged()
-        for style, size in ((each, STYLES[each]) for each in self.styles):
-            await page.look(**size)
-            await self.keep(page, f"{name}-{style}")
-            # Not held against innerWidth: a phone's window grows with what is too wide for it.
-            wanted = await page.evaluate("document.documentElement.scrollWidth")
-            self.assertLessEqual(wanted, size["width"], (name, style))
-            self.assertEqual(await page.evaluate(CUT), [], (name, style))
-            if style in judged:
-                self.assertEqual(await page.evaluate(FAULTS), [], f"{name} {style}")
-        await page.look()
 
 
 class FullPagesTests(LooksTestCase):
@@ -139,15 +97,11 @@ class ErrorPagesTests(LooksTestCase):
 class EmptyPagesTests(LooksTestCase):
     """A home in which nothing was done yet. They hold little: a narrow and a wide style are enough daily.
 
-    What they hold stands on the full pages as well, which are judged in both schemes: of these, each in one, in turns.
+    What they hold stands on the full pages as well, where axe-core looks for faults.
     """
 
     styles = tuple(STYLES if is_all() or PICTURES else JUDGED)
-    turns = Turns()
-
-    def judged(self) -> Collection[str]:
-        """The one or the other."""
-        return self.turns.of(*sorted(JUDGED))
+    judged = JUDGED if is_all() else frozenset()
 
     async def furnish(self, config: str = "") -> None:
         """Make nothing but a vault."""

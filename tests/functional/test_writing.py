@@ -2,11 +2,9 @@
 
 import json
 
-from tests.functional import install
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import SHIP
-from tests.functional.test_looks import FAULTS, STYLES
 
 NAME = "tell-team"
 EDIT, TRY = f"/actions/{NAME}/edit", f"/actions/{NAME}/try"
@@ -34,17 +32,6 @@ class WritingTests(PagesTestCase):
         await self.tab_to(page, selector)
         await page.evaluate("document.activeElement.select()")
         await page.write(text)
-
-    async def look_at(self, page: Page, name: str) -> None:
-        """The page as it is, in every style, with axe-core."""
-        await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
-        for style, size in STYLES.items():
-            await page.look(**size)
-            await self.keep(page, f"{name}-{style}")
-            wanted = await page.evaluate("document.documentElement.scrollWidth")
-            self.assertLessEqual(wanted, size.get("width", 1100), (name, style))
-            self.assertEqual(await page.evaluate(FAULTS), [], f"{name} {style}")
-        await page.look()
 
     async def test_write_to_run(self) -> None:
         """An action is written, corrected, saved, tried, trusted and then run by an agent; nothing is sent before."""
