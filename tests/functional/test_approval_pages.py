@@ -1,11 +1,8 @@
-"""Everything that one can say to a request, said in a real browser, and what the service then got."""
-
-import json
+"""What one can say to a request in a real browser beside what `test_keyboard` says, and what the service then got."""
 
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import CONNECTOR, GATED
-from tests.functional.test_looks import STYLES
 
 _BAR = "document.querySelector('.bar').getBoundingClientRect()"
 _END = "document.querySelector('[data-must-read=yes] .end').getBoundingClientRect()"
@@ -24,7 +21,10 @@ class ReviewTests(PagesTestCase):
         return page, run_id
 
     async def test_read_first(self) -> None:
-        """What hides its end behind blank lines is not approved before that was on the screen, by keyboard too."""
+        """What hides its end behind blank lines is not approved before that was on the screen, by keyboard too.
+
+        An end that lies in the window, but behind the bar with the buttons, was not read.
+        """
         page, _ = await self.opened(LONG)
         await page.until("document.querySelector('#deny:not(:disabled)') !== null")
         await page.shows("Before you approve, read to the end: Text")
@@ -32,6 +32,10 @@ class ReviewTests(PagesTestCase):
         for button in ("approve", "allow", "approve-later"):
             self.assertTrue(await page.evaluate(f"document.querySelector('#{button}').disabled"), button)
         await self.keep(page, "unread")
+        await page.evaluate(_PLACED)
+        await self.pause(1)
+        behind = await page.evaluate(f"{_END}.top > {_BAR}.top && {_END}.top < innerHeight")
+        self.assertTrue(behind and await page.evaluate("document.querySelector('#approve').disabled"))
         await page.press("a")
         self.assertEqual(await page.evaluate("document.activeElement.dataset.label"), "Text")
         await page.press("End")
@@ -44,18 +48,6 @@ class ReviewTests(PagesTestCase):
         await page.press("Enter")
         await self.stands(page, "completed")
         self.assertEqual([each.text for each in self.workspace.messages], [LONG])
-        self.assertEqual(page.problems, [])
-
-    async def test_behind_the_bar(self) -> None:
-        """The end of a text that lies in the window, but behind the bar with the buttons, was not read."""
-        page, _ = await self.opened(LONG)
-        await page.until("document.querySelector('#deny:not(:disabled)') !== null")
-        await page.evaluate(_PLACED)
-        await self.pause(1)
-        behind = await page.evaluate(f"{_END}.top > {_BAR}.top && {_END}.top < innerHeight")
-        self.assertTrue(behind and await page.evaluate("document.querySelector('#approve').disabled"))
-        await page.evaluate("scrollBy(0, 60)")
-        await self.ready(page)
         self.assertEqual(page.problems, [])
 
     async def test_folded(self) -> None:
@@ -80,29 +72,6 @@ class ReviewTests(PagesTestCase):
         lines = self.state.connectors.joinpath("slack.toml").read_text().splitlines(keepends=True)
         return "".join(line for line in lines if not line.startswith("present"))
 
-    async def test_edit(self) -> None:
-        """What is changed in the page is shown anew with the difference, and that is what is sent."""
-        page, run_id = await self.opened()
-        await self.ready(page)
-        await page.press("e")
-        await page.press("Enter")
-        await page.evaluate("document.querySelector('#edit-1').focus()")
-        await page.evaluate("document.activeElement.select()")
-        await page.write("Dark mode, at last")
-        await self.keep(page, "editing")
-        await page.click("#change")
-        await page.shows("Your edits")
-        self.assertEqual(await page.text("#edited-0-before"), "Dark mode")
-        self.assertEqual(await page.text("#edited-0-after"), "Dark mode, at last")
-        self.assertFalse(await page.evaluate("document.querySelector('main .stale') !== null"))
-        await self.keep(page, "edited")
-        await self.ready(page)
-        await page.click("#approve")
-        await self.stands(page, "completed")
-        self.assertEqual([each.text for each in self.workspace.messages], ["Dark mode, at last"])
-        self.assertEqual((await self.result(self.agent, run_id)).body["edited"][0]["after"], "Dark mode, at last")
-        self.assertEqual(page.problems, [])
-
     async def test_not_carried_over(self) -> None:
         """What was chosen and typed at one request is not there at the next, not by the way back either."""
         page, run_id = await self.opened()
@@ -123,23 +92,6 @@ class ReviewTests(PagesTestCase):
         chosen = await page.evaluate("['grant-1', 'reason'].map((id) => document.getElementById(id).value)")
         self.assertEqual(chosen, ["", ""])
         self.assertNotEqual(run_id, other)
-        self.assertEqual(page.problems, [])
-
-    async def test_later(self) -> None:
-        """What is approved for later counts down and can be taken back; without a time it is not approved."""
-        page, run_id = await self.opened()
-        await self.ready(page)
-        await page.click("#later summary")
-        await page.click("#approve-later")
-        await page.shows("Choose a start time.")
-        await page.click("#later .chip[data-days]")
-        await self.keep(page, "later")
-        await page.click("#approve-later")
-        await page.shows("Starts in")
-        await page.click(".undo")
-        await self.stands(page, "cancelled")
-        self.assertEqual((await self.outcome(run_id))[0], "cancelled")
-        self.assertEqual(self.workspace.messages, [])
         self.assertEqual(page.problems, [])
 
     async def test_grant_pattern(self) -> None:
@@ -166,30 +118,6 @@ class ReviewTests(PagesTestCase):
 
 class ListTests(PagesTestCase):
     """Several requests."""
-
-    async def test_batch(self) -> None:
-        """What is ticked is approved, each by its own digest; what is not shown whole has no tick that can be set."""
-        first, second = await self.ask("one"), await self.ask("two")
-        other, long = await self.ask("three"), await self.ask("four\nlines\nof\ntext")
-        page = await self.entered()
-        await page.shows("four")
-        tick = "input[data-id='{}']"
-        for run_id in (first, second):
-            await page.click(tick.format(run_id))
-        self.assertTrue(await page.evaluate(f"document.querySelector({json.dumps(tick.format(long))}).disabled"))
-        await page.shows("Approve 2 selected")
-        for name, style in STYLES.items():
-            await page.look(**style)
-            await self.keep(page, f"ticked-{name}")
-        await page.look()
-        await self.pause(3)
-        self.assertEqual(await page.text("#approve-ticked"), "Approve 2 selected")
-        await page.click("#approve-ticked")
-        await page.shows("2 of 2 approved.")
-        await self.posted(2)
-        self.assertEqual(sorted(each.text for each in self.workspace.messages), ["one", "two"])
-        self.assertEqual((await self.outcome(other))[0], "pending_approval")
-        self.assertEqual(page.problems, [])
 
     async def test_flood(self) -> None:
         """A session that asks too much stands by itself, and two clicks deny all of it and shut the agent out."""

@@ -106,25 +106,15 @@ class EnteringTests(PagesTestCase):
         await self.pause(3)
         await page.shows(NOTHING)
 
-    async def test_wrong_words(self) -> None:
-        """The page says that other words were typed, and stays outside."""
-        page = await self.browser.page()
+    async def test_not_let_in(self) -> None:
+        """Other words, a second tab that uses the file, and Ctrl-C each end it, and are told; no file is left."""
+        page, other = await self.browser.page(), await self.browser.page()
         running, _file = await self.opening(page)
         running.send("not these")
         await page.shows("The words did not match")
         self.assertEqual((await running.finish(30)).exit_code, 1)
         await page.open(f"{self.url}/approvals")
         await page.shows("You are not logged in")
-
-    async def test_interrupted(self) -> None:
-        """Ctrl-C while it waits removes the file."""
-        running, _file = await self.opening(await self.browser.page())
-        self.assertEqual((await running.signal(signal.SIGINT)).exit_code, 130)
-        self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
-
-    async def test_used_twice(self) -> None:
-        """Where a second tab uses the file both say so, and so does the terminal."""
-        page, other = await self.browser.page(), await self.browser.page()
         running, file = await self.opening(page)
         await other.open(file)
         await other.shows("This login was used twice")
@@ -132,6 +122,9 @@ class EnteringTests(PagesTestCase):
         await page.shows("This login was used twice")
         await running.expect("The file was opened twice")
         self.assertEqual((await running.finish(30)).exit_code, 1)
+        running, _file = await self.opening(page)
+        self.assertEqual((await running.signal(signal.SIGINT)).exit_code, 130)
+        self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
 
     async def test_again(self) -> None:
         """A second login in the same browser takes the place of the first in all its tabs."""
@@ -144,8 +137,11 @@ class EnteringTests(PagesTestCase):
         both = [await tab.evaluate(KEY_ID) for tab in (page, other)]
         self.assertEqual(both[0], both[1])
 
-    async def test_polls(self) -> None:
-        """What the page asks by itself says so; what follows on a key or a click does not."""
+    async def test_unused(self) -> None:
+        """What the page asks by itself says so; what follows on a key or a click does not.
+
+        It says when a login ends without a use, when it ends whatever is done, and afterwards why it did.
+        """
         page = await self.entered()
         await page.shows(NOTHING)
         await page.evaluate(WATCH)
@@ -157,15 +153,6 @@ class EnteringTests(PagesTestCase):
         await page.until(f"{plain} >= 0 && window.sent.length > {plain} + 1", 60)
         polled = ["X-Aileron-Poll" in headers for headers in (await self.sent(page))[count:]]
         self.assertEqual(polled[polled.index(False) :][:2], [False, True])
-
-    async def sent(self, page: Page) -> Any:
-        """The headers of each request since it was watched."""
-        return json.loads(await page.evaluate("JSON.stringify(window.sent)"))
-
-    async def test_end_is_told(self) -> None:
-        """The page says when a login ends without a use, when it ends whatever is done, and afterwards why it did."""
-        page = await self.entered()
-        await page.shows(NOTHING)
         for idle, whole, notice, why in (
             (1700, 9000, "", ""),
             (250, 9000, "Your login ends in 4 min unless you use this page.", ""),
@@ -177,3 +164,7 @@ class EnteringTests(PagesTestCase):
             self.assertEqual(found, notice)
             self.assertIn(why, said)
             self.assertEqual(bool(said), bool(why))
+
+    async def sent(self, page: Page) -> Any:
+        """The headers of each request since it was watched."""
+        return json.loads(await page.evaluate("JSON.stringify(window.sent)"))

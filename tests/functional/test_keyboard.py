@@ -1,11 +1,13 @@
-"""Each thing that an operator does on the pages, done in a real browser without a mouse."""
+"""Each thing that an operator does on the pages, done in a real browser without a mouse, and what then is so."""
 
 import json
+from typing import Any
 
 from tests.functional import slack
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED, kinds
+from tests.functional.web import Reply
 
 _MOST_TABS = 120
 _FOCUSED = "document.activeElement.matches({})"
@@ -49,7 +51,11 @@ class KeyboardTests(PagesTestCase):
         self.assertLessEqual(set(wanted), set(kinds(await self.audit())))
 
     async def test_approvals(self) -> None:
-        """A request is opened from the list, edited and approved; two are selected and approved together."""
+        """A request is opened from the list, edited and approved; then two are selected and approved together.
+
+        What is changed is shown anew with the difference, and that is what is sent. What is selected is approved, each
+        by its own digest, and nothing else; what is not shown whole cannot be selected.
+        """
         run_id = await self.ask("Dark mode")
         page = await self.entered()
         await self.use(page, f'a[href="/approvals/{run_id}"]')
@@ -60,20 +66,34 @@ class KeyboardTests(PagesTestCase):
         await page.write(", at last")
         await self.use(page, "#change")
         await page.shows("Your edits")
+        shown = [await page.text(f"#edited-0-{which}") for which in ("before", "after")]
+        self.assertEqual(shown, ["Dark mode", "Dark mode, at last"])
+        self.assertFalse(await page.evaluate("document.querySelector('main .stale') !== null"))
+        await self.keep(page, "edited")
         await self.ready(page)
         await self.use(page, "#approve")
         await self.stands(page, "completed")
-        first, second = await self.ask("one"), await self.ask("two")
-        await self.go(page, "approvals", "two")
+        self.assertEqual((await self.result(self.agent, run_id)).body["edited"][0]["after"], "Dark mode, at last")
+        first, second, other, long = [await self.ask(each) for each in ("one", "two", "three", "four\nlines\nof\ntext")]
+        await self.go(page, "approvals", "four")
         for each in (first, second):
             await self.use(page, f"input[data-id='{each}']", "Space")
+        self.assertTrue(await page.evaluate(f"document.querySelector(\"input[data-id='{long}']\").disabled"))
+        await page.shows("Approve 2 selected")
+        await self.pause(3)
+        self.assertEqual(await page.text("#approve-ticked"), "Approve 2 selected")
         await self.use(page, "#approve-ticked")
+        await page.shows("2 of 2 approved.")
         await self.posted(3)
-        self.assertEqual(self.workspace.messages[0].text, "Dark mode, at last")
+        self.assertEqual(sorted(each.text for each in self.workspace.messages), ["Dark mode, at last", "one", "two"])
+        self.assertEqual((await self.outcome(other))[0], "pending_approval")
         self.assertEqual(page.problems, [])
 
     async def test_allowed_and_later(self) -> None:
-        """Similar calls are allowed and that is revoked; another call is approved for later and taken back."""
+        """Similar calls are allowed and that is revoked; another call is approved for later and taken back.
+
+        Without a time nothing is approved for later; what was taken back is cancelled and never sent.
+        """
         run_id = await self.ask("Release 1")
         page = await self.entered(f"/approvals/{run_id}")
         await self.ready(page)
@@ -91,11 +111,16 @@ class KeyboardTests(PagesTestCase):
         await page.open(f"{self.url}/approvals/{other}")
         await self.ready(page)
         await self.use(page, "#later summary")
+        await self.use(page, "#approve-later")
+        await page.shows("Choose a start time.")
         await self.use(page, "#later .chip[data-days]")
+        await self.keep(page, "later")
         await self.use(page, "#approve-later")
         await page.shows("Starts in")
         await self.use(page, ".undo")
         await self.stands(page, "cancelled")
+        self.assertEqual((await self.outcome(other))[0], "cancelled")
+        self.assertEqual([each.text for each in self.workspace.messages], ["Release 1"])
         self.assertEqual(page.problems, [])
 
     async def test_trust(self) -> None:
@@ -117,7 +142,10 @@ class KeyboardTests(PagesTestCase):
         self.assertEqual(page.problems, [])
 
     async def test_sessions_and_limits(self) -> None:
-        """A session is paused, resumed and ended; a limit is set and removed; everything is paused and resumed."""
+        """A session is paused, resumed and ended; a limit is set and removed; everything is paused and resumed.
+
+        The limit holds while it is there, and a session that was ended opens nothing.
+        """
         page = await self.entered()
         await self.use(page, "#pause")
         await page.shows("Paused")
@@ -129,8 +157,10 @@ class KeyboardTests(PagesTestCase):
             await page.write(value)
         await self.use(page, "#set-cap")
         await page.shows("1 per hour")
+        self.assertEqual([await self.refusal() for _ in range(2)], [None, "limit_exceeded"])
         await self.confirm(page, "main table button")
         await page.shows("No limits set")
+        self.assertEqual(await self.refusal(), None)
         await self.go(page, "sessions", "opencode")
         await self.use(page, 'main a[href^="/sessions/"]')
         await self.use(page, "#pause-session")
@@ -139,40 +169,78 @@ class KeyboardTests(PagesTestCase):
         await page.shows("Active")
         await self.confirm(page, "#end-session")
         await page.shows("Ended")
+        self.assertEqual((await self.post()).status, 401)
         await self.recorded("session.ended")
         self.assertEqual(page.problems, [])
 
+    async def post(self) -> Reply:
+        """What an agent is told that runs an ungated action."""
+        return await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+
+    async def refusal(self) -> Any:
+        """Why an ungated action is refused, if it is."""
+        return (await self.post()).body.get("error", {}).get("class")
+
     async def test_records(self) -> None:
-        """A run without an outcome is settled, the audit log is verified, and the history is searched."""
+        """A run without an outcome is settled, the audit log is verified and saved, and the history is searched.
+
+        What the filters of a list say is in its address, which shows the same when it is loaded anew.
+        """
         self.workspace.next = [slack.drop(applied=False)]
-        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        await self.post()
         page = await self.entered()
         await self.go(page, "runs", "Outcome unknown")
         await self.use(page, "main a[href^='/runs/']")
+        await page.shows("no response says whether it happened")
         await self.reach(page, "#note-did_not_happen")
         await page.write("It is not in the channel.")
         await self.use(page, "#did_not_happen")
+        await page.shows("Failed")
         await page.shows("It is not in the channel.")
         await self.go(page, "audit", "Signed up to record")
         await self.use(page, "#verify")
         await page.shows("Verified: all")
+        await self.use(page, "#export")
+        await page.shows("Saved as aileron-record.ndjson")
+        await self.post()
+        await page.shows("execution.succeeded")
+        await page.shows("Saved as aileron-record.ndjson", seconds=0.5)
+        await self.filter(page, "#filter-type", "session.started")
+        await page.until("location.search === '?type=session.started'")
+        await page.until("document.querySelectorAll('tbody tr').length === 1")
+        await self.use(page, 'main a[href^="/audit/"]')
+        await page.shows("Hash chain")
         await self.go(page, "history", "Outcome recorded")
-        await self.use(page, "#filters summary")
-        await self.reach(page, "#filter-text")
-        await page.write("not in the channel")
-        await page.press("Enter")
+        await page.evaluate("document.querySelector('#filter-kind').value = 'runs'")
+        await self.filter(page, "#filter-text", "succeeded")
+        await page.until("location.search === '?text=succeeded&kind=runs'")
         await page.until("document.querySelectorAll('.history li').length === 1")
+        await page.reload()
+        await page.until("document.querySelectorAll('.history li').length === 1")
+        self.assertIn("Completed", await page.text(".history li"))
+        await self.use(page, ".history a[href^='/runs/']")
+        await page.shows(UNGATED)
+        await self.recorded("run.settled")
         self.assertEqual(page.problems, [])
 
+    async def filter(self, page: Page, field: str, words: str) -> None:
+        """Open a list's form, and write into one of its fields."""
+        await self.use(page, "#filters summary")
+        await self.reach(page, field)
+        await page.write(words)
+        await page.press("Enter")
+
     async def test_locked(self) -> None:
-        """A credential is revoked, and the vault is locked."""
+        """A credential is revoked, and the vault is locked, which ends this login too."""
         page = await self.entered()
         await self.go(page, "connectors", "Connected")
         await self.use(page, 'main a[href$="me%2Fslack"]')
         await page.shows("api_key/slack")
         await self.confirm(page, "button[data-act^=DELETE]")
         await page.shows("Needs a credential")
+        await self.recorded("binding.revoked")
         await self.go(page, "settings", "Unlocked")
         await self.confirm(page, "#lock")
         await page.shows("You are not logged in")
         self.assertEqual((await self.status())["vault_state"], "locked")
+        self.assertEqual([each for each in page.problems if "401" not in each], [])

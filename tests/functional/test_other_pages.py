@@ -1,12 +1,10 @@
-"""The pages beside approvals, used in a real browser: what each lets one do, and what then is so."""
+"""The pages beside approvals in a real browser, as far as `test_keyboard` does not use them already."""
 
 import json
-from typing import Any
 
-from tests.functional import slack
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
-from tests.functional.operated import GATED, UNGATED, kinds
+from tests.functional.operated import GATED, UNGATED
 from tests.functional.reactor import until
 
 _TIME_STANDS = """{ const known = window.setTimeout;
@@ -31,7 +29,7 @@ _LOADED = """new Promise((done) => {
 
 
 class OtherPagesTests(PagesTestCase):
-    """Each button does what it says, asks again where that cannot be undone, and is on record."""
+    """What the pages say by themselves, on a phone too, and what is undone from one."""
 
     async def opened(self) -> Page:
         """A page of somebody who is logged in."""
@@ -43,16 +41,6 @@ class OtherPagesTests(PagesTestCase):
         """Follow a link of the navigation."""
         await page.click(f'nav a[href="/{name}"]')
         await page.shows(shows)
-
-    async def twice(self, page: Page, button: str) -> None:
-        """Click what asks whether one is sure."""
-        await page.click(button)
-        await page.until(f"document.querySelector('{button}').dataset.asked === 'yes'")
-        await page.click(button)
-
-    async def recorded(self, kind: str) -> None:
-        """Fail unless it is on record."""
-        self.assertIn(kind, kinds(await self.audit()))
 
     async def test_undo(self) -> None:
         """A completed run is undone by what its action names: its button leads to the approval of that."""
@@ -99,40 +87,18 @@ class OtherPagesTests(PagesTestCase):
         await page.until(f"document.querySelector('main a[href=\"/runs/{run_id}\"]') !== null")
         self.assertEqual(page.problems, [])
 
-    async def test_history(self) -> None:
-        """The history is searched and filtered by its form, which makes an address that another tab can open."""
-        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
-        page = await self.opened()
-        await self.go(page, "history", "Session started")
-        await self.keep(page, "history-all")
-        await page.click("#filters summary")
-        await page.evaluate("document.querySelector('#filter-kind').value = 'runs'")
-        await page.evaluate("document.querySelector('#filter-text').focus()")
-        await page.write("succeeded")
-        await page.press("Enter")
-        await page.until("location.search === '?text=succeeded&kind=runs'")
-        await page.until("document.querySelectorAll('.history li').length === 1")
-        self.assertIn("Completed", await page.text(".history li"))
-        await page.reload()
-        await page.until("document.querySelectorAll('.history li').length === 1")
-        await page.click(".history a[href^='/runs/']")
-        await page.until("location.pathname.startsWith('/runs/')")
-        await page.shows(UNGATED)
-        self.assertEqual(page.problems, [])
-
-    async def test_installable(self) -> None:
+    async def assert_installable(self, page: Page) -> None:
         """The browser finds a manifest without a fault, and an icon of it that can be cut to any shape."""
-        page = await self.opened()
         found = await page.call("Page.getAppManifest")
         self.assertEqual((found["url"], found["errors"]), (f"{self.url}/static/manifest.webmanifest", []))
         manifest = json.loads(found["data"])
         for icon in manifest["icons"]:
             self.assertGreater(await page.evaluate(_LOADED % json.dumps(icon["src"])), 0, icon)
-        self.assertEqual(page.problems, [])
 
     async def test_more_on_a_phone(self) -> None:
-        """On a phone the other pages are behind a button: a link there leads on and closes it, and Escape closes it."""
+        """On a phone the other pages are behind a button, and closed by a link or Escape; it can be installed."""
         page = await self.opened()
+        await self.assert_installable(page)
         await page.look(width=390, height=800)
         is_open = "document.querySelector('#more').matches(':popover-open')"
         shows = "document.querySelector('#more a').checkVisibility()"
@@ -150,89 +116,6 @@ class OtherPagesTests(PagesTestCase):
         self.assertEqual(await page.evaluate("location.pathname"), "/grants")
         self.assertEqual(page.problems, [])
 
-    async def test_unknown_settled(self) -> None:
-        """A run whose outcome nobody knows is found by its state, and settled with a note."""
-        self.workspace.next = [slack.drop(applied=False)]
-        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
-        (run,) = (await self.told("runs", "list", "--state", "unknown"))["items"]
-        run_id = run["id"]
-        page = await self.opened()
-        await self.go(page, "runs", "Outcome unknown")
-        await page.click(f'a[href="/runs/{run_id}"]')
-        await page.shows("no response says whether it happened")
-        await self.keep(page, "unknown")
-        await page.evaluate("document.querySelector('#note-did_not_happen').focus()")
-        await page.write("It is not in the channel.")
-        await page.click("#did_not_happen")
-        await page.shows("Failed")
-        await page.shows("It is not in the channel.")
-        await self.recorded("run.settled")
-        self.assertEqual(page.problems, [])
-
-    async def test_record(self) -> None:
-        """The record is verified and saved from its page, filtered, and one of it is read whole."""
-        page = await self.opened()
-        await self.go(page, "audit", "Signed up to record")
-        await page.click("#verify")
-        await page.shows("Verified: all")
-        await page.click("#export")
-        await page.shows("Saved as aileron-record.ndjson")
-        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
-        await page.shows("execution.succeeded")
-        await page.shows("Saved as aileron-record.ndjson", seconds=0.5)
-        await page.click("#filters summary")
-        await page.evaluate("document.querySelector('#filter-type').focus()")
-        await page.write("session.started")
-        await page.press("Enter")
-        await page.until("location.search === '?type=session.started'")
-        await page.until("document.querySelectorAll('tbody tr').length === 1")
-        await page.click('main a[href^="/audit/"]')
-        await page.shows("Hash chain")
-        self.assertEqual(page.problems, [])
-
-    async def test_session_ended(self) -> None:
-        """A session is paused, resumed and ended, the last by a second click, and its token opens nothing then."""
-        page = await self.opened()
-        await self.go(page, "sessions", "opencode")
-        await page.click('main a[href^="/sessions/"]')
-        await page.click("#pause-session")
-        await page.shows("Paused")
-        await page.click("#resume-session")
-        await page.shows("Active")
-        await self.twice(page, "#end-session")
-        await page.shows("Ended")
-        reply = await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
-        self.assertEqual(reply.status, 401)
-        await self.recorded("session.ended")
-        self.assertEqual(page.problems, [])
-
-    async def test_limit(self) -> None:
-        """A limit is set, holds, and is removed by a second click."""
-        page = await self.opened()
-        await self.go(page, "grants", "No limits set")
-        for name, value in (("cap-per_hour", "1"), ("cap-action", UNGATED)):
-            await page.evaluate(f"document.querySelector('#{name}').focus()")
-            await page.write(value)
-        await page.click("#set-cap")
-        await page.shows("1 per hour")
-        self.assertEqual([await self.refusal() for _ in range(2)], [None, "limit_exceeded"])
-        await self.twice(page, "table button")
-        await page.shows("No limits set")
-        self.assertEqual(await self.refusal(), None)
-        self.assertEqual(page.problems, [])
-
-    async def test_refused(self) -> None:
-        """Why something was refused stays to be read when other news fills the page anew."""
-        page = await self.opened()
-        await self.go(page, "grants", "No limits set")
-        await page.click("#set-cap")
-        said = "[...document.querySelectorAll('#main .answer')].map((each) => each.textContent).join('')"
-        words = await page.until(said)
-        self.assertIn("within an hour, within a day", words)
-        await self.operator("cap", "set", GATED, "--per-hour", "9")
-        await page.shows("9 per hour")
-        self.assertEqual(await page.evaluate(said), words)
-
     async def test_news_while_it_looks(self) -> None:
         """News that comes while a page is looking, too late for that look, is looked for at once after it."""
         page = await self.opened()
@@ -244,9 +127,17 @@ class OtherPagesTests(PagesTestCase):
         await page.evaluate("window.letGo()")
         await page.shows("execution.succeeded")
 
-    async def test_question_stands(self) -> None:
-        """Whether one is sure is asked until it is answered, whatever news comes meanwhile."""
+    async def test_what_stands(self) -> None:
+        """Why something was refused, and whether one is sure, stays there whatever news comes meanwhile."""
         page = await self.opened()
+        await self.go(page, "grants", "No limits set")
+        await page.click("#set-cap")
+        said = "[...document.querySelectorAll('#main .answer')].map((each) => each.textContent).join('')"
+        words = await page.until(said)
+        self.assertIn("within an hour, within a day", words)
+        await self.operator("cap", "set", GATED, "--per-hour", "9")
+        await page.shows("9 per hour")
+        self.assertEqual(await page.evaluate(said), words)
         await self.go(page, "settings", "Unlocked")
         await page.evaluate(_TIME_STANDS)
         await page.click("#lock")
@@ -258,23 +149,3 @@ class OtherPagesTests(PagesTestCase):
         self.assertEqual(await page.evaluate(asked), "yes")
         await page.click("#lock")
         await page.shows("You are not logged in")
-
-    async def refusal(self) -> Any:
-        """Why an ungated action is refused, if it is."""
-        reply = await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
-        return reply.body.get("error", {}).get("class")
-
-    async def test_locked(self) -> None:
-        """A credential is revoked by a second click; then the vault is locked, which ends this login too."""
-        page = await self.opened()
-        await self.go(page, "connectors", "Connected")
-        await page.click('main a[href$="me%2Fslack"]')
-        await page.shows("api_key/slack")
-        await self.twice(page, "button[data-act^=DELETE]")
-        await page.shows("Needs a credential")
-        await self.recorded("binding.revoked")
-        await self.go(page, "settings", "Unlocked")
-        await self.twice(page, "#lock")
-        await page.shows("You are not logged in")
-        self.assertEqual((await self.status())["vault_state"], "locked")
-        self.assertEqual([each for each in page.problems if "401" not in each], [])
