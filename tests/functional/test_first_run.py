@@ -8,6 +8,7 @@ import attrs
 from aileron.cli.actions.services import find_services
 from aileron.home import Home as State
 from aileron.home import prepare
+from tests.extent import seldom
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
 from tests.functional.process import Command, Finished
 from tests.importing import page
@@ -107,6 +108,7 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual([message.text for message in self.workspace.messages], ["Hello"])
         await self.stopped()
 
+    @seldom
     async def test_imported(self) -> None:
         """The commands of the page on importing lead from a document to an approved call, in five minutes of typing."""
         (self.home.project / "chat.yaml").write_text(page.DOCUMENT.replace("https://chat.example", self.service.url))

@@ -123,7 +123,11 @@ class SigningInTests(OAuth2TestCase):
         return running
 
     async def test_scopes(self) -> None:
-        """What no trusted action needs is not asked for, and told where the server gives it all the same."""
+        """A person enters a code on another device, and is waited for; what no trusted action needs is not asked for.
+
+        What the server gives all the same is told.
+        """
+        self.file = self.state.connectors / "none"
         await self.operator("vault", "init")
         self.write_connector()
         path = self.state.connectors / "slack.toml"
@@ -132,7 +136,9 @@ class SigningInTests(OAuth2TestCase):
             path.write_text(path.read_text().replace(head, f'{head}scopes = ["{scope}"]\n'))
         await self.add_actions()
         self.grants.scope = "read write"
-        await self.on_device()
+        running = await self.on_device()
+        self.assertEqual((await self.post(await self.session())).status, 200)
+        self.assert_told_nobody(running)
         self.assertEqual(self.grants.wanted, ["write"])
         (binding,) = (await self.told("binding", "list"))["items"]
         self.assertEqual((binding["scopes"], binding["state"]["reason"]), (["write"], None))
@@ -142,16 +148,6 @@ class SigningInTests(OAuth2TestCase):
         await self.on_device("renew", NAME)
         (binding,) = (await self.told("binding", "list"))["items"]
         self.assertEqual(binding["state"]["reason"], "It was not given: write.")
-
-    async def test_device(self) -> None:
-        """A person who signs in on another device enters a code there, and is waited for."""
-        await self.operator("vault", "init")
-        self.write_connector()
-        await self.add_actions()
-        self.file = self.state.connectors / "none"
-        running = await self.on_device()
-        self.assertEqual((await self.post(await self.session())).status, 200)
-        self.assert_told_nobody(running)
 
     async def test_mixed_up(self) -> None:
         """An answer with another state changes nothing; Ctrl-C ends the wait, and nothing is kept or listens."""
