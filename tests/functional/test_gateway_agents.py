@@ -1,5 +1,6 @@
 """The real OpenCode, launched: the main job, its traffic to its model through the gateway."""
 
+import contextlib
 import json
 import sys
 from collections.abc import Mapping
@@ -8,16 +9,16 @@ from typing import Any
 from aileron.launch import Invocation
 from aileron.launch.agents.opencode import AGENT
 from aileron.launch.layers import read_settings
-from tests.functional import opencode
+from tests.functional import canary, opencode, tree
 from tests.functional.case import FunctionalTestCase
-from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.operated import CONNECTOR, GATED, SHIP, kinds
 from tests.functional.process import Command
 from tests.functional.script import Call, Say
+from tests.functional.test_canary import CanaryTestCase
 
 STORY = ["approval.requested", "approval.approved", "execution.started", "execution.succeeded"]
 GPT = "gpt-5.1"
-KEY = "sk-of-the-user"
+KEY = "sk-canary-7c0d11e94b"
 NOWHERE = "http://127.0.0.1:9"
 NOTE = {"channel": "#general", "summary": "Lunch."}
 WRONG = {"channel": 5, "sumary": "oops"}
@@ -35,14 +36,15 @@ server.run()
 """A tool server of the user's own, with a tool of the same name as ours."""
 
 
-class ThroughTheGatewayTests(GatewayedTestCase):
+class ThroughTheGatewayTests(CanaryTestCase):
     """An agent whose providers are the daemon's."""
 
     async def test_main_job(self) -> None:
         """An approved call leaves once, with a key that the agent never sees; the model is told, and all is on record.
 
         The provider sees the user's own key and nothing of ours, and the user's proxy sees nothing. Wrong arguments are
-        named one by one, an ungated action runs at once, and the user's own tool server is there.
+        named one by one, an ungated action runs at once, and the user's own tool server is there. The session's key of
+        the gateway and the user's own of the model are in the agent's environment alone.
         """
         own, ours = Call("mine_ship_update", SHIP), Call("aileron_ship_update", SHIP)
         turns = [Call("aileron_ship_update", WRONG), Call("_post_note", NOTE), own, ours, Say("all done")]
@@ -56,21 +58,48 @@ class ThroughTheGatewayTests(GatewayedTestCase):
         agent = self.launch(OPENAI_API_KEY=KEY, HTTP_PROXY=NOWHERE, http_proxy=NOWHERE, NO_PROXY="example.com")
         (approval,) = await self.waiting()
         self.assertEqual((len(self.workspace.requests), approval["run"]["arguments"]), (1, SHIP))
+        self.search_processes(agent.pid)
         await self.approve(approval["id"])
         finished = await agent.finish(60)
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["all done"]))
         self.assertIn("through the gateway: openai", finished.stderr)
         self.assertEqual(path.read_bytes(), before)
+        self.said["agent"] = finished.stdout + finished.stderr
+        self.said["model"] = "".join(json.dumps(dict(each.body)) for each in llm.script.received)
+        self.assert_nowhere()
         self.assert_told(*llm.script.received[-1].tool_results)
         await self.assert_recorded(approval)
         first, *_, last = llm.script.received
         self.assertEqual((first.headers["host"], first.path), (llm.url.removeprefix("http://"), "/v1/responses"))
         self.assertEqual(last.headers["authorization"], f"Bearer {KEY}")
         for each in llm.script.received:
-            self.assertNotIn("ail_g_", json.dumps([each.path, each.headers, each.body]))
+            self.assertNotIn("ail_", json.dumps([each.path, dict(each.headers)]))
+            self.assertNotIn("ail_g_", json.dumps(each.body))
         session = await self.told("sessions", "show", approval["run"]["session_id"])
         self.assertEqual(session["gateway"]["requests"], len(turns))
         self.assertEqual([each["state"] for each in (await self.told("runs", "list"))["items"]], ["completed"] * 2)
+
+    def search_processes(self, launcher: int) -> None:
+        """No process of the agent's, nor the daemon, shows a secret; what passes by is where it may be."""
+        members = list(tree.descendants(launcher))
+        self.assertGreaterEqual(len(members), 2)
+        self.assert_not_in_processes(launcher, self.daemon_pid())
+        for member in members:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may end at any time
+                self.assert_not_in_processes(member.pid)
+        self.note_passing_keys(launcher, members)
+
+    def note_passing_keys(self, launcher: int, members: list[tree.Member]) -> None:
+        """Take the gateway key from where it may be, and see that neither is where it may not be."""
+        (agent,) = [member for member in members if member.program == "opencode"]
+        given = json.loads(agent.environment["OPENCODE_CONFIG_CONTENT"])["provider"]["openai"]["options"]
+        self.passing = [given["headers"]["X-Aileron-Gateway-Key"], KEY]
+        self.assertTrue(self.passing[0].startswith("ail_g_"))
+        arguments = json.dumps([member.arguments for member in members])
+        for key in self.passing:
+            self.assertNotIn(key, arguments)
+            self.assertEqual(canary.in_process(self.daemon_pid(), key), [])
+        self.assertEqual(canary.in_process(launcher, self.passing[0]), [])
 
     def assert_told(self, wrong: str, note: str, mine: str, shipped: str) -> None:
         """What the model was told of each call; two requests with the key left, a message each."""
