@@ -31,7 +31,6 @@ from tests.functional.web import Reply, Web
 
 PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"
 CONNECTOR = "local://me/slack"
-SECRET_DESCRIPTOR = 4
 GATED, UNGATED, CHECK = "ship-update", "post-note", "check-slack"
 SHIP = {"channel": "#engineering", "summary": "The parser is out."}
 
@@ -220,9 +219,7 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def bind(self) -> None:
         """Bind the service's token."""
-        fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": self.workspace.token}
-        setup = ("binding", "setup", CONNECTOR)
-        self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
+        await self.feed(self.workspace.token, "binding", "setup", CONNECTOR)
 
     # commands ---------------------------------------------------------------------------------
 
@@ -233,6 +230,16 @@ class OperatedTestCase(FunctionalTestCase):
     async def operator(self, *arguments: str, code: int = 0) -> Finished:
         """Run ``aileron`` with the passphrase on a descriptor; it must end with ``code``."""
         return self._expect(await self.aileron(*arguments, passphrase=PASSPHRASE), code)
+
+    async def feed(self, secret: str, *arguments: str) -> None:
+        """Run ``aileron`` with the passphrase on one descriptor and a secret on another; it must succeed."""
+        fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": secret}
+        self._expect(await self.command_line.run(arguments, self.home.environment(), fed, self.confine), 0)
+
+    async def operator_within(self, environment: Mapping[str, str], *arguments: str) -> Finished:
+        """What came of ``aileron`` in surroundings with these variables, with the passphrase on a descriptor."""
+        fed = {"--passphrase-fd": PASSPHRASE}
+        return await self.command_line.run(arguments, self.home.environment(**environment), fed, self.confine)
 
     async def aileron(self, *arguments: str, passphrase: str | None = None) -> Finished:
         """What came of ``aileron``, which may end in any way."""

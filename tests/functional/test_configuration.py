@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from tests.functional.canary import in_files
-from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Finished
 
 _MOVED = {"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/evil"}
@@ -58,8 +58,7 @@ class GatewayTests(OperatedTestCase):
     async def unlock_within(self, environment: Mapping[str, str], code: int = 0) -> Finished:
         """Another life of the daemon, started from surroundings with these variables."""
         await self.command("daemon", "stop")
-        command = self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock", **environment)
-        return self._expect(await self.run_command(command), code)
+        return self._expect(await self.operator_within(environment, "vault", "unlock"), code)
 
     async def test_environment(self) -> None:
         """Whoever starts the daemon says where providers are, in sight; a proxy's password is in no file and answer."""

@@ -15,8 +15,6 @@ from tests.functional.reactor import until
 class PortsTests(OperatedTestCase):
     """Where the daemon can be reached."""
 
-    executes_daemons = True
-
     async def start_daemon(self) -> tuple[int, int]:
         """Start it, and tell its ports."""
         await self.command("daemon", "start")
@@ -44,8 +42,6 @@ class PortsTests(OperatedTestCase):
 
 class StaleTests(OperatedTestCase):
     """What a killed daemon leaves behind."""
-
-    executes_daemons = True
 
     async def test_stale_discovery(self) -> None:
         """A left ``daemon.json`` is not believed, not even when its number is another process's, and is replaced."""
@@ -141,8 +137,6 @@ class RunTests(OperatedTestCase):
 
 class EndTests(OperatedTestCase):
     """SIGTERM while something is under way."""
-
-    executes_daemons = True
 
     async def test_effect_is_finished(self) -> None:
         """What has left is waited for and recorded; what waits is still there in the next life."""

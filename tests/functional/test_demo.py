@@ -83,9 +83,9 @@ class DemoTests(FunctionalTestCase):
         await self.nothing_left()
 
     async def test_interrupted(self) -> None:
-        """Ctrl-C at the question leaves nothing behind."""
+        """Ctrl-C leaves nothing behind, of the daemon neither."""
         playing = self.on_terminal()
-        await playing.expect(_PROMPT, 60)
+        await playing.expect(r"aileron action add", 60)
         playing.send("\x03")
         found = await playing.finish(30)
         self.assertEqual(found.exit_code, 130, found)

@@ -106,7 +106,6 @@ class FirstRunTests(OperatedTestCase):
         shown = await self.succeeding("approval", "approve", approval_id[1], answers=(PASSPHRASE, "y"))
         self.assertIn("Approved and completed", shown)
         self.assertEqual([message.text for message in self.workspace.messages], ["Hello"])
-        await self.stopped()
 
     @seldom
     async def test_imported(self) -> None:

@@ -10,7 +10,7 @@ from twisted.internet.defer import maybeDeferred
 from twisted.internet.interfaces import IAddress, IListeningPort
 from twisted.internet.protocol import Protocol, ServerFactory
 
-from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.functional.operated import OperatedTestCase
 from tests.functional.reactor import until
 from tests.functional.web import Reply
 from tests.gateway.certificates import Authority, self_signed, serving
@@ -79,8 +79,7 @@ class GatewayTlsTests(OperatedTestCase):
         self.state.config.write_text(f"gateway:\n  ca_certificates: |\n{authority}  providers:\n{lines}")
         await self.operator("config", "trust", "--yes")
         await self.command("daemon", "stop")
-        unlock = self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock", **environment)
-        self._expect(await self.run_command(unlock), 0)
+        self._expect(await self.operator_within(environment, "vault", "unlock"), 0)
 
     async def ask(self, name: str) -> Reply:
         """One request to a provider."""

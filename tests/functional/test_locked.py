@@ -10,8 +10,6 @@ ACTION_TOOLS = ["post_note", "ship_update"]
 class StartedLockedTests(OperatedTestCase):
     """A daemon that never had the key in this life."""
 
-    executes_daemons = True
-
     async def test_offers_nothing(self) -> None:
         """Only our own tools are offered, and say what to do; the actions come by themselves when it is unlocked."""
         await self.furnish()

@@ -136,7 +136,7 @@ class EndTests(ServerCase):
 
     async def test_closed(self) -> None:
         """It was started without standard input or output: there is nobody to serve."""
-        for closed in ("<&-", ">&-", "<&- >&-"):
+        for closed in ("<&-", ">&-", "<&- >&-")[: 3 if is_all() else 2]:
             arguments = ("/bin/sh", "-c", f'exec "{installed("aileron-mcp")}" {closed}')
             server = self.start(
                 Command(arguments=arguments, environment=self.home.environment(), directory=self.home.project)

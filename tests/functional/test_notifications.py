@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import attrs
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from tests.functional.loopback import LoopbackSite, headers_of
-from tests.functional.operated import GATED, SECRET_DESCRIPTOR, SHIP, AgentSession, OperatedTestCase
+from tests.functional.operated import GATED, SHIP, AgentSession, OperatedTestCase
 from tests.functional.reactor import until
 
 _KEY = "key-of-the-office"
@@ -80,9 +79,7 @@ class NotificationsTests(OperatedTestCase):
 
     async def add_channel(self, name: str, secret: str) -> None:
         """Put what a channel needs into the vault."""
-        command = self._as_operator("notification", "add", name, "--secret-fd", str(SECRET_DESCRIPTOR))
-        feeds = {**command.feeds, SECRET_DESCRIPTOR: secret.encode()}
-        self._expect(await self.run_command(attrs.evolve(command, feeds=feeds)), 0)
+        await self.feed(secret, "notification", "add", name)
 
     async def arrived(self, count: int) -> None:
         """Wait until each channel was told so often."""

@@ -18,7 +18,7 @@ class PasskeyTests(PagesTestCase):
             "WebAuthn.addVirtualAuthenticator",
             options={**options, "isUserVerified": True, "automaticPresenceSimulation": True},
         )
-        await self.open_pages(page, "passkeys")
+        await self.log_in(page, "/settings/passkeys")
         await page.shows("No passkeys yet")
         await page.click("#passkey-name")
         await page.write("My laptop")

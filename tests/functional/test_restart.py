@@ -48,8 +48,6 @@ class KilledWhilePendingTests(OperatedTestCase):
 class KilledUnderWayTests(OperatedTestCase):
     """``kill -9`` after the request left and before its answer came."""
 
-    executes_daemons = True
-
     async def test_unknown(self) -> None:
         """Such a run is told as unknown, never done again by itself, and settled by the operator once."""
         await self.furnish()

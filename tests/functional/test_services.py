@@ -62,9 +62,7 @@ class ServicesTests(MailTestCase):
         action = (builtin / "actions" / "github" / name).read_text("utf-8")
         path.write_text(action.replace("builtin://github", "local://me/github"))
         await self.add(path)
-        fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": _KEY}
-        setup = ("binding", "setup", "local://me/github")
-        self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
+        await self.feed(_KEY, "binding", "setup", "local://me/github")
 
     @seldom  # test_mail sends mail, and test_gateway_agents has the agent at its work
     async def test_each_approved(self) -> None:

@@ -13,8 +13,6 @@ from tests.golden.home import PORT, REPORT, TOKEN, unpack, versions
 class UpgradeTests(OperatedTestCase):
     """Each home in turn, with the service that its connector names."""
 
-    executes_daemons = True
-
     def _listening(self) -> FakeSlack:
         return self.slack(TOKEN, PORT)
 
