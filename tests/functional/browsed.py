@@ -151,7 +151,7 @@ class BrowsedTestCase(OperatedTestCase):
 
     async def look_at(self, page: Page, name: str) -> None:
         """What the tab shows now, in every style, with axe-core, which finds what keeps people from using it."""
-        if self.judged:
+        if self.judged and await page.evaluate("window.axe === undefined"):
             await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
         wholly = self._turns.of(*sorted(self.judged)) if self.judged else ()
         for style in self.styles:
