@@ -1,6 +1,6 @@
 """More of everything than anybody needs, from one process of the same user: the others are still served."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from aileron.home import running_pid
@@ -101,7 +101,9 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
         self.assertEqual(asked.status, 202, asked.text)
         await self.operator("approval", "list")
         await self.operator("approval", "deny", str(asked.body["run_id"]))
-        looking = [(self.command, [words]) for words in (("status",), ("vault", "status"), ("daemon", "status"))]
+        looking: list[tuple[Callable[..., Awaitable[object]], list[tuple[str, ...]]]] = [
+            (self.command, [words]) for words in (("status",), ("vault", "status"), ("daemon", "status"))
+        ]
         for run, commands in _TURNS.of(looking[0], (self.operator, [("pause",), ("resume",)]), *looking[1:]):
             for command in commands:
                 await run(*command)

@@ -105,10 +105,9 @@ def _credential(kind: CredentialKind, more: Collection[str] = ()) -> Schema:
     rules = {name: rule for name, rule in kind.settings.items() if name not in _FOUND or name in more}
     properties: Schema = {"kind": {"const": kind.name}}
     properties |= {name: _setting(rule) for name, rule in rules.items()}
-    required = ["kind", *(name for name, rule in rules.items() if rule.required)]
     if not kind.placed:
-        return _table(properties, required)
-    made = _table({**properties, "header": _TEXT, "format": {"type": "string", "pattern": r"\{key\}"}}, required)
+        return _table(properties, ["kind"])
+    made = _table({**properties, "header": _TEXT, "format": {"type": "string", "pattern": r"\{key\}"}}, ["kind"])
     in_url = [key for key in ("query", "path") if key in rules]
     if in_url:
         elsewhere = {key: {"header", "format", *in_url} - {key} for key in in_url}

@@ -13,7 +13,7 @@ from tests.functional import canary, opencode, tree
 from tests.functional.case import FunctionalTestCase
 from tests.functional.operated import CONNECTOR, GATED, SHIP, kinds
 from tests.functional.process import Command
-from tests.functional.script import Call, Say
+from tests.functional.script import Call, Say, Turn
 from tests.functional.test_canary import CanaryTestCase
 
 STORY = ["approval.requested", "approval.approved", "execution.started", "execution.succeeded"]
@@ -47,7 +47,7 @@ class ThroughTheGatewayTests(CanaryTestCase):
         the gateway and the user's own of the model are in the agent's environment alone.
         """
         own, ours = Call("mine_ship_update", SHIP), Call("aileron_ship_update", SHIP)
-        turns = [Call("aileron_ship_update", WRONG), Call("_post_note", NOTE), own, ours, Say("all done")]
+        turns: list[Turn] = [Call("aileron_ship_update", WRONG), Call("_post_note", NOTE), own, ours, Say("all done")]
         llm = self.llm({GPT: turns})
         self.use_upstream(llm)
         await self.furnish()
