@@ -101,10 +101,13 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
         self.assertEqual(asked.status, 202, asked.text)
         await self.operator("approval", "list")
         await self.operator("approval", "deny", str(asked.body["run_id"]))
-        looking: list[tuple[Callable[..., Awaitable[object]], list[tuple[str, ...]]]] = [
-            (self.command, [words]) for words in (("status",), ("vault", "status"), ("daemon", "status"))
+        turns: list[tuple[Callable[..., Awaitable[object]], list[tuple[str, ...]]]] = [
+            (self.command, [("status",)]),
+            (self.operator, [("pause",), ("resume",)]),
+            (self.command, [("vault", "status")]),
+            (self.command, [("daemon", "status")]),
         ]
-        for run, commands in _TURNS.of(looking[0], (self.operator, [("pause",), ("resume",)]), *looking[1:]):
+        for run, commands in _TURNS.of(*turns):
             for command in commands:
                 await run(*command)
 

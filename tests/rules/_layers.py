@@ -49,7 +49,7 @@ def layers(source: Source) -> Iterator[str]:
 CIRCLES = frozenset(
     {
         ("aileron.api.channels.channel", "aileron.api.channels.site"),
-        ("aileron.connectors.mcp._session", "aileron.connectors.mcp._client"),
+        ("aileron.gateway._exchange", "aileron.gateway._pool"),
     }
 )
 """Imports, in a function or for type checkers, that go back to a module that imports the one they are in."""
