@@ -36,7 +36,7 @@ from ._exchange import UpstreamExchange
 from ._injection import Injection, LeakRecorder
 from ._limits import ByteBudget
 from ._proxies import read_proxies
-from ._routes import RelayTo, RouteTable
+from ._routes import RelayTo, RouteTable, routes
 from ._tally import Tally
 from ._tool_watch import ToolWatch
 
@@ -138,7 +138,7 @@ class Gateway:
         self._sessions, self._meters, self._injection, self._tools = sessions, meters, injection, tools
         self._door = GatewaySwitch(vault, clock)
         self._looping: frozenset[str] = frozenset()
-        self._table = RouteTable(settings)
+        self._table = RouteTable(routes(settings))
         self._silence = SilenceWatch(settings.silence_seconds)
         self._budget = ByteBudget()
         self._looking = LoopingCall(self._look)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from attrs import frozen
+from klein import Klein
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, Rule
+from werkzeug.routing import Rule
 
 from aileron.http1 import RequestHead
 from aileron.values import CHATGPT, Dialect, GatewaySettings, Provider, RelayedPath
@@ -18,9 +18,7 @@ from ._admission import is_sound
 _MOST_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 256
 
-_RESPONSES = b"/responses"
-_WEB_SOCKET = b"/v1/responses"
-_ASK_CHATGPT = frozenset((_RESPONSES,))
+
 _ASK_A_MODEL = frozenset(
     b"/v1/" + rest
     for rest in (
@@ -32,19 +30,8 @@ _ASK_A_MODEL = frozenset(
         b"responses",
     )
 )
-_NAMED = (
-    ("/v1/embeddings", ("POST",), ("openai",)),
-    ("/v1/completions", ("POST",), ("openai",)),
-    ("/v1/chat/completions", ("POST",), ("openai",)),
-    ("/v1/responses", ("GET", "POST"), ("openai",)),
-    ("/v1/messages/count_tokens", ("POST",), ("anthropic",)),
-    ("/v1/messages", ("POST",), ("anthropic",)),
-    ("/v1/models/<path:rest>", ("GET", "HEAD"), ("openai", "anthropic")),
-    ("/v1/models", ("GET", "HEAD"), ("openai", "anthropic")),
-    ("/", ("HEAD",), ("anthropic",)),
-    ("/api/<path:rest>", None, ("anthropic",)),  # of Claude Code's
-)
-"""Paths without a prefix: their methods (L{None}: all), and whose they are; the second, if the client speaks so."""
+_RESPONSES = b"/responses"
+_ASK_CHATGPT = frozenset((_RESPONSES,))
 
 
 class RelayTo(NamedTuple):
@@ -84,46 +71,75 @@ class Asking(NamedTuple):
     anthropic: bool
 
 
-@frozen(eq=False)
-class _Providers:
-    """The providers of a rule: the first, or the last where the client speaks as Anthropic's do.
-
-    :ivar prefix_length: of the path, which the provider does not see.
-    """
-
-    each: tuple[Provider, ...]
-    prefix_length: int = 0
-
-    def decide(self, asking: Asking) -> RelayTo:
-        """Decide from the head alone."""
-        provider, path = self.each[-1 if asking.anthropic else 0], asking.path[self.prefix_length :]
-        asks = _ASK_CHATGPT if provider.name == CHATGPT.name else _ASK_A_MODEL
-        return RelayTo(
-            provider,
-            path,
-            is_sound(path, encoded_slashes=not self.prefix_length),
-            inference=asking.method == b"POST" and path in asks,
-            refusal=400 if path.endswith(_RESPONSES) else 403,  # codex, whose path this is, shows 400 at once, not 403
-            upgrade=asking.upgrade and asking.path == _WEB_SOCKET,
-        )
+Handler = Callable[..., RelayTo]
+Declare = Callable[..., Callable[[Handler], Handler]]
+"""Klein's own C{route}, which is typed for handlers that render."""
 
 
-def _rules(settings: GatewaySettings) -> Iterator[Rule]:
-    """Make every rule of the gateway: named paths, and any path and method to one provider, below its prefix."""
+def routes(settings: GatewaySettings) -> Klein:
+    """Every route of the gateway.  A handler decides from the head alone."""
+    app = Klein()
+    route = cast(Declare, app.route)
     named = {provider.name: provider for provider in settings.providers}
-    for path, methods, names in _NAMED:
-        yield Rule(path, methods=methods, endpoint=_Providers(tuple(named[name] for name in names)))
+    openai, anthropic = named["openai"], named["anthropic"]
+
+    @route("/v1/chat/completions", methods=["POST"], endpoint="chat_completions")
+    @route("/v1/completions", methods=["POST"], endpoint="completions")
+    @route("/v1/embeddings", methods=["POST"], endpoint="embeddings")
+    def ask_openai(asking: Asking) -> RelayTo:
+        return RelayTo(openai, asking.path, inference=True)
+
+    @route("/v1/responses", methods=["GET", "POST"])
+    def responses(asking: Asking) -> RelayTo:
+        asks = asking.method == b"POST"
+        return RelayTo(openai, asking.path, inference=asks, refusal=_refusal(asking.path), upgrade=asking.upgrade)
+
+    @route("/v1/messages", methods=["POST"], endpoint="messages")
+    @route("/v1/messages/count_tokens", methods=["POST"], endpoint="count_tokens")
+    def ask_anthropic(asking: Asking) -> RelayTo:
+        return RelayTo(anthropic, asking.path, inference=True)
+
+    @route("/v1/models", methods=["GET", "HEAD"], endpoint="models")
+    @route("/v1/models/<path:rest>", methods=["GET", "HEAD"], endpoint="model")
+    def models(asking: Asking, rest: str = "") -> RelayTo:
+        return RelayTo(anthropic if asking.anthropic else openai, asking.path, is_sound(asking.path))
+
+    @route("/api/<path:rest>", endpoint="api")
+    @route("/", methods=["HEAD"], endpoint="root")
+    def claude_code(asking: Asking, rest: str = "") -> RelayTo:
+        return RelayTo(anthropic, asking.path, is_sound(asking.path))
+
     for provider in settings.providers:
-        for rest in ("/", "/<path:rest>"):
-            yield Rule(provider.prefix + rest, endpoint=_Providers((provider,), len(provider.prefix)))
+        _route_all(app, provider)
+    return app
+
+
+def _route_all(app: Klein, provider: Provider) -> None:
+    """Any path and any method to one provider, below its prefix; what asks a model there does so here too."""
+    route = cast(Declare, app.route)
+    prefix = len(provider.prefix)
+    asks = _ASK_CHATGPT if provider.name == CHATGPT.name else _ASK_A_MODEL
+
+    @route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
+    @route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
+    def whole(asking: Asking, rest: str = "") -> RelayTo:
+        onward = asking.path[prefix:]
+        inference = asking.method == b"POST" and onward in asks
+        return RelayTo(provider, onward, is_sound(onward, encoded_slashes=False), inference, _refusal(onward))
+
+
+def _refusal(path: bytes) -> int:
+    """Return the status of a refusal: codex, whose path this is, shows 400 at once, not 403."""
+    return 400 if path.endswith(_RESPONSES) else 403
 
 
 class RouteTable:
-    """Asks the router, and remembers what it said."""
+    """Asks the Klein application that declares the routes, and remembers what it said."""
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        # What was sent is what goes on, or nothing does.
-        self._adapter = Map(tuple(_rules(settings)), merge_slashes=False).bind("localhost")
+    def __init__(self, app: Klein) -> None:
+        app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
+        self._adapter = app.url_map.bind("localhost")
+        self._execute: Any = app.execute_endpoint
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
     def decide(self, head: RequestHead, path: bytes) -> RelayTo | None:
@@ -141,16 +157,27 @@ class RouteTable:
 
     def _decide(self, asking: Asking) -> RelayTo | None:
         try:
-            found: _Providers = self._adapter.match(asking.path.decode("ascii"), asking.method.decode("ascii"))[0]
+            endpoint, arguments = self._adapter.match(asking.path.decode("ascii"), asking.method.decode("ascii"))
         except HTTPException:  # not found, another method, a redirect: not ours
             return None
-        return found.decide(asking)
+        to: RelayTo = self._execute(endpoint, asking, **arguments)
+        return to
 
 
 def published(settings: GatewaySettings) -> tuple[RelayedPath, ...]:
     """Every path that the gateway takes from the agent site, with its methods and where it leads."""
+    app = routes(settings)
+    execute: Any = app.execute_endpoint  # typed for handlers that render
+
+    def leads_to(rule: Rule, anthropic: bool) -> str:
+        asking = Asking(b"POST", rule.rule.encode("ascii"), False, anthropic)
+        to: RelayTo = execute(rule.endpoint, asking, **dict.fromkeys(rule.arguments, ""))
+        return to.provider.name
+
     return tuple(
         path
-        for rule in _rules(settings)
-        for path in RelayedPath.each(rule.rule, rule.methods, tuple(each.name for each in rule.endpoint.each))
+        for rule in app.url_map.iter_rules()
+        for path in RelayedPath.each(
+            rule.rule, rule.methods, tuple(dict.fromkeys(leads_to(rule, each) for each in (False, True)))
+        )
     )
