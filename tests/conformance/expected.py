@@ -41,16 +41,11 @@ EXPECTED: Mapping[str, Mapping[str, str]] = {
 
 _NOT_AGAIN = "A call whose stream ended is never asked for again: its outcome is unknown, and a person decides."
 _REFUSED = "What a server asks for during an approved call was not approved, and is refused."
-_SAME = "The tool was reviewed with its schema; the SDK sends no header for an annotation that is not valid."
 
 EXPECTED_OF_CLIENT: Mapping[str, str] = {
     "sse-retry:client-sse-graceful-reconnect": _NOT_AGAIN,
     "sep-2322-client-request-state:sep-2322-client-request-state-echoed": _REFUSED,
     "sep-2322-client-request-state:sep-2322-client-jsonrpc-id-different": _REFUSED,
     "sep-2322-client-request-state:sep-2322-client-no-state-omitted": _REFUSED,
-    "http-invalid-tool-headers:sep-2243-x-mcp-header-not-empty": _SAME,
-    "http-invalid-tool-headers:sep-2243-x-mcp-header-primitive-only": _SAME,
-    "http-invalid-tool-headers:sep-2243-x-mcp-header-unique": _SAME,
-    "http-invalid-tool-headers:sep-2243-x-mcp-header-charset": _SAME,
 }
 """What fails of our connector as a client, by scenario and check, and why."""

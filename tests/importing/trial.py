@@ -60,7 +60,7 @@ _REASONS = (
     "further members",
     "may be paged",
     "with the credential",
-    "taken for a write",
+    "counts as a write",
     "has a choice of no",
     "can be given",
     "is a credential",
