@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.cli._output import capture_lines
+from aileron.cli.actions.prove import show_card
 from aileron.connectors import find_specimens
 from aileron.proving import Bench, ProofCard, list_actions, prove, with_bench
 from aileron.proving._actions import make_value
@@ -18,10 +21,11 @@ from tests.extent import seldom
 from .kinds import FILES, GivesUp, wrapped
 from .test_prove import ProofTestCase, _running_reactor
 
+PAGE = Path(__file__).parents[2] / "doc" / "proving-a-connector.md"
 ACTIONS = Path(__file__).parents[2] / "aileron" / "connectors" / "builtin" / "actions"
 
 ACTION = """+++
-name = "send"
+name = "send-mail"
 version = "1.0.0"
 [[requires.connectors]]
 name = "local://me/smtp"
@@ -69,27 +73,33 @@ class ActionTests(ProofTestCase):
     async def test_verdicts(self) -> None:
         """An action is approved and holds; one with more steps, of another version, or of no sample says why not."""
         files = {
-            "send": ACTION,
-            "two": ACTION.replace('"send"', '"two"')
+            "send-mail": ACTION,
+            "send-and-list": ACTION.replace('"send-mail"', '"send-and-list"')
             .replace("[approval]", SECOND)
             .replace('"send_mail"]', '"send_mail", "list_mailboxes"]'),
-            "old": ACTION.replace('"send"', '"old"').replace('smtp"\nversion = "1.0.0"', 'smtp"\nversion = "0.9.0"'),
+            "send-by-old": ACTION.replace('"send-mail"', '"send-by-old"').replace(
+                'smtp"\nversion = "1.0.0"', 'smtp"\nversion = "0.9.0"'
+            ),
         }
         card = await self.proved_with("mail", files)
         self.assertEqual(
             {name: each.verdict for name, each in card.actions.items()},
-            {"send": HOLDS, "two": NOT_APPLICABLE, "old": NOT_APPLICABLE},
+            {"send-mail": HOLDS, "send-and-list": NOT_APPLICABLE, "send-by-old": NOT_APPLICABLE},
             card,
         )
-        self.assertEqual(card.actions["send"].runs, 3)
-        self.assertIn("2 steps", card.actions["two"].why)
-        self.assertIn("another version", card.actions["old"].why)
+        self.assertEqual(card.actions["send-mail"].runs, 3)
+        lines = list(capture_lines(partial(show_card, card)))
+        self.assertEqual([line for line in lines if len(line) > 80], [])
+        shown = "\n".join(lines[lines.index("  Actions") :])
+        self.assertIn(f"```text\n{shown.rstrip()}\n```", PAGE.read_text("utf-8"), shown)
+        self.assertIn("2 steps", card.actions["send-and-list"].why)
+        self.assertIn("another version", card.actions["send-by-old"].why)
         self.assertTrue(card.holds)
 
     async def test_wrong(self) -> None:
         """An action of a connector that reports wrongly fails, and with it the card."""
-        card = await self.proved_with("mail", {"send": ACTION}, make=wrapped(GivesUp))
-        self.assertEqual(card.actions["send"].verdict, FAILS)
+        card = await self.proved_with("mail", {"send-mail": ACTION}, make=wrapped(GivesUp))
+        self.assertEqual(card.actions["send-mail"].verdict, FAILS)
         self.assertFalse(card.holds)
 
     @seldom
