@@ -16,8 +16,7 @@ from aileron.values import JSON
 from ._bench import Bench
 from ._double import Case, Move, ServiceDouble, wire
 from ._network import HTTP
-from ._rig import Rig
-from ._trials import HTML, Trial, controls, list_trials, written
+from ._trials import HTML, Rig, Trial, controls, list_trials, written
 
 _NOTHING = "0" * 40
 _ABILITIES = "report-status delete-refs ofs-delta agent=proof"

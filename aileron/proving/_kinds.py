@@ -32,8 +32,7 @@ from ._mail import set_up_mail
 from ._mcp import set_up_mcp
 from ._network import HTTP, STRANGER
 from ._program import set_up_program
-from ._rig import Rig
-from ._trials import list_controls, list_trials
+from ._trials import Rig, list_controls, list_trials
 
 Make = Callable[[Any, Bench], IConnector]
 """Makes the connector that is put to the proof, of its file as it is on the bench."""

@@ -16,8 +16,7 @@ from aileron.values import JSON
 from ._bench import Bench
 from ._double import Case, Double, DoubleConnection, Move
 from ._network import IMAP, SMTP
-from ._rig import Rig
-from ._trials import LATE_SECONDS, Trial, controls, written
+from ._trials import LATE_SECONDS, Rig, Trial, controls, written
 
 _CONTENT, _END, _APPENDED = "content", "end", "appended"
 """Stages that are no command's: the first line of a message, its end, and that of a saved one."""

@@ -19,8 +19,7 @@ from aileron.values import JSON, canonical, digest, loads_strict
 from ._bench import Bench
 from ._double import Case, DoubleConnection, Move, ServiceDouble, wire
 from ._network import HTTP, STDIO, STRANGER
-from ._rig import Rig
-from ._trials import HTML, LATE_SECONDS, Trial, controls, list_trials, written
+from ._trials import HTML, LATE_SECONDS, Rig, Trial, controls, list_trials, written
 
 _RELAY = """
 import os, select, socket, sys

@@ -16,8 +16,7 @@ from aileron.connectors import CommandSpec
 from ._bench import Bench
 from ._double import Case, Double
 from ._network import STRANGER, ProofReactor
-from ._rig import Rig
-from ._trials import Trial, controls, written
+from ._trials import Rig, Trial, controls, written
 
 _SCRIPT = f"""#!/bin/sh
 note() {{ echo "$1 $AILERON_EFFECT_KEY" >>journal; }}

@@ -19,8 +19,7 @@ from ._actions import ProofCall, call_action, make_call
 from ._bench import Bench, Seen
 from ._double import Case
 from ._kinds import Make, make_connector, set_up
-from ._rig import Rig
-from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Trial, judge
+from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Rig, Trial, judge
 
 _log = Logger()
 

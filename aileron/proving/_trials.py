@@ -1,4 +1,4 @@
-"""The trials of an operation: what the service does in each, and what must hold of the run afterwards."""
+"""The trials of an operation: what the double does in each, and what must hold of the run afterwards."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from itertools import cycle
 from typing import Any
 from urllib.parse import quote
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from aileron.connectors import ServiceAnswer
+from aileron.addresses import Origin
+from aileron.connectors import ServiceAnswer, Spec
 from aileron.redaction import written_forms
 from aileron.values import JSON, RunState, canonical, loads_strict
 
@@ -70,6 +71,29 @@ class Result:
     trial: str
     check: str
     message: str
+
+
+@frozen
+class Rig:
+    """A connector on the bench.
+
+    :ivar spec: its file, with what is on this machine replaced: programs, directories, descriptions of tools.
+    :ivar base_url: where it talks to.
+    :ivar origins: as of L{ProofNetwork}.
+    :ivar cases: its operations.
+    :ivar without: by operation, why it is not among them.
+    :ivar trials: lists those of a case, given the secret.
+    :ivar controls: lists those of a case with the checks that are to notice them, given a decoy.
+    """
+
+    spec: Spec
+    base_url: str
+    double: Double
+    origins: Mapping[Origin, str]
+    cases: Mapping[str, Case]
+    trials: Callable[[Case, str], Iterator[Trial]] = field(repr=False)
+    controls: Callable[[Case, str], Iterator[tuple[str, Trial]]] = field(repr=False)
+    without: Mapping[str, str] = field(factory=dict)
 
 
 def list_trials(case: Case, secret: str, infect: Infect | None = None) -> Iterator[Trial]:
