@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from tests.extent import seldom
 from tests.functional import tracker_server
 from tests.functional.canary import in_files, in_process
 from tests.functional.loopback import LoopbackSite, headers_of
@@ -164,8 +166,6 @@ class McpApiTests(OperatedTestCase):
 
     def processes(self) -> list[int]:
         """The processes that run the server."""
-        from pathlib import Path
-
         found = []
         for each in Path("/proc").glob("[0-9]*"):
             try:
@@ -217,6 +217,11 @@ class UnconfinedMcpApiTests(McpApiTests):
     """The same without a sandbox: over loopback, by a path that nobody can guess."""
 
     more = 'sandbox = "none"'
+
+    @seldom
+    async def test_calls(self) -> None:
+        """The API gets the credential, and the server does not."""
+        await super().test_calls()
 
     async def test_hostile(self) -> None:
         """Who does not know the path gets nothing."""
