@@ -12,11 +12,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from twisted.internet.error import ConnectionRefusedError as Refused
 from twisted.trial.unittest import SynchronousTestCase
 
+from tests.extent import is_all
 from tests.gateway.case import HOST, GatewayCase, Line, Peer
 
 P = TypeVar("P", bound=Peer)
 
-EXAMPLES = 60
+EXAMPLES = 60 if is_all() else 30
 STEPS = 60
 _KINDS = ("fixed", "fixed", "chunked", "chunked", "close", "wrong")
 _ASKED = re.compile(rb"X-Id: (\d+)\r\n")

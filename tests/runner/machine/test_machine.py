@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from twisted.trial.unittest import SynchronousTestCase
 
+from tests.extent import is_all
+
 from .holding import Machine
 
 EXAMPLES = "AILERON_TEST_GAMES"
@@ -23,7 +25,7 @@ class MachineTests(SynchronousTestCase):
     :ivar told: what is on record of all, by the types of the events.
     """
 
-    examples, steps = int(os.environ.get(EXAMPLES, "15")), 30
+    examples, steps = int(os.environ.get(EXAMPLES, "15" if is_all() else "8")), 30
     seed: int | None = None
 
     def test_promises_hold(self) -> None:
