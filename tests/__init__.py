@@ -8,8 +8,14 @@ gc.set_threshold(50_000)  # what the tests import is looked through as a whole o
 if find_spec("hypothesis") is not None:  # not where only installed programs are tested
     from hypothesis import HealthCheck, settings
 
+    from tests.extent import examples
+
     # How long examples take says how busy the machine is; of several failures trial would show that there are several.
     settings.register_profile(
-        "ours", deadline=None, report_multiple_bugs=False, suppress_health_check=[HealthCheck.too_slow]
+        "ours",
+        deadline=None,
+        max_examples=examples(100),
+        report_multiple_bugs=False,
+        suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("ours")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.toml import NotToml, Toml, read_toml
+from tests.extent import examples
 
 TEXT = (
     '''# comment = [
@@ -68,7 +69,7 @@ class LinesTests(SynchronousTestCase):
         self.assertNotIn(("no",), found)
 
     @given(st.text(st.sampled_from("a='\"[]{}.,#\n\\ 1"), max_size=40))
-    @settings(deadline=None, max_examples=500)
+    @settings(deadline=None, max_examples=examples(500))
     def test_whatever_is_toml(self, text: str) -> None:
         """For any valid text every key at the top has a line."""
         try:

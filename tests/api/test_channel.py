@@ -21,6 +21,7 @@ from aileron.api import HEADERS, Answer, Channel, GuardedSite, SiteRules
 from aileron.api.channels.channel import LINGER_SECONDS
 from aileron.api.channels.checks import MAX_BODY_BYTES
 from aileron.http1 import RequestHead
+from tests.extent import examples
 from tests.http1.corpus import CHUNKED_REQUESTS, REQUESTS
 
 HOST = "localhost:7001"
@@ -642,7 +643,7 @@ class DoorTests(ChannelCase):
 class GarbageTests(ChannelCase):
     """Anything at all."""
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(
         st.lists(
             st.one_of(
@@ -676,7 +677,7 @@ class GarbageTests(ChannelCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
         self.assertEqual(self.flushLoggedErrors(), [])
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(
         st.sampled_from(
             ["Host", "Origin", "Sec-Fetch-Site", "Content-Type", "Authorization", "X-Aileron-Proof", "Prefer"]

@@ -15,6 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.api import LOOK_SECONDS, GuardedSite, SiteRules, operator_site
 from aileron.api._sessions import GRACE_SECONDS
 from aileron.api.channels.limiter import MOST_IN_A_TURN, ConnectionLimiter
+from tests.extent import examples
 
 from .case import LAUNCH_KEY, ApiCase
 from .test_channel import HOST, TYPE, ChannelCase, Line, Proving, head, status
@@ -158,7 +159,7 @@ class LimiterTests(SynchronousTestCase):
                 seconds += 0 if newcomer.dropped else limiter.pause_seconds
             self.assertGreaterEqual(round(seconds, 9), 0.2)
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.lists(st.tuples(st.sampled_from(_STEPS), st.integers(0, 11)), max_size=80))
     def test_any_order(self, steps: list[tuple[str, int]]) -> None:
         """There are never too many, newcomers always come in, and nobody is refused what another has two more of."""

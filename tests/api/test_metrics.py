@@ -30,6 +30,7 @@ from aileron.values import (
     Traffic,
     Usage,
 )
+from tests.extent import examples
 
 from .case import LAUNCH_KEY, ApiCase, Site
 from .test_guard import routes
@@ -230,7 +231,7 @@ class ProxyTests(SynchronousTestCase):
         self.assertEqual(proxy_shown("no_proxy", text), text.replace(" ", ""))
         self.assertEqual(proxy_shown("no_proxy", "u:canary@x.test,,a b,\x1bc"), "(unreadable),a,b,(unreadable)")
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12), st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12))
     def test_wild(self, before: str, after: str) -> None:
         """Whatever stands before the last C{@} of a proxy is not shown."""

@@ -17,6 +17,7 @@ from aileron.audit import GENESIS, payload_digest, seal
 from aileron.audit._chain import KEYS, seal_row
 from aileron.testing import example_event
 from aileron.values import Actor, ChainLink, Event, canonical, digest, timestamp
+from tests.extent import examples
 
 from .recorded import RECORDED
 
@@ -59,7 +60,7 @@ def sealed_form(previous: str, link: ChainLink) -> dict[str, Any]:
 
 
 class SealTests(SynchronousTestCase):
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(_TEXT, st.integers(1, 2**53 - 1), _EVENTS, _TEXT)
     def test_canonical(self, previous: str, sequence: int, event: Event, payload: str) -> None:
         """The hash is SHA-256 over RFC 8785 of the sealed form, as anybody can compute it."""

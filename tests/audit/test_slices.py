@@ -18,6 +18,7 @@ from aileron.audit._record_reader import verify_record
 from aileron.testing import example_event, unopened_store
 from aileron.values import ChainLink, Row, Verdict, compact, timestamp
 from tests.audit.kit import RecordCase
+from tests.extent import examples
 
 COUNT = 12
 FORGED = ("forged", None, 3, "sha256:0")
@@ -106,7 +107,7 @@ class SameTests(SynchronousTestCase):
             verification.feed(rows[begin:end])
         return verification.end()
 
-    @settings(deadline=None, max_examples=400)
+    @settings(deadline=None, max_examples=examples(400))
     @given(
         st.lists(st.tuples(st.sampled_from(DAMAGES), st.integers(0, COUNT - 1), st.integers(0, 13)), max_size=2),
         st.sets(st.integers(1, COUNT - 1)),

@@ -21,6 +21,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli import _output
 from aileron.values import JSON, timestamp, visible
+from tests.extent import examples
 
 WILD = st.text(
     st.one_of(st.characters(), st.sampled_from("\x1b\x07\r\n\t\x7f\x9b\u202e\u200b\u2028[]{}%│")), max_size=40
@@ -46,7 +47,7 @@ class ForeignTextTests(SynchronousTestCase):
         left = [c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}]
         self.assertEqual(left, [])
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(WILD)
     def test_one_line(self, text: str) -> None:
         """A value in a line of ours stays in that line, and its braces mean nothing."""
@@ -55,7 +56,7 @@ class ForeignTextTests(SynchronousTestCase):
             self.harmless(shown)
             self.assertEqual(shown.count("\n"), 1)
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(WILD)
     def test_margin(self, text: str) -> None:
         """Each line of a text of many lines stands behind a margin."""
@@ -63,7 +64,7 @@ class ForeignTextTests(SynchronousTestCase):
         self.harmless(shown)
         self.assertEqual([line for line in shown.split("\n")[:-1] if not line.startswith("  │ ")], [])
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(st.dictionaries(WILD, WILD_JSON, max_size=3))
     def test_values(self, given_values: dict[str, JSON]) -> None:
         """Labels and values, whatever they are, begin no line of their own."""
@@ -71,7 +72,7 @@ class ForeignTextTests(SynchronousTestCase):
         self.harmless(shown)
         self.assertEqual([line for line in shown.split("\n")[:-1] if not line.startswith("  ")], [])
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.lists(st.tuples(WILD, WILD), max_size=4))
     def test_table(self, rows: list[tuple[str, str]]) -> None:
         """A table has a line for its titles and one a row."""
@@ -79,7 +80,7 @@ class ForeignTextTests(SynchronousTestCase):
         self.harmless(shown)
         self.assertEqual(shown.count("\n"), 1 + len(rows))
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(WILD_JSON)
     def test_json(self, value: JSON) -> None:
         """JSON for programs is printable ASCII and says the same value."""

@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.connectors._decode import decode, show_safely
 from aileron.connectors.http._when import condition
 from aileron.values import JSON, canonical
+from tests.extent import examples
 
 
 class ForeignTests(SynchronousTestCase):
@@ -21,7 +22,7 @@ class ForeignTests(SynchronousTestCase):
         self.assertEqual(expected, value)
         canonical(value)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.binary())
     def test_wild(self, body: bytes) -> None:
         """Any bytes are read into something that can be digested, or refused."""

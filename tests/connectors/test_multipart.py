@@ -15,6 +15,7 @@ from aileron.connectors._schema import read_file
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Request, ReviewedRequest, digest_of_bytes
 from tests.connectors.service import Service, answer, spec_of
+from tests.extent import examples
 
 SPEC = """
 [connector]
@@ -120,7 +121,7 @@ class BodyTests(UploadCase):
             with self.assertRaises(InvalidRequest, msg=str(bad)):
                 self.prepared({**GIVEN, **bad})
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(
         st.text(max_size=40), st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1), st.binary()
     )

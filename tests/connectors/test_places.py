@@ -13,6 +13,7 @@ from aileron.connectors._schema import read_file
 from aileron.errors import CapabilityDenied
 from aileron.values import Scope, UrlTemplate, UrlVariable
 from tests.connectors.service import Service, spec_of
+from tests.extent import examples
 
 SPEC = """
 [connector]
@@ -227,7 +228,7 @@ class TemplateTests(SynchronousTestCase):
         self.assertIn("A (a) is required", str(self.assertRaises(ValueError, TEMPLATE.filled, {"b": "b", "c": "C"})))
         self.assertIn("'d'", str(self.assertRaises(ValueError, TEMPLATE.filled, {"d": "x"})))
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(*(st.text("abC.:/@{}#?%\\- \u00e9\n1_~", max_size=8) for _ in range(3)))
     def test_wild(self, a: str, b: str, c: str) -> None:
         """Whatever is set, either nothing comes of it, or a URL of that host from which the same values are read."""

@@ -15,6 +15,7 @@ from aileron.connectors._schema import read_file
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request
 from tests.connectors.service import Service, spec_of
+from tests.extent import examples
 
 BASE = "https://api.example/v2"
 
@@ -195,7 +196,7 @@ class UrlTests(PrepareCase):
             problems = read_file(SPEC.replace("${in.project}/items", f"{wrong}/items").encode(), "x.toml").problems
             self.assertTrue(any("must be references and encoded text" in each.message for each in problems), wrong)
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.text(min_size=1))
     def test_one_segment(self, project: str) -> None:
         """Whatever an input holds, it is exactly one segment that decodes to it, or it is refused."""
@@ -211,7 +212,7 @@ class UrlTests(PrepareCase):
         self.assertEqual((5, ""), (len(segments), split.fragment))
         self.assertTrue(request.url.isascii() and request.url.isprintable() and " " not in request.url)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.text(), st.text(), st.text())
     def test_mixed_segments(self, a: str, b: str, c: str) -> None:
         """Inputs beside literal text leave it one segment, whose text is as the file says, or are refused."""
@@ -222,7 +223,7 @@ class UrlTests(PrepareCase):
         segments = [unquote(each) for each in urlsplit(url).path.split("/")]
         self.assertEqual(segments, ["", "v2", "m", f"{a}.json", f"v{b}-{c}:go"])
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.text())
     def test_header(self, kind: str) -> None:
         """A header's value is visible ASCII, or the request is refused."""

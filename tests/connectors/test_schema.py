@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.connectors._files import shipped
 from aileron.connectors._schema import read_file
 from aileron.values import WRITE, LoadError, Presentation, digest_of_bytes
+from tests.extent import examples
 
 GOOD = """[connector]
 name = "local://me/tracker"
@@ -258,7 +259,7 @@ class SchemaTests(SynchronousTestCase):
             nested = GOOD.replace('"${in.title}"', "[" * depth + "]" * depth)
             self.assertIn(len(problems(nested)), (0, 1))
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(st.integers(0, len(GOOD)), st.integers(0, 8), st.text("[]{}=\"'$.\n a1#\\", max_size=6))
     def test_wild_files(self, at: int, cut: int, put: str) -> None:
         """Whatever a file holds, it is read or told, never raised about."""

@@ -13,6 +13,7 @@ from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.gateway._eager import heard_by, writer
+from tests.extent import examples
 
 
 class Socket:
@@ -190,7 +191,7 @@ class WriterTests(SynchronousTestCase):
         writer(transport)(b"hello")
         self.assertEqual(transport.value(), b"hello")
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(
         st.lists(st.one_of(st.binary(max_size=30), st.none(), st.just("queue")), max_size=20),
         st.lists(st.integers(0, 20), max_size=40),

@@ -33,6 +33,7 @@ from aileron.values import (
     UpstreamSource,
     utc,
 )
+from tests.extent import examples
 
 KEY = b"sk-canary-0123456789"
 NAME = "api_key/openai/default"
@@ -107,7 +108,7 @@ class HeadTests(InjectionCase):
     """What is written to the provider."""
 
     @given(st.lists(st.tuples(st.just(True), _lines(_CLIENTS)) | st.tuples(st.just(False), _lines(_KEPT)), max_size=12))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     def test_fields(self, lines: list[tuple[bool, bytes]]) -> None:
         """Whatever shows who the client is is taken out, each time and in any case; all else stays as it was."""
         head = self.head(BEFORE + b"".join(line for _, line in lines) + b"\r\n")

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.addresses import Origin
 from aileron.gateway._proxies import Proxies, Proxy, Unusable, read_proxies
 from aileron.gateway._unreachable import Cause, UpstreamUnreachable
+from tests.extent import examples
 
 
 def proxy_at(host: str, port: int) -> Proxy:
@@ -137,7 +138,7 @@ class UnusableTests(SynchronousTestCase):
         ):
             self.assertIn("HTTPS_PROXY is not the URL of a proxy", self.refused(value), value)
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.text(max_size=40))
     def test_anything(self, value: str) -> None:
         """Whatever a variable holds, reading it does not fail."""

@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.gateway._tool_scan import MOST_FOUND, ToolScan
 from aileron.values import ProviderTool, ToolKind
+from tests.extent import examples
 
 UNREADABLE = ToolKind.UNREADABLE.value
 SERVER = '{"type":"url","url":"https://mcp.example.com/sse","name":"x"}'
@@ -350,7 +351,7 @@ class EqualityTests(SynchronousTestCase):
     """Beside the standard library's parser."""
 
     @given(st.data(), written())
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     def test_same(self, data: st.DataObject, text: str) -> None:
         """However a request is written and split, what is found is what a parser of the whole finds."""
         body = text.encode()
@@ -358,7 +359,7 @@ class EqualityTests(SynchronousTestCase):
         self.assertEqual(verdict(data.draw(pieces(body))), set(expected(document)))
 
     @given(st.data(), written(), st.binary(max_size=3))
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     def test_changed(self, data: st.DataObject, text: str, junk: bytes) -> None:
         """Of a request in which a few bytes were changed, nothing is missed that a parser finds."""
         body = text.encode()

@@ -17,6 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.gateway._body_sample import MOST_PACKED_BYTES, PLAIN_BYTES, Allowance, BodySample
 from aileron.gateway._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_streamed
 from aileron.values import Usage
+from tests.extent import examples
 from tests.gateway import answers
 
 CHAT = Usage(input=120, output=34, cached=100)
@@ -97,7 +98,7 @@ class AtOnceTests(SynchronousTestCase):
             at_once(b'{"usage":{"prompt_tokens":1,"prompt_tokens_details":7,"completion_tokens":2}}'), Usage(1, 2)
         )
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
     @example(0.00014)
     @example(10_000)
@@ -199,7 +200,7 @@ WILD = st.lists(PIECES | st.binary(max_size=20), max_size=60).map(b"".join)
 class HostileTests(SynchronousTestCase):
     """Bodies that mean harm."""
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(WILD)
     @example(b'{"usage":' * 3000)
     @example(b'"usage":{' + b"[" * 20_000)
@@ -274,7 +275,7 @@ class PlainTests(SynchronousTestCase):
                     pieces = cut(answers.chunked(body, chunk), size)
                     self.assertEqual(copied(answers.head(CHUNKED, streamed=streamed), pieces).usage(), told)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.lists(st.integers(0, 30_000), max_size=12))
     @example([PLAIN_BYTES, 1 << 20])
     @example([1 << 20, 1 << 20, 7])
@@ -355,7 +356,7 @@ class PackedTests(SynchronousTestCase):
             for copy in (copied(head, [body]), copied(head, [answers.chat()]), copied(head, cut(body, 999))):
                 self.assertIsNone(copy.usage())
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(st.binary(max_size=200), st.sampled_from(["gzip", "deflate"]), st.booleans(), st.integers(0, 400))
     def test_broken(self, noise: bytes, name: str, chunked: bool, at: int) -> None:
         """A broken one tells something or nothing, and raises nothing."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.http1 import Body, Chunked, ChunkedContent, Fixed, Malformed, unchunked
+from tests.extent import examples
 
 CHUNKS = st.lists(st.binary(min_size=1, max_size=40), max_size=6)
 CUTS = st.lists(st.integers(0, 400), max_size=8)
@@ -39,7 +40,7 @@ def chunked(chunks: list[bytes], trailer: bytes = b"") -> bytes:
 class BodyTests(SynchronousTestCase):
     """Ends of bodies."""
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(CHUNKS, st.sampled_from([b"", b"T: v\r\n", b"T: v\r\nU:\r\n"]), st.binary(max_size=50), CUTS)
     def test_chunked(self, chunks: list[bytes], trailer: bytes, after: bytes, cuts: list[int]) -> None:
         """A chunked body ends where its framing says, however it is cut and whatever follows, and has that content."""

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.manifests import ManifestFault, parse, tool_name
 from aileron.values import JSON, ApprovalRule, Cap, ConnectorPin, Input, LoadError, Step
+from tests.extent import examples
 
 from .files import END, HEAD, PIN, STEP, action, manifest, one_input
 
@@ -181,7 +182,7 @@ class ShapeTests(Faults):
         self.assert_fault(manifest(end=END + "x" * (room + 1)), "larger than 256 KiB", kind="parse_error")
 
     @given(st.binary() | st.binary().map(lambda data: b"+++\n" + data + b"\n+++\n"))
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     def test_any_bytes(self, data: bytes) -> None:
         """Whatever the bytes, nothing but a L{ManifestFault} with faults comes out."""
         try:
@@ -191,7 +192,7 @@ class ShapeTests(Faults):
 
     @given(st.integers(0, len(WHOLE)), st.integers(0, 40), st.binary(max_size=12))
     @example(0, 0, b"")
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     def test_damaged(self, at: int, cut: int, put: bytes) -> None:
         """A good file with a piece replaced loads, or is refused by a L{ManifestFault} whose lines are in the file."""
         data = WHOLE[:at] + put + WHOLE[at + cut :]

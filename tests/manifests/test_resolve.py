@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import InvalidRequest
 from aileron.manifests import KnownValues, resolve, uses_outputs
 from aileron.values import JSON, Step
+from tests.extent import examples
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.just("${args.b}"),
@@ -36,7 +37,7 @@ class ResolveTests(SynchronousTestCase):
         return str(problems[0]["message"])
 
     @given(ANY_JSON)
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     def test_alone_keeps_type(self, value: JSON) -> None:
         """A reference that is the whole value becomes that very value, whatever it is and says."""
         self.assertIs(filled("${args.a}", {"a": value, "b": "no"}), value)
@@ -44,7 +45,7 @@ class ResolveTests(SynchronousTestCase):
         self.assertIs(filled("${steps.one.out}", {}, {"one": {"out": value}}), value)
 
     @given(st.text())
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     def test_within_text(self, value: str) -> None:
         """A text is put into a longer one as it is, and what it says is not a reference again."""
         self.assertEqual(filled("<${args.a}>${args.a}", {"a": value, "b": "no"}), f"<{value}>{value}")

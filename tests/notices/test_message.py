@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.notices._composer import MOST_LINES, message_of
 from aileron.values import Message, Notice, NoticeKind, to_json, visible
+from tests.extent import examples
 
 from .case import AT, PAGE, notice
 
@@ -73,7 +74,7 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual(told.contents, ('ship-update: {"to": "canary"}',))
         self.assertEqual(said(notice()).contents, ())
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.text(max_size=400), st.sampled_from(["action", "agent", "why", "arguments", "session_id", "run_id"]))
     def test_wild(self, text: str, name: str) -> None:
         """Whatever an agent calls itself or its action, nothing in a message acts, hides or goes on for long."""

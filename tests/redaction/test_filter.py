@@ -13,6 +13,7 @@ from aileron.errors import ExternalApiError
 from aileron.http1 import Chunked
 from aileron.redaction import SecretScanner, written_forms
 from aileron.redaction._filter import BodyFraming, SecretFilter
+from tests.extent import examples
 
 KEY = b"sk-proj-AbC_123/4+5=ss"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -59,7 +60,7 @@ class WholeTests(SynchronousTestCase):
     """A body of known length, or until the close."""
 
     @given(_NEARLY, _CUTS)
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150), deadline=None)
     def test_cuts(self, parts: list[bytes], at: list[int]) -> None:
         """Every byte passes in its order unless the key is among them, and then it does not pass whole."""
         data, watched = b"".join(parts), Watched()
@@ -70,7 +71,7 @@ class WholeTests(SynchronousTestCase):
         self.assertEqual(len(watched.told), 0 if passes else 1)
 
     @given(_SECRETS, st.binary(max_size=80), st.binary(max_size=80), _CUTS, st.integers(0, 200))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150), deadline=None)
     def test_every_form(self, key: bytes, before: bytes, after: bytes, at: list[int], which: int) -> None:
         """No form of any key passes, wherever it is cut."""
         every = written_forms(key.decode())
@@ -103,7 +104,7 @@ class ChunkedTests(SynchronousTestCase):
     """A chunked body."""
 
     @given(_NEARLY, _CUTS, _CUTS)
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150), deadline=None)
     @example([b"data: ", KEY], [10, 11, 12], [])
     def test_chunks(self, parts: list[bytes], chunks: list[int], at: list[int]) -> None:
         """Every byte passes unless the key is in what the chunks say together, whichever way they are cut."""
@@ -114,7 +115,7 @@ class ChunkedTests(SynchronousTestCase):
         self.assertEqual(watched.passed, data if passes else data[: len(watched.passed)])
 
     @given(st.binary(max_size=300), _CUTS, _CUTS)
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     def test_taken_apart(self, said: bytes, chunks: list[int], at: list[int]) -> None:
         """What a body says is told from its framing, and together they are the body."""
         data, pieces = chunked(said, chunks, b";a=b"), BodyFraming(chunked=True)

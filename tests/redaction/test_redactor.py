@@ -16,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import ExternalApiError
 from aileron.redaction import REDACTED, Redactor, secrets_in
 from aileron.values import Outcome
+from tests.extent import examples
 
 SECRET = 'k3y of/"some+length\\=&~~~~~~'  # its base64 holds a plus at each alignment
 RAW = SECRET.encode()
@@ -168,7 +169,7 @@ class FormTests(SynchronousTestCase):
 class AnySecretTests(SynchronousTestCase):
     """Whatever the secret, whatever stands around it."""
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(SECRETS, AROUND, AROUND, st.lists(st.integers(0, 5), min_size=40, max_size=40))
     def test_mixed_escapes(self, secret: str, before: str, after: str, how: list[int]) -> None:
         """No mixture of escapes gets a secret through."""
@@ -178,7 +179,7 @@ class AnySecretTests(SynchronousTestCase):
         for reading in unread(cleaned):
             self.assertNotIn(secret, reading)
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(SECRETS, AROUND, AROUND, st.sampled_from(["quote", "plus", "json", "slashes", "hex", "html", "plain"]))
     def test_one_escape(self, secret: str, before: str, after: str, name: str) -> None:
         """No single way of writing gets a secret through, though it looks like escapes itself."""
@@ -195,7 +196,7 @@ class AnySecretTests(SynchronousTestCase):
         written = ways[name](secret)
         self.assertNotIn(written, Redactor.of(secret).text(f"{before} {written} {after}"))
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(SECRETS, st.binary(max_size=9), st.binary(max_size=9), st.booleans(), st.booleans())
     def test_base64(self, secret: str, before: bytes, after: bytes, urlsafe: bool, padded: bool) -> None:
         """No alignment, alphabet or padding of base64 gets a secret through."""

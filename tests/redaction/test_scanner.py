@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.redaction import REDACTED, Redactor, SecretScanner, forms, written_forms
+from tests.extent import examples
 
 from .test_redactor import FORMS, SECRET
 
@@ -63,7 +64,7 @@ class FormTests(SynchronousTestCase):
             for form in written_forms(secret):
                 self.assertNotIn("0000", Redactor.of(secret).text(f"<{form.text}>"), (secret, form.text))
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(_SECRETS, st.integers(0, 200))
     def test_both(self, secret: str, which: int) -> None:
         """What a stream is searched for, a whole text is too: nothing of one table is lost on the other."""
@@ -77,7 +78,7 @@ class FormTests(SynchronousTestCase):
 class UnfinishedTests(SynchronousTestCase):
     """What is held back of a stream."""
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(_SECRETS, st.integers(0, 200), st.integers(1, 400), st.binary(max_size=20))
     def test_beginning(self, secret: str, which: int, length: int, before: bytes) -> None:
         """The beginning of any form at the end of what came is held back, whole or more of it."""

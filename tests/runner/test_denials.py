@@ -15,6 +15,7 @@ from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
 from aileron.runner import denials as _breaker
 from aileron.runner.denials import CallCounts, normalize_text, request_digest
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
+from tests.extent import examples
 
 from .kit import OPERATOR, step
 from .test_decisions import DecidedCase
@@ -282,13 +283,13 @@ class SameRequestTests(SynchronousTestCase):
         self.assertFalse(same({"to": "Anna"}, {"to": "Anna", "cc": None}))
         self.assertFalse(same({"to": "Anna"}, {"To": "Anna"}))
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(_VALUES)
     def test_total(self, value: JSON) -> None:
         """Whatever JSON can say has a digest, and one only."""
         self.assertTrue(same(value, value))
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(
         st.lists(st.text(alphabet="aBcé1,", min_size=1, max_size=8), max_size=5), st.sampled_from((" ", "\n\t ", "　"))
     )

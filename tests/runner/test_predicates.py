@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.runner.predicates import ABSENT, Absent, encode_domain, holds, parse_domain, same
 from aileron.values import JSON, Predicate, PredicateKind
+from tests.extent import examples
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=8)
 _VALUES: st.SearchStrategy[JSON] = st.recursive(
@@ -64,7 +65,7 @@ def _spelled(value: JSON) -> str:
 class SameTests(SynchronousTestCase):
     """When two values are one."""
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(_VALUES, _VALUES)
     @example(1, True)
     @example(1, 1.0)
@@ -81,7 +82,7 @@ class SameTests(SynchronousTestCase):
         self.assertEqual(same(one, other), _spelled(one) == _spelled(other))
         self.assertTrue(same(one, one))
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(_VALUES, st.lists(_VALUES, max_size=4))
     def test_equals_and_one_of(self, value: JSON, others: list[JSON]) -> None:
         """Equals and one of match by sameness."""
@@ -109,7 +110,7 @@ class SameTests(SynchronousTestCase):
 class PatternTests(SynchronousTestCase):
     """Patterns."""
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.text(max_size=6), st.sampled_from(["a", "ab", "#ops", "a.b", "x-1"]))
     def test_anchored(self, noise: str, text: str) -> None:
         """The whole text must match: nothing stands before it or after it."""
@@ -146,7 +147,7 @@ class PatternTests(SynchronousTestCase):
 class RangeTests(SynchronousTestCase):
     """Ranges of numbers."""
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.integers(-50, 50), st.integers(-50, 50), _VALUES | st.integers(-60, 60))
     @example(0, 10, True)
     @example(0, 10, 5.0)
@@ -176,7 +177,7 @@ class RangeTests(SynchronousTestCase):
 class DomainTests(SynchronousTestCase):
     """Recipients' domains."""
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(st.text(alphabet='ab@.,;<>()[]" \t\r\n\0:%!xé', max_size=12))
     def test_only_bare_addresses(self, noise: str) -> None:
         """Whatever stands before, after or within it, what is matched is one bare address at that very domain."""

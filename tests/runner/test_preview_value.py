@@ -27,6 +27,7 @@ from aileron.values import (
     from_json,
     to_json,
 )
+from tests.extent import examples
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
@@ -51,14 +52,14 @@ def kept(preview: Preview) -> Preview:
 class PreviewTests(SynchronousTestCase):
     """L{rendered} and L{read_back}."""
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(ANY)
     def test_kept(self, output: Any) -> None:
         """Whatever a service answers has a preview, which the row gives back, and a digest."""
         preview = shown(output)
         self.assertEqual((kept(preview), kept(preview).digest()), (preview, preview.digest()))
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(ANY)
     def test_forged(self, forged: Any) -> None:
         """Whatever a row holds instead is read without harm."""

@@ -27,6 +27,7 @@ from aileron.values import (
     edits,
     place,
 )
+from tests.extent import examples
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab/~", max_size=3),
@@ -76,7 +77,7 @@ class DifferencesTests(SynchronousTestCase):
         self.assertEqual((len(found), found[-1].kind), (101, "more"))
         self.assertIn("more differences", str(found[-1].after))
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(ANY, ANY)
     def test_nothing_is_hidden(self, before: Any, after: Any) -> None:
         """There are none exactly where the values are the same, types counted."""
@@ -112,7 +113,7 @@ class PlaceTests(SynchronousTestCase):
         ):
             self.assertEqual(place(pointer, REVIEW), words)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(
         st.lists(st.sampled_from(["fields", "preview", "steps", "0", "-1", "", "x"])),
         st.sampled_from([REVIEW, Review(), Review(unread={"fields": "abc", "steps": {"0": 1}, "preview": 1})]),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.values import cautions, visible
+from tests.extent import examples
 
 _PROSE = (
     "Привет, это обычный текст: а, о, с и рос",
@@ -145,7 +146,7 @@ class LookalikeTests(SynchronousTestCase):
         told = list(cautions(" ".join(f"\u0430dmin{number}" for number in range(100))))
         self.assertEqual((len(told), told[-1]), (7, "94 more words look like other words."))
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.text())
     def test_anything(self, text: str) -> None:
         """Whatever comes, it is judged, and what is told of is shown in a visible form."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.values import JSON, canonical, json_pointer, json_problems, loads_strict
+from tests.extent import examples
 
 SAFE = 2**53 - 1
 CLEAN = st.recursive(
@@ -74,7 +75,7 @@ class LoadsStrictTests(SynchronousTestCase):
         self.assertIn("deeply", self.refused(b'{"a":' * 200_000))
 
     @given(st.binary())
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     def test_any_bytes(self, data: bytes) -> None:
         """Whatever arrives, the answer is a value or a L{ValueError}."""
         try:
@@ -83,7 +84,7 @@ class LoadsStrictTests(SynchronousTestCase):
             self.assertNotIsInstance(error, UnicodeError)
 
     @given(CLEAN)
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     def test_round_trip(self, value: JSON) -> None:
         """What is canonical is read back as the same value, so a digest made twice is the same."""
         again = loads_strict(canonical(value), max_depth=64)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.values import from_timestamp, timestamp
+from tests.extent import examples
 
 _ZONES = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 _MOMENTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=_ZONES)  # noqa: DTZ001 - bounds have no zone
@@ -17,7 +18,7 @@ _MOMENTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=_ZONE
 class TimestampTests(SynchronousTestCase):
     """L{timestamp} and L{from_timestamp}."""
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(_MOMENTS)
     def test_form(self, moment: datetime) -> None:
         """A moment is written as ISO 8601 says in UTC, whatever its zone, and is read again."""
@@ -25,7 +26,7 @@ class TimestampTests(SynchronousTestCase):
         self.assertEqual(text, moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"))
         self.assertEqual(from_timestamp(text), moment)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(_MOMENTS, _MOMENTS)
     def test_order(self, one: datetime, other: datetime) -> None:
         """Texts sort as the moments do."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.values import visible
+from tests.extent import examples
 
 _WILD = st.text(
     st.one_of(
@@ -24,7 +25,7 @@ _SILENT = {0x115F, 0x1160, 0x2D7F, 0x3164, 0xFFA0, 0x1107F, 0x13441, 0x13442, 0x
 
 
 class VisibleTests(SynchronousTestCase):
-    @settings(deadline=None, max_examples=400)
+    @settings(deadline=None, max_examples=examples(400))
     @given(_WILD, st.booleans())
     def test_nothing_hidden_is_left(self, text: str, multiline: bool) -> None:
         """Whatever comes in, no control, format, surrogate, private or odd blank character comes out."""
@@ -33,13 +34,13 @@ class VisibleTests(SynchronousTestCase):
         self.assertEqual([c for c in left if unicodedata.category(c) in bad], [])
         self.assertEqual([c for c in left if unicodedata.category(c) == "Zs" and c != " "], [])
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(_WILD)
     def test_twice_is_once(self, text: str) -> None:
         """What was made visible stays as it is."""
         self.assertEqual(visible(visible(text)), visible(text))
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.text(st.characters(categories=("L", "N", "P")).filter(lambda c: unicodedata.category(c) != "Cn")))
     def test_plain_text_stays(self, text: str) -> None:
         """Letters, figures and punctuation of any script are shown as they are, but for the few that print nothing."""

@@ -17,6 +17,7 @@ from aileron.testing import does_not_open, example_scope, new_binding, trusted_w
 from aileron.values import PasskeyRule, TrustKind
 from aileron.vault import Vault, keys
 from aileron.vault._format import decode
+from tests.extent import examples
 
 from .case import PASSPHRASE, FullCase
 
@@ -155,7 +156,7 @@ class AlteredFileTests(AlteredCase):
         self.rewrite(content)
         self.assertRaises(VaultDamaged, self.unlocked)
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(150))
     @given(st.data())
     def test_any_byte(self, data: st.DataObject) -> None:
         """Whatever byte is altered, the file is refused or says the same as before."""
@@ -235,7 +236,7 @@ class EntryTests(FullCase):
 
 
 class DecodeTests(SynchronousTestCase):
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.binary(max_size=300))
     def test_wild(self, data: bytes) -> None:
         """Whatever the bytes, reading them ends in the one error."""

@@ -17,6 +17,7 @@ from aileron.errors import Conflict, NoVault, VaultDamaged, WeakPassphrase, Wron
 from aileron.vault import keys
 from aileron.vault._passphrase import words
 from aileron.vault.keys import DataKey
+from tests.extent import examples
 
 from .case import PASSPHRASE, VaultCase
 
@@ -164,7 +165,7 @@ class PassphraseTests(SynchronousTestCase):
         self.assertEqual(asked, [2048] * 6)
         self.assertNotEqual(keys.generate_words(), keys.generate_words())
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.lists(st.integers(0, 2047), min_size=6, max_size=6, unique=True))
     def test_generated_pass(self, drawn: list[int]) -> None:
         """What was generated is never refused."""

@@ -14,6 +14,7 @@ from aileron.errors import BindingFailed, InvalidRequest
 from aileron.testing import does_not_open, example_scope, new_binding, opened
 from aileron.values import Binding, NewBinding
 from aileron.vault import binding_of, keys
+from tests.extent import examples
 from tests.vault.case import VaultCase, keep_addresses
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,7 +48,7 @@ class BaseUrlTests(SynchronousTestCase):
             error = self.assertRaises(InvalidRequest, bound_to, url)
             self.assertIn("/base_url", repr(error.details), url)
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.text(max_size=40).map(lambda text: f"https://{text}"))
     def test_wild(self, url: str) -> None:
         """Whatever is asked for is kept as it is or refused."""
@@ -123,7 +124,7 @@ class SecretTests(SynchronousTestCase):
             else:
                 self.assertRaises(InvalidRequest, binding_of, new, NOW, 1)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.binary(min_size=1, max_size=10))
     def test_wild(self, secret: bytes) -> None:
         """Only visible ASCII can become a header's value."""

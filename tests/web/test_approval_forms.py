@@ -15,6 +15,7 @@ from aileron.testing import scripted_offer
 from aileron.values import JSON, Input, Predicate, PredicateKind, Run, RunState, utc, visible
 from aileron.web.approvals.decision import edit_form, grant_form
 from tests.api.case import NOW
+from tests.extent import examples
 
 from .case import Reading, read
 
@@ -81,7 +82,7 @@ class EditFormTests(SynchronousTestCase):
         shown = self.drawn(Input("x", "string", "What"), x="\nhello")
         self.assertIn("\n\nhello", shown.text, "a browser drops the first line feed of a text area")
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.text(max_size=40))
     def test_hostile(self, words: str) -> None:
         """Whatever the value, nothing in the form acts or hides; what would is written as JSON."""

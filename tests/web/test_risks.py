@@ -14,6 +14,7 @@ from aileron.testing import scripted_offer
 from aileron.values import Approval, Precedents, Review, ReviewedStep, Run, RunState, utc
 from aileron.web.approvals.review import Risks, new_here, recipients, risks
 from tests.api.case import NOW
+from tests.extent import examples
 
 from .case import planned, sent
 
@@ -51,7 +52,7 @@ class RisksTests(SynchronousTestCase):
             found.recipients, "New values, not used in the last 200 calls: to, Channel, webhook_url, a, b, c, d."
         )
 
-    @settings(deadline=None, max_examples=500)
+    @settings(deadline=None, max_examples=examples(500))
     @given(
         st.text("@#.:/+ 1a\n\u00a0(-", max_size=12) | st.sampled_from(("http://", "https://", "http://a", "+12 34 56"))
     )
