@@ -1,6 +1,6 @@
 """More of everything than anybody needs, from one process of the same user: the others are still served."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from aileron.home import running_pid
@@ -101,15 +101,12 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
         self.assertEqual(asked.status, 202, asked.text)
         await self.operator("approval", "list")
         await self.operator("approval", "deny", str(asked.body["run_id"]))
-        turns: list[tuple[Callable[..., Awaitable[object]], list[tuple[str, ...]]]] = [
-            (self.command, [("status",)]),
-            (self.operator, [("pause",), ("resume",)]),
-            (self.command, [("vault", "status")]),
-            (self.command, [("daemon", "status")]),
-        ]
-        for run, commands in _TURNS.of(*turns):
-            for command in commands:
-                await run(*command)
+        for line in _TURNS.of("status", "pause resume", "vault status", "daemon status"):
+            if line == "pause resume":
+                await self.operator("pause")
+                await self.operator("resume")
+            else:
+                await self.command(*line.split())
 
     async def assert_served(self) -> None:
         """Another agent's calls are answered."""
