@@ -74,36 +74,34 @@ class TwistdTests(OperatedTestCase):
         return running
 
     async def test_serves_and_ends(self) -> None:
-        """It serves, is found by the commands, and ends on SIGTERM with nothing left to mislead."""
+        """It serves, is found by the commands, and ends on SIGTERM with nothing left to mislead.
+
+        A second daemon of the same home ends with a failure, and the first does not notice; a database of a newer
+        version is left as it is.
+        """
         running = await self.serving()
         self.assertEqual((await self.status())["vault_state"], "missing")
         self.assertIn(f"PID {running.pid}", (await self.command("daemon", "status")).stdout)
+        before = self.state.discovery.read_bytes()
+        await self.assert_refuses("cannot start")
+        self.assertEqual(self.state.discovery.read_bytes(), before)
+        self.assertEqual((await self.status())["store"], "ok")
         finished = await running.signal(signal.SIGTERM)
         # twistd cleans up and then dies of the signal that it was sent.
         self.assertEqual((finished.exit_code, finished.signal), (None, signal.SIGTERM))
         self.assertFalse(self.state.discovery.exists())
         self.assertEqual(list(self.home.project.iterdir()), [])
-
-    async def test_one_a_home(self) -> None:
-        """A second daemon of the same home ends with a failure, and the first does not notice."""
-        await self.serving()
-        before = self.state.discovery.read_bytes()
-        second = await self.run_command(self.twistd(), 30)
-        self.assertEqual(second.exit_code, 1, second)
-        self.assertIn("cannot start", second.stdout)
-        self.assertEqual(self.state.discovery.read_bytes(), before)
-        self.assertEqual((await self.status())["store"], "ok")
-
-    async def test_newer_database(self) -> None:
-        """A database of a newer version is left as it is."""
-        await (await self.serving()).signal(signal.SIGTERM)
         with closing(sqlite3.connect(self.state.database)) as database:
             database.execute("PRAGMA user_version = 9999")
         before = self.state.database.read_bytes()
+        await self.assert_refuses("newer")
+        self.assertEqual(self.state.database.read_bytes(), before)
+
+    async def assert_refuses(self, words: str) -> None:
+        """Another one ends with a failure, and says why."""
         finished = await self.run_command(self.twistd(), 30)
         self.assertEqual(finished.exit_code, 1, finished)
-        self.assertIn("newer", finished.stdout)
-        self.assertEqual(self.state.database.read_bytes(), before)
+        self.assertIn(words, finished.stdout)
 
 
 class RunTests(OperatedTestCase):
