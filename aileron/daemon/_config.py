@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from yaml import Node
 
 _NAME = re.compile(r"(?!.{254})[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_PACKAGE = re.compile(r"(?!.{201})[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _CLIENT = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_LISTED = 32
@@ -61,6 +62,7 @@ class Config:
     :ivar hosts: further names, without a port, by which clients may call both.
     :ivar agent_uids: other users, by number, whose processes may speak to the agent site.
     :ivar clients: names of clients that may open a session for themselves.
+    :ivar connector_packages: Python packages in which connectors are looked for.
     :ivar pending: how many approvals may wait.
     :ivar metrics_token_digest: SHA-256 of a scraper's token; L{None}: the operator alone gets the metrics.
     """
@@ -70,6 +72,7 @@ class Config:
     hosts: tuple[str, ...] = ()
     agent_uids: tuple[int, ...] = ()
     clients: frozenset[str] = frozenset()
+    connector_packages: tuple[str, ...] = ()
     pending: PendingLimits = field(factory=PendingLimits)
     gateway: GatewaySettings = field(factory=GatewaySettings)
     metrics_token_digest: bytes | None = field(default=None, repr=False)
@@ -112,6 +115,12 @@ def _clients(node: Node, name: str, line: int) -> frozenset[str]:
     problem = "each of clients must be a name of a-z, 0-9 and -, 32 at most"
     listed = items(node, name, line, _MOST_LISTED, "names")
     return frozenset(match_text(each, _CLIENT, line_of(each), problem)[0] for each in listed)
+
+
+def _packages(node: Node, name: str, line: int) -> tuple[str, ...]:
+    problem = f"each of {name} must be the name of a Python package, such as acme.connectors"
+    listed = items(node, name, line, _MOST_LISTED, "names")
+    return tuple(match_text(each, _PACKAGE, line_of(each), problem)[0] for each in listed)
 
 
 def _digest(node: Node, name: str, line: int) -> bytes:
@@ -159,6 +168,7 @@ CONFIG_KEYS: Keys = {
     "hosts": Key(_hosts, "further names of both sites, in lower case and without a port", "the address listened at"),
     "agent_uids": Key(_uids, "other users, by number, whose processes may use the agent site (Linux)", "you alone"),
     "clients": Key(_clients, "names, of a-z, 0-9 and `-`, by which MCP clients may open a session themselves", "none"),
+    "connector_packages": Key(_packages, "Python packages, as `acme.connectors`, that provide connectors", "none"),
     "pending": section(PendingLimits, _OF_PENDING),
     "gateway": GATEWAY,
     "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),

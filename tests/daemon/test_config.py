@@ -122,6 +122,15 @@ class ReadingTests(ConfigCase):
         self.refused("pending: 5", 1, "mapping")
         self.refused("- listen\n", 1, "mapping")
 
+    def test_connector_packages(self) -> None:
+        """Packages of connectors are named as Python names them."""
+        for text in ("acme", "{a: b}"):
+            self.refused(f"connector_packages: {text}", 1, "list")
+        for text in ("['']", "[.acme]", "[acme.]", "[acme..x]", "[a-b]", "[1a]", "[1]", "[a/b]", f"[{'x' * 202}]"):
+            self.refused(f"connector_packages: {text}", 1, "Python package")
+        found = read_config("connector_packages: [acme.connectors, _own]").connector_packages
+        self.assertEqual(found, ("acme.connectors", "_own"))
+
     def test_no_yaml(self) -> None:
         """What is no YAML, or more than one document, is refused; a tag of Python's makes nothing."""
         self.refused("listen: [\n", 2, "no YAML")

@@ -24,18 +24,19 @@ class ConfigurationTests(OperatedTestCase):
         return str(self.home.discovery()["url"])
 
     async def test_trusted(self) -> None:
-        """It listens where a trusted file says; a byte more in the file, and it listens where it did before."""
+        """A trusted file says where it listens, and what it loads; with a byte more in the file it is as before."""
         await self.operator("vault", "init")
         before = self.home.discovery()["url"]
         with closing(socket.create_server(("127.0.0.1", 0))) as free:
             port = free.getsockname()[1]
-        text = f"listen: tcp:{port}:interface=127.0.0.1\n"
+        text = f"listen: tcp:{port}:interface=127.0.0.1\nconnector_packages: [acme.nowhere]\n"
         self.state.config.write_text(text)
         self.assertEqual(await self.restart(), before)
         await self.operator("config", "trust", "--yes")
         self.assertEqual(self.home.discovery()["url"], before)
         chosen = await self.restart()
         self.assertEqual(chosen, f"http://127.0.0.1:{port}")
+        self.assertIn("acme.nowhere", (await self.operator("doctor", code=1)).stdout)
         self.state.config.write_text(text + "hosts: [evil.test]\n")
         await self.restart()
         found = await self.operator("doctor", code=0)
