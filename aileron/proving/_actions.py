@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from attrs import field, frozen
@@ -61,24 +62,21 @@ def make_call(about: ConnectorDescription, case: Case) -> ProofCall:
     return ProofCall(_NAME, _STEP, text, {f"a{number}": each for number, each in enumerate(case.inputs.values())})
 
 
-def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str, Case]) -> ProofCall:
-    """Return an installed action with sample arguments.
+def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str, Case]) -> ProofCall | str:
+    """Return an installed action with sample arguments; or why it cannot be run against the double.
 
-    :raises InvalidRequest: it cannot be run against the double, and why.
+    :raises InvalidRequest: no arguments could be made that it takes.
     """
+    step, preview = action.steps[0], action.approval.preview
     if len(action.steps) != 1:
-        raise InvalidRequest(f"it has {len(action.steps)} steps, and the double answers one")
-    if action.approval.preview is not None:
-        raise InvalidRequest(
-            f"its preview reads {action.approval.preview.operation}, and the double answers one operation"
-        )
-    step = action.steps[0]
-    case = cases.get(step.operation)
-    if case is None:
-        raise InvalidRequest(f"there is no sample of {step.operation}")
+        return f"it has {len(action.steps)} steps, and the double answers one"
+    if preview is not None:
+        return f"its preview reads {preview.operation}, and the double answers one operation"
+    if step.operation not in cases:
+        return f"there is no sample of {step.operation}"
     if not any((each.name, each.version) == (about.fqn, about.version) for each in action.requires):
-        raise InvalidRequest("it is for another version of the connector")
-    arguments = _make_arguments(action, step.inputs, case.inputs)
+        return "it is for another version of the connector"
+    arguments = _make_arguments(action, step.inputs, cases[step.operation].inputs)
     return ProofCall(action.name, step.id, action.text.encode("utf-8"), arguments)
 
 
@@ -88,16 +86,9 @@ def _make_arguments(action: Action, templates: Mapping[str, JSON], inputs: Mappi
     made = {one.name: make_value(properties[one.name]) for one in action.inputs if one.required}
     found = {name: _ARGUMENT.fullmatch(each) for name, each in templates.items() if isinstance(each, str)}
     known = {match[1]: inputs[name] for name, match in found.items() if match is not None and name in inputs}
-    for name, value in known.items():
-        try:
-            check_arguments(action, {**made, name: value})
-        except InvalidRequest:
-            continue  # an action may take less than its operation does
-        made[name] = value
-    try:
-        return check_arguments(action, made)
-    except InvalidRequest as error:
-        raise InvalidRequest(f"no sample arguments could be made ({error.message})") from None
+    with suppress(InvalidRequest):  # an action may take less than its operation does
+        return check_arguments(action, {**made, **known})
+    return check_arguments(action, made)
 
 
 def make_value(schema: Mapping[str, Any]) -> JSON:

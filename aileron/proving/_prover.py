@@ -166,10 +166,12 @@ class _Proof:
         """Run an installed action through some of the trials."""
         try:
             call = call_action(action, self.rig.spec.description, cases)
+            if isinstance(call, str):
+                return Check(NOT_APPLICABLE, why=call)
             self.bench.offer(self.connector, call.name, call.text)
             self.bench.check(call.name, call.arguments)
         except AileronError as error:
-            return Check(NOT_APPLICABLE, why=error.message.rstrip("."))
+            return Check(NOT_APPLICABLE, why=f"its sample arguments are refused: {error.message.rstrip('.')}")
         case, results = cases[action.steps[0].operation], list[Result]()
         for trial in filter(lambda each: each.for_actions, self.rig.trials(case, self.secret)):
             results += await self._try(call, trial, case)
