@@ -60,7 +60,7 @@ def _popen(arguments: Sequence[str], **options: Any) -> Any:
 vars(daemon_process)["subprocess"] = SimpleNamespace(**{**vars(subprocess), "Popen": _popen})
 
 _SECONDS = 60.0
-ALONE = frozenset(("completion", "demo", "launch", "open", "operator"))
+ALONE = frozenset(("completion", "demo", "launch", "open"))
 """Commands that want a process of their own: a terminal, a descriptor to write to, or signals."""
 
 
