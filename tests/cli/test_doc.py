@@ -17,8 +17,8 @@ from tests.functional import test_quickstart
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "doc").rglob("*.md"))]
-LISTING = re.compile(r"^```(?:console|sh|text)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TYPED = re.compile(r"^(?:\$ )?(aileron .*)$", re.MULTILINE)
+LISTING = re.compile(r"^ *```(?:console|sh|text)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)  # in a list it is indented
+TYPED = re.compile(r"^ *(?:\$ )?(aileron .*)$", re.MULTILINE)
 SPAN = re.compile(r"`(aileron(?: [^`]*)?)`")
 NAMED = re.compile(r"\b(aileron (?:[a-z]+|\{\})(?: [a-z]+)?)")
 NO_COMMANDS = {  # what is said of Aileron, labels of keys, and a command with a sentence behind it
