@@ -27,9 +27,9 @@ $ aileron connect --list issue
 $ aileron connect slack --dry-run
 ```
 
-Nothing is active until you trust it. Reads need no approval, everything else asks you each time. An action is a file of
-yours from then on: change it as you like, and trust it again; see [Writing an action](../writing-an-action.md). For any
-other service, see [Add your REST API](../rest-api.md).
+Nothing is active until you trust it. Of these ready actions, those that only read need no approval, and all others ask
+you each time. An action is a file of yours from then on: change it as you like, and trust it again; see
+[Writing an action](../writing-an-action.md). For any other service, see [Add your REST API](../rest-api.md).
 
 | service | for |
 |---|---|

@@ -110,7 +110,7 @@ class PageTests(SynchronousTestCase):
     def test_example(self) -> None:
         """The examples are configurations that say what the page says of them."""
         config = read_config(_EXAMPLES[0])
-        self.assertEqual((config.listen, config.hosts), ("tcp:8081:interface=0.0.0.0", ("aileron.internal",)))
+        self.assertEqual((config.listen, config.hosts), ("tcp:8081:interface=127.0.0.1", ()))
         self.assertEqual(config.pending.per_session, 5)
         gateway = read_config(_EXAMPLES[1]).gateway
         found = {each.name: (each.base_url, each.prefix, each.credential) for each in gateway.providers}

@@ -257,11 +257,11 @@ def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], gi
 
 _YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation. What is shown is trusted.")
 _FETCHING = (
-    click.option("--identity", type=click.Path(exists=True, path_type=Path), help="A private key file, for ssh://."),
+    click.option("--identity", type=click.Path(exists=True, path_type=Path), help="A private key file, for `ssh://`."),
     click.option(
         "--host-key",
         default="",
-        help="The server's public key, for ssh://, as ssh-keyscan prints it. It is remembered.",
+        help="The server's public key, for `ssh://`, as `ssh-keyscan` prints it. It is remembered.",
     ),
     click.option(
         "--secret-fd",
