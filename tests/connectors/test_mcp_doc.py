@@ -24,8 +24,9 @@ class PageTests(SynchronousTestCase):
         self.page = PAGE.read_text("utf-8")
 
     def test_files(self) -> None:
-        """The connector of the page loads, with either credential and with the operation that an import adds."""
-        begun, signed_in, added = LISTING.findall(self.page)
+        """The connectors of the page load, the first with either credential and with the operation that an import adds."""
+        begun, signed_in, api, added = LISTING.findall(self.page)
+        self.assertEqual((), read_file(api.encode(), "gitlab.toml").problems)
         head = begun.partition("[credential]")[0]
         for text in (begun, f"{head}{signed_in}", f"{begun}\n{added}"):
             reading = read_file(text.encode(), "tracker.toml")
