@@ -1,10 +1,5 @@
 """Sphinx configuration; tox -e doc builds with warnings as errors."""
 
-import re
-from typing import Any
-
-from sphinx.application import Sphinx
-
 from aileron import __version__
 
 project = "Aileron"
@@ -24,18 +19,3 @@ myst_heading_anchors = 3
 nitpicky = True
 # Quotes and ellipses only: two hyphens in a help text begin an option.
 smartquotes_action = "qe"
-_DECISIONS = re.compile(
-    r'<ul[^>]*>\s*(?:<li class="toctree-l2[^>]*><a class="[^"]*" href="(?:#|[^"]*\d{4}-[^"]*)">.*?</a></li>\s*)+</ul>',
-    re.DOTALL,
-)
-
-
-def _fold_decisions(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
-    """Keep the decisions behind their index: the sidebar of every page would list them all."""
-    toctree = context["toctree"]
-    context["toctree"] = lambda **options: _DECISIONS.sub("", toctree(**options))
-
-
-def setup(app: Sphinx) -> None:
-    """Come before the theme, which draws the sidebar at the same event."""
-    app.connect("html-page-context", _fold_decisions, priority=400)
