@@ -14,8 +14,7 @@ from tests.cli.test_trust import TrustCase, item, word
 
 SERVICES = list(find_services())
 NUMBER = str(SERVICES.index("slack") + 1)
-SLACK = ("check-slack", "post-message")
-ACTIONS = ",".join(str(at) for at, each in enumerate(read_service("slack").actions, 1) if each.name in SLACK)
+SLACK = [each.name for each in read_service("slack").actions if each.name in read_service("slack").chosen]
 OTHER = str(len(SERVICES) + 1)
 REST = (OTHER, "https://tracker.example/api/issues", "", "Opens an issue.", "title, text", "")
 
@@ -59,15 +58,16 @@ class SetupTests(TrustCase):
         self.lying(*(item(each, "connector") for each in needs), *actions)
 
     def test_slack(self) -> None:
-        """A service that ships is chosen by its number: its actions are shown, trusted, and its credential bound."""
+        """A service that ships is chosen by its number: its usual actions are trusted, and its credential bound."""
         self.listed(*SLACK)
-        code, out, _ = self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "xoxb-canary")
-        self.assertEqual((code, self.typed, self.sent()), (0, [], [[word(name) for name in SLACK]]))
+        code, out, err = self.played(NUMBER, PASSPHRASE, "y", "xoxb-canary")
+        self.assertEqual((code, self.typed, self.sent()), (0, [], [[word(name) for name in SLACK]]), err)
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
         self.assertEqual((bound["connector"], bound["service"]), ("builtin://slack", "slack"))
         self.assertEqual((bound["secret"], "canary" in out), ("xoxb-canary", False))
         for part in ("Slack (chat", "chat:write", "post-message", "check-slack", "aileron launch goose\n"):
             self.assertIn(part, out)
+        self.assertIn("aileron connect slack", err)
         self.assertNotIn("aileron launch codex", out)
 
     def test_rest(self) -> None:
@@ -111,12 +111,12 @@ class SetupTests(TrustCase):
     def test_again(self) -> None:
         """What is there is kept: a changed file of that name, trust, and a binding; one that does not fit is told."""
         self.listed(*SLACK)
-        self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "xoxb-canary")
+        self.played(NUMBER, PASSPHRASE, "y", "xoxb-canary")
         path = self.home.actions / "post-message.md"
         path.write_text(path.read_text().replace("The message", "The text"))
         self.lying(*(item(name, state="trusted", path=str(path.with_name(f"{name}.md"))) for name in SLACK))
         self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="builtin://slack", fits=False)]})
-        code, out, err = self.played(NUMBER, ACTIONS, PASSPHRASE)
+        code, out, err = self.played(NUMBER, PASSPHRASE)
         self.assertEqual((code, self.typed, len(self.sent())), (0, [], 1))
         self.assertIn("The text", path.read_text())
         self.assertIn("is already there", out)
@@ -126,10 +126,10 @@ class SetupTests(TrustCase):
     def test_refused(self) -> None:
         """Without a yes nothing is trusted and no credential is asked for; a file with errors ends it before that."""
         self.listed(*SLACK)
-        code, _, err = self.played(NUMBER, ACTIONS, PASSPHRASE, "n")
+        code, _, err = self.played(NUMBER, PASSPHRASE, "n")
         self.assertEqual((code, "Nothing was trusted" in err), (1, True))
         (self.home.actions / "post-message.md").write_text("+++\n")
-        code, _, err = self.played(NUMBER, ACTIONS)
+        code, _, err = self.played(NUMBER)
         self.assertEqual((code, "post-message.md has errors" in err, self.sent()), (1, True, []))
         self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup"), [])
 

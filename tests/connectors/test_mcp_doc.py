@@ -24,7 +24,7 @@ class PageTests(SynchronousTestCase):
         self.page = PAGE.read_text("utf-8")
 
     def test_files(self) -> None:
-        """The connectors of the page load, the first with either credential and with the operation that an import adds."""
+        """The connectors of the page load, the first with either credential and with what an import adds."""
         begun, signed_in, api, added = LISTING.findall(self.page)
         self.assertEqual((), read_file(api.encode(), "gitlab.toml").problems)
         head = begun.partition("[credential]")[0]

@@ -117,17 +117,18 @@ def open_vault(cli: CliContext) -> bytes | None:
     return secret
 
 
-def connect_service(cli: CliContext, service: ReadyService, key: bytes | None) -> None:
+def connect_service(cli: CliContext, service: ReadyService, key: bytes | None, *, usual: bool = False) -> None:
     """Lead a person through everything behind the vault.
 
     :param key: the operator's; L{None}: the passphrase is asked for.
+    :param usual: take the usual actions, and ask for no others.
     """
     from aileron.cli.actions.mail import describe_mail  # asks as this module does
 
     if service.providers:
         service = describe_mail(cli, service)
     show_service(service)
-    chosen = _choose(cli, service)
+    chosen = _take_usual(service) if usual else _choose(cli, service)
     if service.connector_file is not None:
         add_ready(cli.home, CONNECTORS, *service.connector_file)
     paths = tuple(add_ready(cli.home, ACTIONS, f"{each.name}.md", each.text) for each in chosen)
@@ -150,6 +151,18 @@ def _choose(cli: CliContext, service: ReadyService) -> Sequence[ReadyAction]:
     _show_actions(service)
     usual = (str(number) for number, each in enumerate(service.actions, 1) if each.name in service.chosen)
     return choose(cli, "Actions to add", service.actions, ",".join(usual))
+
+
+def _take_usual(service: ReadyService) -> Sequence[ReadyAction]:
+    chosen = [each for each in service.actions if each.name in service.chosen]
+    if len(chosen) < len(service.actions):
+        say("Actions: {names}", names=", ".join(each.name for each in chosen))
+        note(
+            "To choose from all {count}: aileron connect {name}",
+            count=len(service.actions),
+            name=service_of(service.connector),
+        )
+    return chosen
 
 
 async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str:

@@ -139,7 +139,7 @@ def setup(cli: CliContext) -> None:
     key = open_vault(cli)
     heading("2. Service")
     service = _choose(cli)
-    connect_service(cli, service, key)
+    connect_service(cli, service, key, usual=True)
     heading("3. Agent")
     tell_agents(cli, service)
 
