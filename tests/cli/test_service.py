@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import plistlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -53,6 +54,9 @@ class SystemdTests(CommandCase):
         text = self.unit.read_text()
         self.assertIn(f'Environment="AILERON_HOME={self.home.root}"\n', text)
         self.assertIn('"daemon" "run" "--locked"\n', text)
+        limit = int(re.findall("StartLimitIntervalSec=(.*)", text)[0])
+        tries, pause = (int(re.findall(f"{name}=(.*)", text)[0]) for name in ("StartLimitBurst", "RestartSec"))
+        self.assertGreater(limit, 2 * tries * pause)  # else one that cannot start is started for ever
         self.assertEqual(self.called(), 2 * ["--user daemon-reload", "--user enable --now aileron.service"])
 
     def test_passphrase_file(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,9 +13,12 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._errors import CommandError
-from aileron.cli.daemon.supervise import POLL_SECONDS, REPLACED_SECONDS, notify_ready, wait_for_end
+from aileron.cli.daemon.process import stop
+from aileron.cli.daemon.supervise import POLL_SECONDS, REPLACED_SECONDS, ending_later, notify_ready, wait_for_end
+from aileron.cli.vault.unlocking import start_with
 from aileron.home import acquire_lock, release_lock
-from tests.cli.daemon import CommandCase
+from aileron.vault.keys import DataKey
+from tests.cli.daemon import URL, CommandCase
 
 
 class WaitTests(CommandCase):
@@ -60,6 +65,28 @@ class WaitTests(CommandCase):
         self.assertIn(str(self.home.log), str(said.hint))
 
 
+class StartStopTests(CommandCase):
+    """What C{aileron daemon run} does with a daemon."""
+
+    def test_key_forgotten(self) -> None:
+        """The vault's key does not stay in the process that waits."""
+        self.serve()
+        key = DataKey(b"k" * 32)
+        self.assertEqual(start_with(self.cli_context(), key).url, URL)
+        self.assertRaises(ValueError, key.subkey, "any")
+
+    def test_just_ended(self) -> None:
+        """A daemon that ends by itself just before it is told to has been stopped."""
+        self.serve()
+
+        def kill(*_: int) -> None:
+            release_lock(self.home)
+            raise ProcessLookupError
+
+        self.patch(os, "kill", kill)
+        self.assertTrue(stop(self.cli_context()))
+
+
 class NotifyTests(SynchronousTestCase):
     """A service manager is told by the datagram of sd_notify(3)."""
 
@@ -73,6 +100,37 @@ class NotifyTests(SynchronousTestCase):
                 notify_ready({"NOTIFY_SOCKET": address})
                 self.assertEqual(manager.recv(100, socket.MSG_DONTWAIT), b"READY=1")
         notify_ready({})
+
+    def test_inherited(self) -> None:
+        """An address where nobody listens any more does not matter: the variable came from another program."""
+        notify_ready({"NOTIFY_SOCKET": "/nonexistent/notify"})
+
+
+class EndingLaterTests(SynchronousTestCase):
+    """A signal during the start of the daemon."""
+
+    def test_waits(self) -> None:
+        """It takes effect once the daemon runs and can be stopped, whether or not the start then fails."""
+        for fails in (False, True):
+            for each in (signal.SIGTERM, signal.SIGINT):
+                done: list[bool] = []
+                self.assertRaises(KeyboardInterrupt, self.start, each, done, fails)
+                self.assertEqual(done, [True])
+
+    def start(self, number: int, done: list[bool], fails: bool) -> None:
+        """Get a signal, and do something after it."""
+        with ending_later():
+            os.kill(os.getpid(), number)
+            done.append(True)
+            if fails:
+                raise CommandError("not healthy")
+
+    def test_untold(self) -> None:
+        """Without one nothing happens, and what the signals do afterwards is as before."""
+        before = signal.getsignal(signal.SIGTERM)
+        with ending_later():
+            self.assertNotEqual(signal.getsignal(signal.SIGTERM), before)
+        self.assertEqual(signal.getsignal(signal.SIGTERM), before)
 
 
 def _nothing() -> None:

@@ -13,10 +13,10 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, LOST
 from aileron.cli._output import note, say, say_json, values
 from aileron.cli._session import vault_state
-from aileron.cli.daemon.process import start, stop
+from aileron.cli.daemon.process import stop
 from aileron.cli.daemon.service import install, uninstall
 from aileron.cli.daemon.supervise import run_daemon
-from aileron.cli.vault.unlocking import any_key
+from aileron.cli.vault.unlocking import any_key, start_with
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
 
@@ -55,7 +55,7 @@ def start_daemon(
     fresh = found is None
     if found is None:
         key = None if locked else any_key(cli, passphrase_fd, passphrase_file)
-        found = start(cli, key)
+        found = start_with(cli, key)
     _tell(cli, found, as_json, "The daemon is running" if fresh else "The daemon is already running")
 
 

@@ -71,7 +71,8 @@ def stop(cli: CliContext) -> bool:
         return False
     if pid == 0:
         raise CommandError("The daemon runs in another container, so it was not stopped. Stop it there.")
-    os.kill(pid, signal.SIGTERM)
+    with suppress(ProcessLookupError):  # it may have ended just now
+        os.kill(pid, signal.SIGTERM)
     began, told = cli.seconds(), False
     while running_pid(home) == pid:
         waited = cli.seconds() - began

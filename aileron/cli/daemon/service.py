@@ -26,6 +26,8 @@ _LABEL = "org.aileron.daemon"
 _SYSTEMD_UNIT = """\
 [Unit]
 Description=Aileron agent gateway
+StartLimitIntervalSec=300
+StartLimitBurst=5
 
 [Service]
 Type=notify

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -19,11 +19,12 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import say
-from aileron.cli.daemon.process import last_words, start, stop
-from aileron.cli.vault.unlocking import any_key
+from aileron.cli.daemon.process import last_words, stop
+from aileron.cli.vault.unlocking import any_key, start_with
 from aileron.home import Home, live_discovery, running_pid
 
 POLL_SECONDS = 1.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 REPLACED_SECONDS = 30.0
 """How long there may be no daemon while one takes the place of another."""
 
@@ -39,17 +40,36 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
     The daemon may be replaced meanwhile, as `aileron vault unlock` does. SIGTERM and Ctrl-C stop it. The exit code is 1
     if it ended without being told to.
     """
-    for each in (signal.SIGTERM, signal.SIGINT):
+    for each in _SIGNALS:
         signal.signal(each, signal.default_int_handler)
+    found = live_discovery(cli.home)
+    key = None if locked or found is not None else any_key(cli, passphrase_fd, passphrase_file)
     try:
-        if live_discovery(cli.home) is None:
-            start(cli, None if locked else any_key(cli, passphrase_fd, passphrase_file))
+        with ending_later():
+            start_with(cli, key)
         say("The daemon is running (PID {pid}).", pid=running_pid(cli.home))
         notify_ready(cli.environ)
         wait_for_end(cli, cli.home)
     except KeyboardInterrupt:
         stop(cli)
     say("The daemon has stopped.")
+
+
+@contextmanager
+def ending_later() -> Iterator[None]:
+    """Let a signal that comes meanwhile take effect at the end: a daemon that is starting cannot be stopped yet.
+
+    :raises KeyboardInterrupt: one came, whatever became of the start.
+    """
+    told: list[int] = []
+    before = {each: signal.signal(each, lambda number, _frame: told.append(number)) for each in _SIGNALS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        if told:
+            raise KeyboardInterrupt
 
 
 def wait_for_end(cli: CliContext, home: Home) -> None:
@@ -68,10 +88,13 @@ def wait_for_end(cli: CliContext, home: Home) -> None:
 
 
 def notify_ready(environ: Mapping[str, str]) -> None:
-    """Tell a service manager that waits for it that the daemon is healthy, by sd_notify(3)."""
+    """Tell a service manager that waits for it that the daemon is healthy, by sd_notify(3).
+
+    The variable may be inherited from a program whose manager is gone: then there is nobody to tell.
+    """
     address = environ.get("NOTIFY_SOCKET", "")
     if address.startswith(("/", "@")):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifying:
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifying:
             notifying.sendto(b"READY=1", address.replace("@", "\0", 1) if address[0] == "@" else address)
 
 

@@ -70,7 +70,7 @@ def restart_with(cli: CliContext, key: DataKey) -> Discovery:
         key.wipe()
         return found
     stop(cli)
-    found = _start_with(cli, key)
+    found = start_with(cli, key)
     if vault_state(cli, found) != "unlocked":
         raise CommandError(
             "The daemon is running, but did not accept the vault's key.", f"Its log is in {cli.home.log}"
@@ -106,7 +106,7 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
         old_key.wipe()
     say("Passphrase changed. Older copies of secrets.json still open with the old one: delete them.")
     say("Approved runs that have not started need your approval again.")
-    return _start_with(cli, key)
+    return start_with(cli, key)
 
 
 def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
@@ -130,14 +130,16 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
             start(cli, None)
         raise
     say("Empty vault created: {path}", path=cli.home.secrets)
-    return _start_with(cli, key)
+    return start_with(cli, key)
 
 
-def _start_with(cli: CliContext, key: DataKey) -> Discovery:
+def start_with(cli: CliContext, key: DataKey | None) -> Discovery:
+    """Start the daemon as L{start} does, and forget the key."""
     try:
         return start(cli, key)
     finally:
-        key.wipe()
+        if key is not None:
+            key.wipe()
 
 
 def _tell_what_is_void(cli: CliContext) -> None:
