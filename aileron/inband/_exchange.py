@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from aileron.http1 import CHUNKED, Body, Malformed, RelayClient, announced, unchunked
+from aileron.http1 import CHUNKED, Body, ChunkedContent, Malformed, RelayClient, announced
 
 from ._reply import ClientReply
 
@@ -68,9 +68,11 @@ class InBandExchange:
     _whole: Deferred[None] | None = field(default=None, init=False)
     _deadline: IDelayedCall | None = field(default=None, init=False)
     _body: Body | None = field(init=False)
+    _content: ChunkedContent | None = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._body = announced(self.length)
+        self._content = ChunkedContent() if self.length == CHUNKED else None
 
     @property
     def answered(self) -> bool:
@@ -86,7 +88,8 @@ class InBandExchange:
             self._dismiss(str(fault), 400)
             return -1
         used = len(data) if end < 0 else end
-        self._pieces.append(data[:used])
+        piece = data[:used]  # decoded as it comes: a whole body of small chunks would take seconds
+        self._pieces.append(piece if self._content is None else self._content.take(piece))
         self._count(self._held + used)
         if self.reply.over:
             return -1
@@ -114,7 +117,7 @@ class InBandExchange:
         self._await_body(whole)
         await whole
         body, self._pieces = b"".join(self._pieces), []
-        return unchunked(body) if self.length == CHUNKED else body
+        return body
 
     def client_is_slow(self) -> None:
         self.reply.client_is_slow()

@@ -150,10 +150,13 @@ class RequestTests(InBandCase):
         (there,) = self.places["openai"].peers
         self.assertEqual(self.next_request(there)["messages"], asked()["messages"])
         start = self.post(b"", "Transfer-Encoding: chunked")
-        line = self.line()
-        line.say(start + chunk(body[:10]) + chunk(body[10:]) + b"0\r\n\r\n")
-        there = self.places["openai"].peers[-1]
-        self.assertEqual(self.next_request(there)["messages"], asked()["messages"])
+        whole = start + chunk(body[:10]) + chunk(body[10:]) + b"0\r\n\r\n"
+        for step in (len(whole), 7):
+            line = self.line()
+            for at in range(0, len(whole), step):
+                line.say(whole[at : at + step])
+            there = self.places["openai"].peers[-1]
+            self.assertEqual(self.next_request(there)["messages"], asked()["messages"])
 
     def test_malformed(self) -> None:
         """Chunks that are none are refused."""
