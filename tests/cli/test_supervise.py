@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli.daemon.process import stop
 from aileron.cli.daemon.supervise import POLL_SECONDS, REPLACED_SECONDS, ending_later, notify_ready, wait_for_end
@@ -67,6 +68,42 @@ class WaitTests(CommandCase):
 
 class StartStopTests(CommandCase):
     """What C{aileron daemon run} does with a daemon."""
+
+    def cli_context(self) -> CliContext:
+        """Return the usual one, with a clock of its own; the daemon ends at the first look at it."""
+        now = [0.0]
+
+        def sleep(seconds: float) -> None:
+            now[0] += seconds
+            release_lock(self.home)
+            self.home.discovery.unlink(missing_ok=True)
+
+        context = attrs.evolve(super().cli_context(), seconds=lambda: now[0], sleep=sleep)
+        return attrs.evolve(context, conceal=lambda: self.concealed.append(True), passphrase=self.interrupt)
+
+    def interrupt(self, *_: object) -> str:
+        """Answer the question for a passphrase with Ctrl-C."""
+        raise KeyboardInterrupt
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.concealed: list[bool] = []
+        for each in (signal.SIGTERM, signal.SIGINT):
+            self.addCleanup(signal.signal, each, signal.getsignal(each))
+
+    def test_run(self) -> None:
+        """It says that the daemon runs and that it has stopped, and nobody can read its environment meanwhile."""
+        self.serve()
+        code, out, err = self.command("daemon", "run")
+        running = f"The daemon is running (PID {os.getpid()})."
+        self.assertEqual((code, out, err), (0, f"{running}\nThe daemon has stopped.\n", ""))
+        self.assertEqual(self.concealed, [True])
+
+    def test_interrupted(self) -> None:
+        """Ctrl-C at the question for the passphrase ends the command, which says nothing of a daemon."""
+        self.home.secrets.touch()
+        self.typed = ["anything"]
+        self.assertEqual(self.command("daemon", "run")[:2], (130, ""))
 
     def test_key_forgotten(self) -> None:
         """The vault's key does not stay in the process that waits."""

@@ -42,6 +42,7 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
     """
     for each in _SIGNALS:
         signal.signal(each, signal.default_int_handler)
+    cli.conceal()  # its environment may hold the passphrase, for as long as this lives
     found = live_discovery(cli.home)
     key = None if locked or found is not None else any_key(cli, passphrase_fd, passphrase_file)
     try:
