@@ -22,6 +22,7 @@ from ._kind import (
     TokenExchange,
     TokenRequest,
     no_exchange,
+    only,
     place,
 )
 from ._oauth2 import CLIENT, CODE, DEVICE, DISCOVER, NONE, RESOURCE, OAuth2, OAuth2Document, missing_scopes
@@ -67,6 +68,7 @@ __all__ = [
     "load_private_key",
     "missing_scopes",
     "no_exchange",
+    "only",
     "place",
     "register",
     "wanted_scopes",

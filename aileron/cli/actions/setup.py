@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import click
 
@@ -14,6 +13,7 @@ from aileron.cli._output import heading, say
 from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
 from aileron.cli.actions.services import ReadyAction, ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import ask, pick
+from aileron.credentials import only
 from aileron.drafting import Draft, Wanted, text_of
 from aileron.home import prepare
 
@@ -67,20 +67,9 @@ def read_fields(text: str) -> tuple[str, ...]:
     return names
 
 
-def _matching(holds: Callable[[str], object], problem: str) -> Callable[[str], str]:
-    """Make what reads a text that C{holds} is true of; its L{ValueError} is the problem."""
-
-    def read(text: str) -> str:
-        if not holds(text):
-            raise ValueError(problem)
-        return text
-
-    return read
-
-
-read_name = _matching(_NAME, "must be of a-z, 0-9 and hyphens")
-read_header = _matching(_HEADER, "must be the name of a header, such as Authorization or X-API-Key")
-read_sentence = _matching(
+read_name = only(_NAME, "must be of a-z, 0-9 and hyphens")
+read_header = only(_HEADER, "must be the name of a header, such as Authorization or X-API-Key")
+read_sentence = only(
     lambda text: text and text.isprintable() and not text.startswith(("#", "+++")), "must be a sentence"
 )
 
