@@ -115,6 +115,7 @@ class ProxyConnection(Protocol):
         """Take what comes from the host."""
         waits = self._stage in (_TunnelStage.CONNECTING, _TunnelStage.HELLO)  # for what no TLS server says first
         if self._access is None or (waits and not self._asked_again):
+            self._report("egress.blocked", "the host speaks first, so it is not TLS")
             self.cut()
             return
         self._moved()

@@ -189,6 +189,8 @@ class TunnelTests(ProxyCase):
         program, _ = self.connected()
         self.say(self.host.transport, b"220 smtp.example")
         self.assertEqual((program.got, program.lost), (_OPENED, True))
+        blocked = {"host": HOST, "project": PROJECT, "why": "the host speaks first, so it is not TLS"}
+        self.assertEqual(self.records_of_egress()[-1], ("egress.blocked", blocked))
 
     def test_pressure(self) -> None:
         """Who sends faster than the other end reads is told to wait."""
@@ -334,6 +336,9 @@ class RecordTests(ProxyCase):
         program, _ = self.connected()
         self.say(self.host.transport, b"220 smtp.example")
         self.assertEqual((program.got, program.lost, self.host.lost), (b"", True, True))
+        self.audit.gate.callback(None)
+        self.net.run()
+        self.assertEqual(self.types()[-1], "egress.blocked")
 
     def test_not_on_record(self) -> None:
         """A connection that cannot be put on record is let go before anything was sent."""
