@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,6 +11,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
+from aileron.errors import LimitExceeded
 from aileron.http1 import CHUNKED, Body, ChunkedContent, Malformed, RelayClient, announced
 
 from ._reply import ClientReply
@@ -18,11 +20,12 @@ MOST_BODY_BYTES = 32 * 1024 * 1024
 """Of one request; providers take no more."""
 
 MOST_BODIES_BYTES = 128 * 1024 * 1024
-"""Of all requests that are collected or under way."""
+"""Of all requests that are collected or under way; those of one session have half of it at most."""
 
 SILENT_SECONDS = 60.0
 """After which a request that has not come whole is given up."""
 
+_TOO_MUCH = "Too many requests are under way. Try again later."
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _log = Logger()
@@ -37,6 +40,16 @@ class BodyBudget:
 
     most: int = MOST_BODIES_BYTES
     held: int = 0
+    _shares: Counter[str] = field(factory=Counter, init=False)
+
+    def count(self, owner: str, by: int) -> bool:
+        """Count so many more bytes of a session's, and return whether that is within bounds."""
+        self.held += by
+        self._shares[owner] += by
+        share = self._shares[owner]
+        if not share:
+            del self._shares[owner]
+        return self.held <= self.most and share <= self.most // 2
 
 
 Converse = Callable[["InBandExchange"], Coroutine[Deferred[Any], Any, None]]
@@ -64,6 +77,7 @@ class InBandExchange:
     throttle: Callable[[bool], object] | None = field(default=None, init=False)
     _pieces: list[bytes] = field(factory=list, init=False)
     _held: int = field(default=0, init=False)
+    _owner: str = field(default="", init=False)
     _running: Deferred[None] | None = field(default=None, init=False)
     _whole: Deferred[None] | None = field(default=None, init=False)
     _deadline: IDelayedCall | None = field(default=None, init=False)
@@ -107,6 +121,17 @@ class InBandExchange:
             self.client.hold()  # until it is known whose request this is
         self._running = Deferred.fromCoroutine(self._converse(self))
         self._running.addErrback(self._failed).addBoth(lambda _: self._release())
+
+    def belong_to(self, owner: str) -> None:
+        """Note whose session this request is of.
+
+        :raises LimitExceeded: it holds too much already.
+        """
+        self.client.keep(owner)
+        self._budget.count(self._owner, -self._held)
+        self._owner = owner
+        if not self._budget.count(owner, self._held):
+            raise LimitExceeded(_TOO_MUCH)
 
     async def collect(self) -> bytes:
         """Have the client send its body, and return the content once it has come."""
@@ -152,12 +177,12 @@ class InBandExchange:
             self.reply.cut(framed=True)
 
     def _count(self, size: int) -> None:
-        self._budget.held += size - self._held
+        is_within = self._budget.count(self._owner, size - self._held)
         self._held = size
         if size > MOST_BODY_BYTES:
             self._refuse_long()
-        elif self._budget.held > self._budget.most:
-            self._dismiss("Too many requests are under way. Try again later.", 429)
+        elif not is_within:
+            self._dismiss(_TOO_MUCH, 429)
 
     def _refuse_long(self) -> None:
         self._dismiss(f"The body is longer than {MOST_BODY_BYTES} bytes.", 413)
@@ -172,7 +197,7 @@ class InBandExchange:
 
     def _release(self) -> None:
         self._stop_clock()
-        self._budget.held -= self._held
+        self._budget.count(self._owner, -self._held)
         self._held = 0
 
     def _stop_clock(self) -> None:

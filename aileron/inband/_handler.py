@@ -110,7 +110,7 @@ class InBandRoute:
         conversation = ReplyLoop(
             protocol=_PROTOCOLS[self.name][1],
             provider=self.provider,
-            identify=self._identify,
+            identify=partial(self._identify, exchange),
             memories=self.handler.parts.memories,
             clock=self.handler.parts.clock,
             wait_seconds=self.wait_seconds,
@@ -119,13 +119,13 @@ class InBandRoute:
         )
         return conversation.run(exchange)
 
-    async def _identify(self) -> Callable[[bytes], SessionCalls] | None:
+    async def _identify(self, exchange: InBandExchange) -> Callable[[bytes], SessionCalls] | None:
         parts = self.handler.parts
         digest = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
         session = await parts.sessions.by_in_band_key(digest)
         if session is None or not session.live:
             return None
-        self.client.keep(session.id)
+        exchange.belong_to(session.id)
         return partial(self._begin, session)
 
     def _begin(self, session: Session, body: bytes) -> SessionCalls:

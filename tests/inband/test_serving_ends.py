@@ -255,6 +255,20 @@ class RequestTests(InBandCase):
         self.after(first)
         self.assertEqual(self.handler.budget.held, 0)
 
+    def test_too_much_of_one(self) -> None:
+        """One session's requests hold half of all at most, so that there is room for those of others."""
+        self.handler.budget.most = 1000
+        heard = self.line().say(self.post({**asked(), "more": "x" * 450}))
+        self.assertEqual((status_of(heard), self.handler.budget.held), (429, 0))
+        some = self.post({**asked(), "more": "x" * 250})
+        for _ in range(2):
+            line, there = self.ask(some)
+            self.next_request(there)
+            self.assertEqual(status_of(self.line().say(some)), 429)
+            self.say(there, Said("done"))
+            self.assertEqual(text_of(self.after(line)), "done")
+        self.assertEqual(self.handler.budget.held, 0)
+
     def test_too_slow(self) -> None:
         """A body that does not come is given up after a while, counted from its last piece."""
         whole, line = self.post(asked()), self.line()
