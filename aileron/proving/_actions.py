@@ -17,6 +17,7 @@ from aileron.values import JSON, Action, ConnectorDescription
 from ._double import Case
 
 _NAME, _STEP = "proof", "only"
+_MOST = 10_000
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _ARGUMENT = re.compile(r"\$\{args\.(\w+)\}")
 _FORMATS = {
@@ -91,41 +92,49 @@ def _make_arguments(action: Action, templates: Mapping[str, JSON], inputs: Mappi
     return check_arguments(action, made)
 
 
-def make_value(schema: Mapping[str, Any]) -> JSON:
-    """Make a value that is usually as a JSON schema says."""
+def make_value(schema: Mapping[str, Any], most: int = _MOST) -> JSON:
+    """Make a value that is usually as a JSON schema says.
+
+    :param most: parts or characters; a schema can ask for more than any memory holds.
+    """
     given: list[JSON] = [schema[key] for key in ("const", "default") if key in schema]
     given += [schema[key][0] for key in ("enum", "examples") if schema.get(key)]
     if given:
         return given[0]
     options = schema.get("anyOf") or schema.get("oneOf")
     if options:
-        return make_value(options[0])
+        return make_value(options[0], most)
     kind = schema.get("type", "string")
-    return _MAKERS[kind if isinstance(kind, str) else kind[0]](schema)
+    return _MAKERS[kind if isinstance(kind, str) else kind[0]](schema, most)
 
 
-def _make_text(schema: Mapping[str, Any]) -> str:
+def _make_text(schema: Mapping[str, Any], most: int) -> str:
     text = _FORMATS.get(schema.get("format", ""), "sample")
-    return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength")]
+    return text.ljust(min(schema.get("minLength", 0), most), "x")[: schema.get("maxLength")]
 
 
-def _make_number(schema: Mapping[str, Any]) -> JSON:
-    most: float = min(1, schema.get("maximum", 1))
-    least: float = schema.get("minimum", most)
-    return max(most, least)
+def _make_array(schema: Mapping[str, Any], most: int) -> JSON:
+    count = max(1, min(schema.get("minItems", 1), most))
+    return [make_value(schema.get("items", {}), most // count)] * count
 
 
-def _make_object(schema: Mapping[str, Any]) -> JSON:
+def _make_number(schema: Mapping[str, Any], _most: int) -> JSON:
+    usual: float = min(1, schema.get("maximum", 1))
+    least: float = schema.get("minimum", usual)
+    return max(usual, least)
+
+
+def _make_object(schema: Mapping[str, Any], most: int) -> JSON:
     properties = schema.get("properties", {})
-    return {name: make_value(properties.get(name, {})) for name in schema.get("required", ())}
+    return {name: make_value(properties.get(name, {}), most) for name in schema.get("required", ())}
 
 
-_MAKERS: Mapping[str, Callable[[Mapping[str, Any]], JSON]] = {
+_MAKERS: Mapping[str, Callable[[Mapping[str, Any], int], JSON]] = {
     "string": _make_text,
     "integer": _make_number,
     "number": _make_number,
-    "boolean": lambda _: True,
-    "array": lambda schema: [make_value(schema.get("items", {}))] * max(1, schema.get("minItems", 1)),
+    "boolean": lambda *_: True,
+    "array": _make_array,
     "object": _make_object,
-    "null": lambda _: None,
+    "null": lambda *_: None,
 }

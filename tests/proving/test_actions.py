@@ -15,7 +15,7 @@ from aileron.connectors import find_specimens
 from aileron.proving import Bench, ProofCard, list_actions, prove, with_bench
 from aileron.proving._actions import make_value
 from aileron.proving._prover import FAILS, HOLDS, NOT_APPLICABLE
-from aileron.values import json_problems
+from aileron.values import canonical, json_problems
 from tests.extent import seldom
 
 from .kinds import FILES, GivesUp, wrapped
@@ -136,4 +136,10 @@ class ValueTests(SynchronousTestCase):
         ):
             self.assertEqual(make_value(schema), value, schema)
             self.assertEqual([*json_problems(value)], [])
+        for schema in (
+            {"type": "string", "minLength": 10**12},
+            {"type": "array", "minItems": 10**12},
+            {"type": "array", "minItems": 10**4, "items": {"type": "array", "minItems": 10**4}},
+        ):
+            self.assertLess(len(canonical(make_value(schema))), 10**6, "no schema fills the memory")
         date.fromisoformat(str(make_value({"format": "date"})))
