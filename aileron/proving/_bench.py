@@ -177,6 +177,7 @@ class Bench:
     async def close(self) -> None:
         """Stop everything."""
         await self.servers.stop()
+        self.processes.kill()
         await self._runner.stop(0.0)
         await self._store.close()
         await self.network.close()

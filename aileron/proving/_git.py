@@ -23,6 +23,7 @@ _ABILITIES = "report-status delete-refs ofs-delta agent=proof"
 _LOCAL = "READ"
 _WHO = b"Ada <ada@example.org> 1767225600 +0000"
 _LOST = Move(b"", 0, "abort")
+_LATE_SECONDS = 500.0
 
 
 def _packet(text: str) -> bytes:
@@ -40,15 +41,19 @@ class GitDouble(ServiceDouble):
 
     :ivar before: the refs at the beginning of a run.
     :ivar refs: as they are now.
+
+    Its twist is C{late}: what it does is seen minutes later.
     """
 
     before: Mapping[str, str] = field(factory=dict)
     refs: dict[str, str] = field(factory=dict)
+    _hidden_until: float = 0.0
 
     def begin(self, case: Case, moves: Sequence[Move], shows: bool | None = None, twist: str = "") -> None:
         """Forget what was before."""
         super().begin(case, moves, shows, twist)
         ref, old, _ = _ends(case)
+        self._hidden_until = 0.0
         self.refs = {**self.before, **({ref: old} if old != _NOTHING else {})}
         if old == _NOTHING:
             self.refs.pop(ref, None)
@@ -57,7 +62,9 @@ class GitDouble(ServiceDouble):
         """List the refs, unless that is what is under trial."""
         if self.case.reads or request.startswith(b"POST "):
             return None
-        refs, (ref, _, new) = dict(self.refs), _ends(self.case)
+        refs, (ref, old, new) = dict(self.refs), _ends(self.case)
+        if self.clock.seconds() < self._hidden_until:
+            refs[ref] = old
         if self.looking and self.shows:
             refs[ref] = new
         service = "git-upload-pack" if b"service=git-upload-pack" in request else "git-receive-pack"
@@ -72,6 +79,7 @@ class GitDouble(ServiceDouble):
         if self.refs.get(ref, _NOTHING) != old:
             return False
         self.refs[ref] = new
+        self._hidden_until = self.clock.seconds() + _LATE_SECONDS if self.twist == "late" else 0.0
         return True
 
 
@@ -90,10 +98,8 @@ def _ends(case: Case) -> tuple[str, str, str]:
     return ref, _NOTHING if name.startswith("create_") else inputs.get("expected", new), new
 
 
-def set_up_git(spec: GitSpec, base_url: str, bench: Bench) -> Rig | str:
-    """Put a git connector on the bench; or why not."""
-    if spec.over_ssh:
-        return "it speaks SSH, and the double of a git server speaks only HTTP"
+def set_up_git(spec: GitSpec, base_url: str, bench: Bench) -> Rig:
+    """Put a git connector over HTTP on the bench; no credential can be made for one over SSH."""
     old, new = _make_repository(bench.away / "repository.git")
     branch, tag = (next((each.replace("*", "proof") for each in names), "") for names in (spec.branches, spec.tags))
     given = {"branch": branch, "tag": tag, "commit": new, "expected": old}
@@ -129,6 +135,7 @@ def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
     yield Trial("does it, and reports on another ref", (Move(wire(_report("unpack ok", "ok refs/heads/other"))),))
     yield Trial("does nothing, and reports nothing", (Move(wire(_report("unpack ok")), 0),))
     yield Trial("does nothing, and hangs up before it answers", (_LOST,))
+    yield Trial("hangs up before it answers, and does it minutes later", (Move(b"", 1, "abort"),), twist="late")
     yield Trial("does it, and reports in another form", (Move(wire(ServiceAnswer(200, {}, HTML))),))
     yield from _list_echoes(case, secret)
 

@@ -246,7 +246,9 @@ def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
     yield Trial("takes it, and hangs up before it says so", (_at(does, ends="abort"),), for_actions=True)
     yield Trial("hangs up when it has all, and does not take it", (_at(does, does=0, ends="abort"),))
     yield Trial("refuses it when it has all", (_at(does, _REFUSALS[name == _SEND], 0),))
-    yield Trial("takes it, and answers in another form", (_at(does, b"<h1>"),))
+    for does_it, times in (("takes it", 1), ("does not take it", 0)):
+        yield Trial(f"{does_it}, and answers in another form", (_at(does, b"<h1>", times),))
+    yield Trial("takes it, loses the copy, and hangs up", (_at(does, ends="abort"),), shows=False)
     yield Trial("takes it, and answers twice", (_at(does, again),))
     yield Trial("takes it, and answers slowly", (_at(does, after=within / 2),))
     yield Trial("takes it, and answers too late", (_at(does, after=within + LATE_SECONDS),))
@@ -255,6 +257,7 @@ def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
     if name == _SEND:
         yield Trial("hangs up within the message", (_at(_CONTENT, does=0, ends="abort"),))
         yield Trial("takes it, and says that it is closing", (_at(does, b"421 closing"),))
+        yield Trial("does not take it, and says that it is closing", (_at(does, b"421 closing", 0),))
         yield Trial("takes it, and saves no copy", (_at("APPEND", b"NO no", 0),))
 
 

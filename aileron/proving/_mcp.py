@@ -18,7 +18,7 @@ from aileron.values import JSON, canonical, digest, loads_strict
 
 from ._bench import Bench
 from ._double import Case, DoubleConnection, Move, ServiceDouble, wire
-from ._network import HTTP, STDIO, STRANGER
+from ._network import HTTP, STDIO, STRANGER, surroundings
 from ._trials import HTML, LATE_SECONDS, Rig, Trial, controls, list_trials, written
 
 _RELAY = """
@@ -209,8 +209,10 @@ def write(*messages: JSON, is_local: bool) -> bytes:
     return wire(ServiceAnswer(200, {"content-type": "text/event-stream"}, body))
 
 
-def set_up_mcp(spec: McpSpec, base_url: str, bench: Bench) -> Rig:
-    """Put the connector of an MCP server on the bench; its tools are made up, and the pins are theirs."""
+def set_up_mcp(spec: McpSpec, base_url: str, bench: Bench) -> Rig | str:
+    """Put the connector of an MCP server on the bench, or say why not; its tools and their pins are made up."""
+    if spec.local is not None and spec.local.api is not None:
+        return "its server gets no credential, and reaches its API only from a sandbox"
     tools: dict[str, Mapping[str, JSON]] = {
         name: {"name": each.tool, "description": "A sample.", "inputSchema": {"type": "object"}}
         for name, each in spec.operations.items()
@@ -220,7 +222,7 @@ def set_up_mcp(spec: McpSpec, base_url: str, bench: Bench) -> Rig:
     )
     if spec.local is not None:
         argv = (sys.executable, "-I", "-S", "-c", _RELAY, str(bench.network.port(STDIO)), STRANGER)
-        where = evolve(spec.local.environment, directory=str(bench.away), sandbox="none")
+        where = surroundings(spec.local.environment, bench.away)
         here = evolve(here, local=evolve(spec.local, argv=argv, environment=where))
     listed: list[JSON] = [dict(each) for each in tools.values()]
     cases = {
@@ -310,11 +312,11 @@ class _Trials:
             "asks for a form first": [_asks("elicitation/create"), good],
             "asks for a model first": [_asks("sampling/createMessage"), good],
         }
+        yield Trial("does nothing, and has answered another request", (Move(write({**good, "id": 10**6}), 0),))
         for title, messages in answers.items():
             yield Trial(f"does it, and {title}", (Move(write(*messages)),))
-        if not case.reads:
-            yield Trial("describes the tool otherwise than it was reviewed", twist="changed", most=0)
-            yield Trial("has the tool no more", twist="gone", most=0)
+        yield Trial("describes the tool otherwise than it was reviewed", twist="changed", most=0)
+        yield Trial("has the tool no more", twist="gone", most=0)
 
     def _list_echoes(self, case: Case, secret: str) -> Iterator[Trial]:
         text, write = " ".join(written(secret)), self.write

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from errno import ENOENT
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.endpoints import TCP4ClientEndpoint
+from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.interfaces import IProtocol, IProtocolFactory, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 from twisted.internet.task import Clock
@@ -17,6 +20,7 @@ from zope.interface import implementer
 
 from aileron.addresses import Origin, is_loopback, read_address
 from aileron.connectors import ConnectionOpener, HttpTransport
+from aileron.connectors.command import ProgramEnvironment
 
 _LOOPBACK, _PUBLIC = "127.0.0.1", "93.184.215.14"  # the latter is judged, and never connected to
 _NOBODY = 1  # a port on which nothing listens
@@ -28,6 +32,16 @@ def _no_tls(host: str) -> Any:
 
 STRANGER = "PROOF_OF_THE_DAEMON"
 """A variable of the daemon's environment, which no connector's file names."""
+
+
+def surroundings(declared: ProgramEnvironment, directory: Path) -> ProgramEnvironment:
+    """Return where a program of ours runs in place of a declared one.
+
+    Its variables have no values of the file's: such a value can make a shell or a loader run whatever it names.
+    """
+    variables = dict.fromkeys(declared.variables, "sample")
+    return evolve(declared, directory=str(directory), variables=variables, sandbox="none")
+
 
 HTTP, SMTP, IMAP, STDIO = "http", "smtp", "imap", "stdio"
 """What is spoken on a connection; each has a port of its own, since some servers speak first."""
@@ -132,6 +146,12 @@ class ProofReactor:
         """Count those that run."""
         self._started = [each for each in self._started if each.pid is not None]
         return len(self._started)
+
+    def kill(self) -> None:
+        """End those that run."""
+        for each in self._started[: self.running]:
+            with suppress(ProcessExitedAlready):
+                each.signalProcess("KILL")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.clock if name in ("callLater", "seconds") else self.reactor, name)

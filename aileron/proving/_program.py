@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from aileron.connectors import CommandSpec
 
 from ._bench import Bench
 from ._double import Case, Double
-from ._network import STRANGER, ProofReactor
+from ._network import STRANGER, ProofReactor, surroundings
 from ._trials import Rig, Trial, controls, written
 
 _SCRIPT = f"""#!/bin/sh
@@ -23,7 +22,8 @@ note() {{ echo "$1 $AILERON_EFFECT_KEY" >>journal; }}
 note runs
 [ -z "${STRANGER}" ] || note strange
 """
-_DO, _DIE, _HANG = "note does", "kill -KILL $$", "note holds; read never <never"
+_DO, _DIE = "note does", "kill -KILL $$"
+_HANG = "note holds; while kill -0 $PPID; do /bin/sleep 1; done"  # but ends with the proof, however that ends
 _AGAIN = f"{_DO}; AILERON_EFFECT_KEY=another; {_DO}"
 _SAY = {"json": 'printf %s \'{"text": "sample"}\'', "text": "echo sample", "none": ":"}
 _BLOCK = 4096
@@ -74,6 +74,10 @@ class ProgramDouble(Double):
         self.strange = ["the program was given a variable of the daemon's"] if "strange" in words else []
         return self.processes.running > 0 and "holds" not in words
 
+    def drop(self) -> None:
+        """End what still runs."""
+        self.processes.kill()
+
 
 def set_up_program(spec: CommandSpec, base_url: str, bench: Bench) -> Rig:
     """Put a connector to local programs on the bench."""
@@ -81,8 +85,6 @@ def set_up_program(spec: CommandSpec, base_url: str, bench: Bench) -> Rig:
     directory.mkdir(exist_ok=True)
     program = directory / "program"
     program.touch(mode=0o700)
-    if not (directory / "never").exists():
-        os.mkfifo(directory / "never")
     cases = {
         name: ProgramCase(
             each.operation,
@@ -96,8 +98,7 @@ def set_up_program(spec: CommandSpec, base_url: str, bench: Bench) -> Rig:
         for name, each in spec.operations.items()
     }
     replaced = {name: evolve(each, program=str(program)) for name, each in spec.operations.items()}
-    where = evolve(spec.environment, directory=str(directory), sandbox="none")
-    here = evolve(spec, operations=replaced, environment=where)
+    here = evolve(spec, operations=replaced, environment=surroundings(spec.environment, directory))
     double = ProgramDouble(bench.clock, directory=directory, processes=bench.processes)
     return Rig(here, base_url, double, {}, cases, _list_trials, _list_controls)
 
@@ -109,6 +110,7 @@ def _list_trials(case: Any, secret: str) -> Iterator[Trial]:
     for title, script in {
         "does it, and ends with another exit code": f"{_DO}; {say}; exit {case.other}",
         "is killed before it does anything": _DIE,
+        "writes as if it had done it, and is killed": f"{say}; {_DIE}",
         "does it, and is killed before it writes": f"{_DO}; {_DIE}",
         "does it, and is killed while it writes": f"{_DO}; printf '{{'; {_DIE}",
         "does it, and is killed after it has written": f"{_DO}; {say}; {_DIE}",

@@ -24,6 +24,7 @@ from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Rig, Trial, judge
 _log = Logger()
 
 CHECKS = (ONCE, TRUTH, SECRET, LOOK)
+_WHY_NOT = {ONCE: "no operation with an effect was run", LOOK: "no look for an effect was tried"}
 HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
 
 _MINTED: Mapping[str, Callable[[str], bytes]] = {
@@ -120,8 +121,7 @@ async def prove(
 def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
     found = [each for each in results if each.check == check]
     if not found:
-        why = "no operation has an effect" if check == ONCE else "no operation looks for its effect"
-        return Check(NOT_APPLICABLE, why=why)
+        return Check(NOT_APPLICABLE, why=_WHY_NOT.get(check, "no operation was run"))
     faults = tuple(each for each in found if each.message)
     return Check(HOLDS if control and not faults else FAILS, len(found), control, faults=faults)
 
@@ -133,7 +133,8 @@ def _remark(case: Case) -> str:
         if operation.reconcilable:
             remarks.append("no recorded answer shows how its effect is found")
         elif not operation.idempotent:
-            remarks.append("no `reconcile`, so an unknown outcome stays unknown")
+            why = "no `reconcile`" if sample else "its effect cannot be looked for"
+            remarks.append(f"{why}, so an unknown outcome stays unknown")
     return "; ".join(remarks)
 
 

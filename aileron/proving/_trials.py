@@ -213,7 +213,7 @@ def judge(name: str, trial: Trial, bench: Bench, seen: Seen, secret: str) -> Ite
     if not double.case.reads:
         again = double.done > trial.most
         found[ONCE] = f"it happened {double.done} times, after {double.asked} requests" if again else ""
-    if RunState.UNKNOWN in seen.states and double.case.looks:
+    if RunState.UNKNOWN in seen.states and double.case.looks and double.shows is not False:
         found[LOOK] = _find_missed(double, seen.states[-1])
     return (Result(name, trial.title, check, message) for check, message in found.items())
 
@@ -223,6 +223,8 @@ def _find_untruth(trial: Trial, double: Double, seen: Seen) -> str:
         return f"the run did not end: {seen.message}"
     if not (trial.moves or trial.refusing or trial.twist) and list(seen.states) != [RunState.COMPLETED]:
         return f"the service answered well, and the run is {seen.states[-1].value}: {seen.message}"
+    if RunState.COMPLETED in seen.states and not trial.most:
+        return "the run is completed, but nothing was to be done"
     if RunState.COMPLETED in seen.states and double.done < 1:
         return "the run is completed, but the service did nothing"
     if not double.case.reads and RunState.FAILED in seen.states and double.done:

@@ -203,6 +203,40 @@ def wrapped(kind: type[Wrong]) -> Make:
     return make
 
 
+class CallsItDone(Wrong):
+    """Takes what ended without an answer for done."""
+
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        """Say that it was done."""
+        outcome = await super().invoke(request, credential, seconds, late_seconds)
+        unsure = outcome.fault is not None and outcome.sent and not outcome.classified
+        killed = unsure and "killed by a signal" in outcome.fault.message if outcome.fault else False
+        return Outcome({"text": ""}) if killed else outcome
+
+
+class BelievesAnyReply(Wrong):
+    """Takes each reply to a message for a success."""
+
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        """Say that it was sent."""
+        outcome = await super().invoke(request, credential, seconds, late_seconds)
+        unread = outcome.fault is not None and "answer" in outcome.fault.message and not outcome.classified
+        return Outcome({"message_id": "a", "saved_in": None}) if unread else outcome
+
+
+class SureOfAbsence(Wrong):
+    """Takes what it does not find yet for what never happened."""
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Be sure at once."""
+        finding = await super().reconcile(sought, credential, seconds)
+        return Finding(False) if finding.happened is None and finding.fault is None else finding
+
+
 _ALL: Mapping[str, tuple[Make, str]] = {
     "gives up": (wrapped(GivesUp), "truth"),
     "tells the secret": (wrapped(TellsTheSecret), "secret"),
@@ -211,11 +245,12 @@ _ALL: Mapping[str, tuple[Make, str]] = {
 _LOOKS: Mapping[str, tuple[Make, str]] = {
     "finds everything": (wrapped(FindsEverything), "reconcile"),
     "finds nothing": (wrapped(FindsNothing), "reconcile"),
+    "is sure of an absence": (wrapped(SureOfAbsence), "truth"),
 }
 WRONG: Mapping[str, Mapping[str, tuple[Make, str]]] = {
     "git": {**_ALL, **_LOOKS},
-    "mail": {**_ALL, **_LOOKS},
-    "command": {**_ALL, "inherits": (inheriting, "secret")},
+    "mail": {**_ALL, **_LOOKS, "believes any reply": (wrapped(BelievesAnyReply), "truth")},
+    "command": {**_ALL, "inherits": (inheriting, "secret"), "calls it done": (wrapped(CallsItDone), "truth")},
     "mcp": {
         "gives up": _ALL["gives up"],
         "tells the secret": _ALL["tells the secret"],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aileron.proving import Bench, ProofCard, prove, with_bench
+from aileron.proving._kinds import set_up
 from aileron.proving._prover import FAILS, HOLDS, NOT_APPLICABLE
 
 from .kinds import FILES, TRIED, WRONG
@@ -40,6 +43,20 @@ class KindTests(ProofTestCase):
     async def test_command(self) -> None:
         """A program runs once and its end is told truthfully; a wrong connector is noticed."""
         await self.check_kind("command")
+
+    async def test_foreign_variables(self) -> None:
+        """No value of a variable of the file reaches the program of a proof: it could make the shell run a command."""
+        told = "SHELLOPTS = 'xtrace'\nPS4 = '$(touch /tmp/foreign)'\n"
+        for kind, table in (("command", "[command.environment]\n"), ("stdio", "[mcp.environment]\n")):
+            specimen = self.written(FILES[kind].replace("[credential]", f"{table}{told}[credential]"), None)
+
+            async def work(bench: Bench, specimen: Any = specimen) -> Any:
+                rig: Any = set_up(specimen, bench)
+                return rig.spec
+
+            spec = await with_bench(_running_reactor(), work)
+            environment = spec.environment if kind == "command" else spec.local.environment
+            self.assertEqual(environment.variables, {"SHELLOPTS": "sample", "PS4": "sample"})
 
     async def test_mcp(self) -> None:
         """A tool of a server over HTTP is called once, as it was reviewed; a wrong connector is noticed."""

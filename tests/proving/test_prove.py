@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import TestCase
 
+from aileron.cli._errors import CommandError
+from aileron.cli._output import capture_lines
+from aileron.cli.actions.prove import check_operations, show_card
 from aileron.connectors import HttpConnector, HttpSpec, Specimen, find_specimens
 from aileron.interfaces import IConnector, ICredential
 from aileron.proving import Bench, ProofCard, prove, with_bench
@@ -18,6 +22,7 @@ from aileron.proving._trials import Result
 from aileron.values import Outcome, Request
 from tests.extent import seldom
 
+from .kinds import FILES
 from .wrong import FILE, FIXTURES, LOOK_FIXTURE, WRONG_CODE, WRONG_FILES, maker
 
 
@@ -90,12 +95,20 @@ class RightTests(ProofTestCase):
             'kind = "ssh_key"\n[git]\nrepository = "/home/me/site"\nbranches = ["main"]\n'
             f'host_key = "ssh-ed25519 {key}"\n'
         )
+        served = FILES["stdio"].replace('variable = "FILES_TOKEN"', 'header = "Authorization"\nformat = "Bearer {key}"')
+        api = 'directory = "/srv"\nsandbox = "required"\n[mcp.environment]\nURL = "${api.url}"\n[mcp.api]\nurl = "https://api.example.org/"'
         app = FILE.replace('kind = "api_key"\nheader = "Authorization"\nformat = "Bearer {key}"', 'kind = "github_app"')
-        for specimen, word in ((self.written(git, None), "kind ssh_key"), (self.written(app), "kind github_app")):
+        for specimen, word in (
+            (self.written(git, None), "kind ssh_key"),
+            (self.written(app), "kind github_app"),
+            (self.written(served.replace('directory = "/srv"', api), None), "its API only from a sandbox"),
+        ):
             self.assertEqual(specimen.problems, ())
             (card,) = await self.proved(specimen)
             self.assertEqual((self.verdicts(card), card.operations), ([NOT_APPLICABLE] * 4, ()))
             self.assertTrue(all(word in each.why for each in card.checks.values()), card)
+            lines = list(capture_lines(partial(show_card, card)))
+            self.assertEqual([line for line in lines if len(line) > 80], [])
 
     async def test_one_operation(self) -> None:
         """Only the operations that are asked for are run; a read has no effect that could happen twice."""
@@ -181,6 +194,21 @@ class WrongTests(ProofTestCase):
         (card,) = await self.proved(self.written(wrong))
         self.assertFalse(card.holds or card.checks)
         self.assertIn("is expected to be", card.problems[0].message)
+
+    def test_operations(self) -> None:
+        """An operation that no connector has is refused, unless a file that cannot be read may have it."""
+        right, broken = self.written(FILE), self.written("[connector")
+        check_operations([right], ("create", "list"))
+        check_operations([self.written(FILES["git"], None)], ("log",))
+        check_operations([broken], ("create",))
+        with self.assertRaisesRegex(CommandError, r"No such operation: nope\."):
+            check_operations([right], ("create", "nope"))
+
+    async def test_nothing_run(self) -> None:
+        """Where the only operation asks no service, no check applies, and each says so."""
+        (card,) = await self.proved(self.written(FILES["git"], None), operations=("log",))
+        self.assertEqual(self.verdicts(card), [NOT_APPLICABLE] * 4)
+        self.assertEqual(card.checks["truth"].why, "no operation was run")
 
     async def test_broken(self) -> None:
         """A file that is no connector is a fault where all are proved, and is not looked at where others are."""

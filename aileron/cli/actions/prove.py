@@ -46,8 +46,10 @@ def prove_connectors(
     CONNECTOR, all installed connectors are tested.
     """
     names = [f"builtin://{each}" if each.isidentifier() else each for each in connectors]
+    specimens = _find(cli, names, choice["file"])
+    check_operations(specimens, choice["operations"])
     with progress("Proving connectors"):
-        cards = _prove_all(cli, _find(cli, names, choice["file"]), choice["operations"])
+        cards = _prove_all(cli, specimens, choice["operations"])
     holds = all(each.holds for each in cards)
     if as_json:
         say_json({"holds": holds, "connectors": [{"holds": each.holds, **to_json(each)} for each in cards]})
@@ -68,6 +70,17 @@ def _find(cli: CliContext, names: Collection[str], file: Path | None) -> list[Sp
     return specimens
 
 
+def check_operations(specimens: Collection[Specimen], operations: Collection[str]) -> None:
+    """Check that each operation is one of these connectors; of one that cannot be read, its card says why.
+
+    :raises CommandError: one is not.
+    """
+    known = {name for each in specimens if each.spec for name in each.spec.description.operations}
+    unknown = [each for each in operations if each not in known]
+    if unknown and not any(each.problems for each in specimens):
+        raise CommandError(f"No such operation: {', '.join(unknown)}.", "Show them: aileron connector show NAME")
+
+
 def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collection[str]) -> list[ProofCard]:
     from aileron.proving import Bench, list_actions, prove, with_bench
 
@@ -81,10 +94,7 @@ def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collect
 
         return await with_bench(cast("Any", reactor), work)
 
-    cards = cli.drive(drive)
-    if operations and not any(each.operations for each in cards):
-        raise CommandError(f"No such operation: {', '.join(operations)}.", "Show them: aileron connector show NAME")
-    return cards
+    return cli.drive(drive)
 
 
 def show_card(card: ProofCard) -> None:
@@ -93,7 +103,7 @@ def show_card(card: ProofCard) -> None:
     for problem in card.problems:
         say("  {fault}", fault=tell_fault(problem))
     for name, check in card.checks.items():
-        say("  {what}{detail}", what=f"{_TITLES[name]:<25}{check.verdict:<16}", detail=_describe(check))
+        _wrap(f"{_TITLES[name]:<25}{check.verdict:<16}{_describe(check)}")
         for text in _group(check):
             _wrap(text, "    ")
     for remark in dict.fromkeys(card.remarks.values()):
