@@ -141,15 +141,13 @@ def _list_trials(case: Case, secret: str) -> Iterator[Trial]:
 
 
 def _list_echoes(case: Case, secret: str) -> Iterator[Trial]:
-    for number, form in enumerate(written(secret)):
-        refusal = _report("unpack ok", f"ng {_ends(case)[0]} {form}")
-        yield Trial(f"refuses it with the secret (form {number})", (Move(wire(refusal), 0),))
+    refusal = _report("unpack ok", f"ng {_ends(case)[0]} {' '.join(written(secret))}")
+    yield Trial("refuses it with the secret", (Move(wire(refusal), 0),))
 
 
 def _list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
     whole, echoes = wire(case.good), [] if case.reads else _list_echoes(case, decoy)
-    wrong = {"answers, and counts that as nothing": (Move(whole, 0),)}
-    yield from controls(case, decoy, echoes=echoes, wrong=wrong, twice=Move(whole, 2), lost=(_LOST,))
+    yield from controls(case, decoy, echoes, idle=Move(whole, 0), twice=Move(whole, 2), lost=(_LOST,))
 
 
 def _make_repository(path: Path) -> tuple[str, str]:

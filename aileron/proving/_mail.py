@@ -271,6 +271,5 @@ def _list_echoes(case: Case, secret: str) -> Iterator[Trial]:
 
 def _list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
     stage = _COUNTED[case.operation.name]
-    wrong = {"answers, and counts that as nothing": (_at(stage, does=0),)}
-    lost, twice = (_at(stage, does=0, ends="abort"),), _at(stage, does=2)
-    yield from controls(case, decoy, echoes=_list_echoes(case, decoy), wrong=wrong, twice=twice, lost=lost)
+    idle, lost, twice = _at(stage, does=0), (_at(stage, does=0, ends="abort"),), _at(stage, does=2)
+    yield from controls(case, decoy, _list_echoes(case, decoy), idle=idle, twice=twice, lost=lost)

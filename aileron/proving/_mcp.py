@@ -274,8 +274,7 @@ class _Trials:
         """List those of a case."""
         whole = self.write(loads_strict(case.good.body))
         echoes = self._list_echoes(case, decoy) if case.operation.name in self.calls else ()
-        wrong = {"answers, and counts that as nothing": (Move(whole, 0),)}
-        yield from controls(case, decoy, echoes=echoes, wrong=wrong, twice=Move(whole, 2), lost=(_LOST,))
+        yield from controls(case, decoy, echoes, idle=Move(whole, 0), twice=Move(whole, 2), lost=(_LOST,))
 
     def _infect(self, body: bytes, forms: Sequence[str]) -> bytes:
         return canonical(_say(" ".join(forms)))

@@ -136,5 +136,4 @@ def _list_echoes(case: ProgramCase, secret: str) -> Iterator[Trial]:
 
 def _list_controls(case: Any, decoy: str) -> Iterator[tuple[str, Trial]]:
     end = f"{_SAY[case.form]}; exit {case.success}"
-    wrong = {"ends as if it had done it": (end,)}
-    yield from controls(case, decoy, echoes=_list_echoes(case, decoy), wrong=wrong, twice=f"{_AGAIN}; {end}", lost=())
+    yield from controls(case, decoy, _list_echoes(case, decoy), idle=end, twice=f"{_AGAIN}; {end}")

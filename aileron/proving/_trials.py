@@ -173,31 +173,27 @@ def _infect(body: bytes, forms: Sequence[str]) -> bytes:
 
 def list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
     """Yield for each check what must be noticed, or the check proves nothing: a service that breaks what it holds."""
-    whole, refusal = wire(case.good, case.method), wire(ServiceAnswer(400, {}, b"{}"))
-    wrong = {"answers, and counts that as nothing": (Move(whole, 0),)}
+    whole, echoes = wire(case.good, case.method), _list_echoes(case, decoy, _infect)
     if not case.reads:
-        wrong = {"does it, and refuses it": (Move(refusal, 1),)}
-    yield from controls(
-        case, decoy, echoes=_list_echoes(case, decoy, _infect), wrong=wrong, twice=Move(whole, 2), lost=(_HANGS_UP,) * 4
-    )
+        yield TRUTH, Trial("does it, and refuses it", (Move(wire(ServiceAnswer(400, {}, b"{}"))),))
+    yield from controls(case, decoy, echoes, idle=Move(whole, 0), twice=Move(whole, 2), lost=(_HANGS_UP,) * _ATTEMPTS)
 
 
 def controls(
-    case: Case, decoy: str, *, echoes: Iterable[Trial], wrong: Mapping[str, tuple[Any, ...]], twice: Any, lost: Any
+    case: Case, decoy: str, echoes: Iterable[Trial], *, idle: Any, twice: Any, lost: tuple[Any, ...] = ()
 ) -> Iterator[tuple[str, Trial]]:
     """Yield the controls of a case.
 
     What no connector takes out is a decoy: it is not the secret.
 
-    :param wrong: by title, what makes an outcome untrue.
+    :param idle: a move that answers well, and does nothing.
     :param twice: a move that does it twice.
     :param lost: moves that do nothing, and lose the answer.
     """
     for each in echoes:
         yield SECRET, evolve(each, decoy=decoy)
     yield SECRET, Trial("answers well", decoy=decoy, logged=True)
-    for title, moves in wrong.items():
-        yield TRUTH, Trial(title, moves)
+    yield TRUTH, Trial("answers, and counts that as nothing", (idle,))
     if case.reads:
         return
     yield ONCE, Trial("does it twice", (twice,))
