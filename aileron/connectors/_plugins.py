@@ -48,7 +48,7 @@ class _Overheard:
     """A credential that remembers what it revealed."""
 
     credential: ICredential
-    revealed: set[str] = field(factory=set, repr=False)
+    revealed: set[str] = field(factory=set, repr=False, eq=False)
 
     async def reveal(self) -> bytes:
         secret = await self.credential.reveal()

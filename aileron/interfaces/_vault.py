@@ -33,7 +33,8 @@ class ICredential(Interface):
     """A bound credential that is not open.  Rooms above the connectors pass it on and open it by no method.
 
     A kind of credential that runs out is renewed by each method that says so, once for all who wait, and what came of
-    it is kept before it is used.  Cancelling ends the wait, and not the renewal.
+    it is kept before it is used.  Cancelling ends the wait, and not the renewal.  Two are equal if they are of the same
+    revision of the same binding, and of the same scope.
     """
 
     async def authorize(request: Request) -> Authorization:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
-from attrs import define
+from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
@@ -198,9 +198,9 @@ class MemoryBindings:
 
 
 @implementer(ICredential)
-@define(eq=False)
+@define
 class _KeptCredential:
-    _bindings: MemoryBindings
+    _bindings: MemoryBindings = field(eq=False)
     _binding: Binding
     _scope: Scope
 

@@ -41,19 +41,19 @@ class Renewals:
 
 
 @implementer(ICredential)
-@frozen(eq=False)
+@frozen
 class Credential:
-    """One binding's credential; it holds no secret, only the way to it.
+    """One binding's credential; it holds no secret, only the way to it.  Two of the same binding are equal.
 
     :param turn: its holder uses the binding; others wait, so that what runs out is renewed once.
     """
 
-    _file: OpenVault = field(repr=False)
+    _file: OpenVault = field(repr=False, eq=False)
     _binding: Binding
     _scope: Scope = field(repr=False)
-    _turn: DeferredLock = field(repr=False)
-    _clock: IReactorTime = field(repr=False)
-    _renewals: Renewals = field(repr=False)
+    _turn: DeferredLock = field(repr=False, eq=False)
+    _clock: IReactorTime = field(repr=False, eq=False)
+    _renewals: Renewals = field(repr=False, eq=False)
 
     async def reveal(self) -> bytes:
         return await self._in_turn(lambda kind, use: kind.reveal(use))

@@ -19,7 +19,7 @@ from twisted.web.http_headers import Headers
 
 from aileron.connectors import ApiRelay, HttpTransport, check
 from aileron.connectors._schema import read_file
-from aileron.connectors.command import Launch
+from aileron.connectors.command import Enclosure, Launch
 from aileron.connectors.mcp._api import Api, ApiRefused
 from aileron.connectors.mcp._api_relay import MOST_BODY_BYTES, MOST_CONNECTIONS
 from aileron.credentials import KINDS, CredentialUse, no_exchange
@@ -30,6 +30,7 @@ from aileron.values import JSON, READ, WRITE, Authorization, Request, Scope
 from tests.connectors.mcpserver import filled, spec_of
 from tests.connectors.service import NOW, Service, answer
 from tests.connectors.test_mcp_local import FILE as LOCAL
+from tests.connectors.test_mcp_local import LocalCase
 from tests.extent import examples
 
 SECRET = "tracker-secret-4815162342"
@@ -78,9 +79,13 @@ class RelayCase(SynchronousTestCase):
         assert spec.local is not None and spec.local.api is not None
         transport, clock = HttpTransport(self.service.opener), self.service.reactor
         self.relay = ApiRelay(spec.description, spec.local.api, transport, clock, self.reports.append)
-        self.launch = self.relay.open(clock, LAUNCH, self.listen if inside else None)
+        self.launch = self.open(self.listen if inside else None)
         if not inside:
             self.factory = clock.tcpServers[-1][1]
+
+    def open(self, listen: Callable[[Any], Any] | None) -> Launch:
+        """Have the relay listen for a process."""
+        return self.relay.open(self.service.reactor, LAUNCH, listen=listen, credential=self.credential)
 
     def listen(self, factory: Any) -> tuple[Any, Callable[[], object]]:
         """Listen in a sandbox."""
@@ -191,8 +196,8 @@ class PassedTests(RelayCase):
     def test_signed(self) -> None:
         """A kind that signs requests signs each as it leaves, and takes away what the server has signed."""
         text = FILE.replace("api_key", "aws_sigv4").replace('header = "Authorization"\nformat = "Bearer {key}"', "")
-        self.begin(text.replace("aws_sigv4", 'aws_sigv4"\nregion = "eu-west-1"\nservice = "s3', 1))
         self.credential = Signing({"region": "eu-west-1", "service": "s3"})
+        self.begin(text.replace("aws_sigv4", 'aws_sigv4"\nregion = "eu-west-1"\nservice = "s3', 1))
         with self.during():
             self.ask("GET {base}/x HTTP/1.1\nX-Amz-Date: 20200101T000000Z\nAuthorization: AWS4-HMAC-SHA256 other")
         dates = [each for each in self.headers() if each.startswith("X-Amz-Date")]
@@ -280,6 +285,24 @@ class RefusedTests(RelayCase):
                 self.assertEqual(self.ask("DELETE {base}/x HTTP/1.1")[0], 403)
             self.assertEqual(refused["refused"], 2 if post == 403 else 1)  # type: ignore[index,call-overload]
 
+    def test_accounts(self) -> None:
+        """A request passes for calls with the credential that its process was started for, and for no others."""
+        other = MemoryCredential(b"another-account-108")
+        with self.during(SEARCH), self.relay.during(CREATE, other) as notes:
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 200)
+            self.assertIn(f"Authorization: Bearer {SECRET}", self.headers())
+            self.assertEqual(self.ask("POST {base}/x HTTP/1.1\nContent-Length: 0")[0], 403)
+        with self.relay.during(CREATE, other) as notes:
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 403)
+        self.assertEqual((len(self.service.requests), other.opened, notes()), (1, 0, {}))
+
+    def test_left_behind(self) -> None:
+        """A connection that outlives its process leads nowhere, even while a call executes."""
+        self.relay.close()
+        with self.during():
+            self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 403)
+        self.assertEqual(self.service.connected, [])
+
     def test_ended(self) -> None:
         """What is under way when the call ends is dropped at both ends; so is what its server hangs up on."""
         for hang_up in (False, True):
@@ -299,7 +322,7 @@ class RefusedTests(RelayCase):
 
     def test_locked(self) -> None:
         """Where the credential does not open, nothing is sent, and the server is not told why."""
-        self.credential = MemoryCredential(VaultLocked("The vault is locked."))
+        self.credential.secret = VaultLocked("The vault is locked.")
         with self.during():
             self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 502)
         self.assertEqual(self.service.connected, [])
@@ -379,7 +402,7 @@ class UnconfinedTests(RelayCase):
         """Over loopback, only the path that the process was told leads anywhere, and each process has another."""
         self.begin(FILE, inside=False)
         url = self.launch.environment["API_URL"]
-        port, clock = self.service.reactor.tcpServers[-1][0], self.service.reactor
+        port = self.service.reactor.tcpServers[-1][0]
         self.assertEqual(self.service.reactor.tcpServers[-1][3], "127.0.0.1")
         prefix = url.removeprefix(f"http://127.0.0.1:{port}").removesuffix("/api/v1")
         self.assertGreater(len(prefix), 43)
@@ -389,8 +412,31 @@ class UnconfinedTests(RelayCase):
             self.assertEqual(self.ask(f"GET {prefix}/api/v1/x HTTP/1.1\nHost: 127.0.0.1:{port}")[0], 200)
             self.assertEqual(self.ask(f"GET {prefix}/admin HTTP/1.1\nHost: 127.0.0.1:{port}")[0], 403)
         self.assertEqual(self.headers()[0], "GET /api/v1/x HTTP/1.1")
-        again = self.relay.open(clock, LAUNCH, None).environment["API_URL"]
+        again = self.open(None).environment["API_URL"]
         self.assertNotEqual(again, url)
+
+
+class ProcessTests(LocalCase):
+    """The process that the relay is for."""
+
+    def enclose(self, directory: str, network: bool) -> Enclosure:
+        """A sandbox in which somebody listens."""
+        return Enclosure(directory, ("bwrap",), b"", *(() if network else (("entry",), self.listen)))
+
+    def listen(self, factory: Any) -> tuple[Any, Callable[[], object]]:
+        """Listen in it."""
+        return None, lambda: None
+
+    def test_accounts(self) -> None:
+        """All calls with one credential share a process; with another there is another, which knows nothing of it."""
+        connector = self.service.local(spec_of(FILE), self.enclose)
+        for secret, processes in ((b"mine", 1), (b"mine", 1), (b"yours", 2)):
+            self.assertIsNone(self.successResultOf(self.start(connector, secret=secret)).fault)
+            self.assertEqual(len(self.service.started), processes)
+        (first, args, environment), _ = self.service.started
+        self.assertTrue(first.is_over)
+        self.assertEqual(args[-4:], ("bwrap", "entry", "/usr/bin/tracker", f"--api={HERE}/"))
+        self.assertNotIn("mine", " ".join((*args, *environment.values())))
 
 
 class JudgeTests(SynchronousTestCase):

@@ -13,7 +13,16 @@ from twisted.internet.error import ProcessTerminated
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors import Enclosure, LocalServers, LocalSessions, McpConnector, McpSpec, Screened
+from aileron.connectors import (
+    ApiRelay,
+    Enclosure,
+    HttpTransport,
+    LocalServers,
+    LocalSessions,
+    McpConnector,
+    McpSpec,
+    Screened,
+)
 from aileron.connectors._schema import read_file
 from aileron.connectors.command import Enclose
 from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
@@ -153,9 +162,10 @@ class LocalService(McpService):
             self._servers = LocalServers(self, bridged)
         assert found.local is not None
         name, environment = found.description.fqn, {"PATH": "/bin", "OTHER": "x"}
-        sessions = LocalSessions(
-            found.description, found.local, self._servers.of(name), environment, sandbox, found.max_response_bytes
-        )
+        about, api = found.description, found.local.api
+        relay = ApiRelay(about, api, HttpTransport(self.opener), self.reactor, lambda _: None) if api else None
+        shared, most = self._servers.of(name), found.max_response_bytes
+        sessions = LocalSessions(about, found.local, shared, environment, sandbox, most, relay)
         return McpConnector(found, sessions, self.reactor)
 
     def reply(self, pipes: _Pipes, message: Mapping[str, Any]) -> None:

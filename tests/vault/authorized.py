@@ -36,6 +36,15 @@ class AuthorizedContract(BindingsContract):
         """Replace one's secret."""
         return Deferred.fromCoroutine(bindings.replace(name, secret))
 
+    def test_equal(self) -> None:
+        """Two credentials are equal if they are of the same binding, with the same scope."""
+        bindings = self.make_bindings()
+        made = self.set_up(bindings, new_binding())
+        credential = bindings.credential(made, example_scope())
+        self.assertEqual(credential, bindings.credential(made, example_scope()))
+        self.assertNotEqual(credential, bindings.credential(evolve(made, revision=2), example_scope()))
+        self.assertNotEqual(credential, bindings.credential(made, evolve(example_scope(), header="X-Key")))
+
     def test_authorized(self) -> None:
         """What a request is sent with stands where the scope says, and all that is secret in it is named."""
         bindings = self.make_bindings()

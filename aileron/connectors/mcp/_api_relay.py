@@ -73,17 +73,21 @@ class ApiRelay:
     clock: IReactorTime = field(repr=False)
     report: Callable[[str], None] = field(repr=False)
     _calls: list[ApiCall] = field(init=False, factory=list)
+    _credential: ICredential | None = field(init=False, default=None, repr=False)
     _strays: int = field(init=False, default=0)
     _host: str = field(init=False, default="")
     _prefix: str = field(init=False, default="")
     _url: str = field(init=False, default="")
     _stop: Callable[[], object] = field(init=False, default=lambda: None)
 
-    def open(self, reactor: Any, launch: Launch, listen: Callable[[Any], Any] | None) -> Launch:
+    def open(
+        self, reactor: Any, launch: Launch, *, listen: Callable[[Any], Any] | None, credential: ICredential | None
+    ) -> Launch:
         """Listen for one process, and return how it is started, so that it finds us.
 
         :param listen: listens in its sandbox, where nobody else is; L{None}: it shares our network, and only this
             process is told the path, which nobody can guess.
+        :param credential: of the calls for which its requests pass.
         """
         factory, meeting, prefix, port = _connections(self), None, "", Enclosure.api_port
         if listen is not None:
@@ -92,14 +96,15 @@ class ApiRelay:
             listening = reactor.listenTCP(0, factory, interface=_LOOPBACK)
             prefix, port = f"/{secrets.token_urlsafe(32)}", listening.getHost().port
             self._stop = listening.stopListening
-        self._host, self._prefix = f"{_LOOPBACK}:{port}", prefix
+        self._host, self._prefix, self._credential = f"{_LOOPBACK}:{port}", prefix, credential
         self._url = f"http://{self._host}{prefix}{self.api.base.path}"
         environment = {name: text.replace(API_URL, self._url) for name, text in launch.environment.items()}
         argv = [each.replace(API_URL, self._url) for each in launch.argv]
         return evolve(launch, argv=argv, environment=environment, meeting=meeting)
 
     def close(self) -> None:
-        """Take no more connections: the process is gone."""
+        """Take no more connections, and no request on those that are left: the process is gone."""
+        self._credential = None
         self._stop()
 
     @contextmanager
@@ -126,13 +131,13 @@ class ApiRelay:
         method, target = exchange.method.decode("latin-1"), exchange.uri.decode("latin-1")
         if not target.startswith(self._prefix):
             raise ApiRefused(404, "There is nothing here")
-        if not self._calls:
+        calls = [each for each in reversed(self._calls) if each.credential == self._credential]
+        if not calls:
             self._strays += 1
             if self._strays == 1:
                 self.report(self.about.fqn)
             raise ApiRefused(403, "Requests are passed on only while a call of this server executes")
-        fitting = (each for each in reversed(self._calls) if self.api.allows(method, each.request))
-        call = next(fitting, self._calls[-1])
+        call = next((each for each in calls if self.api.allows(method, each.request)), calls[0])
         try:
             request = evolve(call.request, method=method, body=exchange.content.getvalue() or None)
             request = self.api.judge(request, target[len(self._prefix) :], exchange.requestHeaders, host=self._host)

@@ -106,7 +106,7 @@ class McpConnector:
         until = self.clock.seconds() + within
         sent = await self.sessions.authorize(request, credential, within)
         left = max(until - self.clock.seconds(), 0.0)
-        run = _ToolRun(self, about, shown, sent)
+        run = _ToolRun(self, about, shown, sent, credential)
         relay = self.sessions.relay
         with relay.during(request, credential) if relay and credential else nullcontext(dict) as notes:
             outcome = await run.outcome(left, late_seconds)
@@ -160,6 +160,7 @@ class _ToolRun:
     about: Operation
     shown: Mapping[str, Any]
     sent: Authorization
+    credential: ICredential | None
     delivery: Delivery = field(factory=Delivery)
     used: list[McpSession] = field(factory=list)
     lacking: list[Refused] = field(factory=list)
@@ -190,7 +191,7 @@ class _ToolRun:
         return evolve(outcome, notes={**outcome.notes, "refused": refused}) if refused else outcome
 
     async def _converse(self) -> Outcome:
-        session = await self.connector.sessions.open(self.sent)
+        session = await self.connector.sessions.open(self.sent, self.credential)
         self.used.append(session)
         try:
             declared = self.connector.spec.operations.get(self.about.name)

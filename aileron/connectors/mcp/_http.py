@@ -214,7 +214,7 @@ class HttpSessions(McpSessions):
         """Open the credential for C{request}."""
         return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
 
-    async def open(self, sent: Authorization) -> McpSession:
+    async def open(self, sent: Authorization, credential: ICredential | None) -> McpSession:
         """Begin a session; a server that had nothing but the handshake of old is not asked for more again."""
         plain = OutgoingRequest(
             method="POST",

@@ -85,11 +85,9 @@ class LocalSessions:
 
         :raises CapabilityDenied: it cannot be started as the file declares it.
         """
-        environment = self.local.environment
-        shown: dict[str, JSON] = {
-            "argv": list(self.local.argv),
-            **environment.review(environment.enclosure(self.enclose)),
-        }
+        environment, argv = self.local.environment, self.local.argv
+        enclosure = environment.enclosure(self.enclose)
+        shown: dict[str, JSON] = {"argv": list(argv), **environment.review(enclosure)}
         need, api = self.about.credential, self.local.api
         if api is not None:
             shown["credential"] = f"added by Aileron to requests to {api.base.url}; the program cannot read it"
@@ -105,7 +103,7 @@ class LocalSessions:
         secret = await reveal(self.about, credential)
         return Authorization(secrets=(secret.decode("utf-8"),)) if secret else Authorization()
 
-    async def open(self, sent: Authorization) -> McpSession:
+    async def open(self, sent: Authorization, credential: ICredential | None) -> McpSession:
         """Return the session with the process, which is started if it does not run as it should now.
 
         :raises NetworkError: it does not run; nothing was sent.
@@ -115,7 +113,8 @@ class LocalSessions:
         enclosure = environment.enclosure(self.enclose)
         entry, listen = (enclosure.entry, enclosure.listen) if enclosure and self.relay else ((), None)
         launch = environment.launch((*entry, *self.local.argv), self.daemon, enclosure, more=more)
-        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets, self.relay, listen))
+        its = credential if self.relay else None
+        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets, self.relay, listen, its))
 
     def done(self, session: McpSession) -> None:
         """Take back the session from one run."""

@@ -52,10 +52,11 @@ class McpSessions(Protocol):
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
         """Open the credential for C{request}; raises as L{aileron.connectors._sending.open_credential}."""
 
-    def open(self, sent: Authorization) -> Awaitable[McpSession]:
+    def open(self, sent: Authorization, credential: ICredential | None) -> Awaitable[McpSession]:
         """Return a session that is ready for requests.
 
         :param sent: the opened credential.
+        :param credential: by which a process that is shared is told from one of another account.
         :raises Exception: of L{aileron.connectors._sending.FAILURES}, or L{Refused}: there is no session.
         """
 

@@ -17,6 +17,7 @@ from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES
 from aileron.connectors.command import Launch
 from aileron.errors import NetworkError
+from aileron.interfaces import ICredential
 from aileron.redaction import Redactor
 from aileron.waiting import Waiting, uncancelled
 
@@ -45,7 +46,8 @@ class Start:
 
     :ivar most_bytes: of a message that it writes.
     :ivar secrets: that its errors must not show.
-    :ivar relay: passes its requests on, where it has an API; C{listen} listens for them inside of its sandbox.
+    :ivar relay: passes its requests on, where it has an API; C{listen} listens for them inside of its sandbox, and
+        only calls with this C{credential} let them pass: what it has learnt of one account is not for another.
     """
 
     launch: Launch
@@ -53,6 +55,7 @@ class Start:
     secrets: tuple[str, ...] = field(repr=False)
     relay: ApiRelay | None = None
     listen: Callable[[Any], Any] | None = field(default=None, repr=False)
+    credential: ICredential | None = field(default=None, repr=False)
 
 
 @define(eq=False)
@@ -147,12 +150,14 @@ class SharedServer:
         seconds = self._not_before - self.reactor.seconds()
         if seconds > 0:
             raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
-        running, relay = _Running(start, self.reactor.seconds()), start.relay
+        running, relay, launch = _Running(start, self.reactor.seconds()), start.relay, start.launch
         self._running = running
         try:
+            if relay is not None:
+                launch = relay.open(self.reactor, launch, listen=start.listen, credential=start.credential)
             running.process = ServerProcess(
                 self.reactor,
-                relay.open(self.reactor, start.launch, start.listen) if relay else start.launch,
+                launch,
                 errors=ErrorLog(self.reactor, self.name, Redactor.of(*start.secrets)),
                 ended=lambda why: self._ended(running, why),
                 most_bytes=start.most_bytes,
