@@ -23,7 +23,7 @@ from aileron.connectors.command import Enclosure, Launch
 from aileron.connectors.mcp._api import Api, ApiRefused
 from aileron.connectors.mcp._api_relay import MOST_BODY_BYTES, MOST_CONNECTIONS
 from aileron.credentials import KINDS, CredentialUse, no_exchange
-from aileron.errors import VaultLocked
+from aileron.errors import CapabilityDenied, VaultLocked
 from aileron.interfaces import ICredential
 from aileron.testing import MemoryCredential
 from aileron.values import JSON, READ, WRITE, Authorization, Request, Scope
@@ -437,6 +437,16 @@ class ProcessTests(LocalCase):
         self.assertTrue(first.is_over)
         self.assertEqual(args[-4:], ("bwrap", "entry", "/usr/bin/tracker", f"--api={HERE}/"))
         self.assertNotIn("mine", " ".join((*args, *environment.values())))
+
+    def test_argument(self) -> None:
+        """Where all users of the machine could read the relay's URL, it does not go into an argument."""
+        network, alone = FILE.replace("[mcp.api]", "network = true\n[mcp.api]"), None
+        for text, sandbox in ((FILE, alone), (network, self.enclose)):
+            connector = self.service.local(spec_of(text.replace("sandbox", "# sandbox")), sandbox)
+            with self.assertRaisesRegex(CapabilityDenied, "Other users of this machine"):
+                connector.prepare("create_issue", {"title": "x"}, "file:///usr/bin/tracker", "k1")
+            connector = self.service.local(spec_of(text.replace("--api=${api.url}/", "--stdio")), sandbox)
+            connector.prepare("create_issue", {"title": "x"}, "file:///usr/bin/tracker", "k1")
 
 
 class JudgeTests(SynchronousTestCase):

@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from aileron.connectors.command import Enclose, ProgramEnvironment
 from aileron.connectors.command._environment import PATH, READABLE_BY, READERS, VARIABLE, read_environment, reveal
+from aileron.errors import CapabilityDenied
 from aileron.interfaces import ICredential
 from aileron.tables import FileTable, quote
 from aileron.values import JSON, Authorization, ConnectorDescription, CredentialNeed, Request
@@ -18,6 +19,11 @@ from ._session import McpSession
 from ._shared import SharedServer, Start
 
 _EXPOSED = f"{READERS} can read the credential, and its file does not say so in `{READABLE_BY}`"
+
+_SEEN = (
+    f"Other users of this machine could read what {API_URL} stands for in an argument, and use the API. "
+    "Put it in a variable, or have the program run in a sandbox without a network."
+)
 
 
 @frozen
@@ -87,6 +93,8 @@ class LocalSessions:
         """
         environment, argv = self.local.environment, self.local.argv
         enclosure = environment.enclosure(self.enclose)
+        if not (enclosure and enclosure.listen) and any(API_URL in each for each in argv):
+            raise CapabilityDenied(_SEEN)
         shown: dict[str, JSON] = {"argv": list(argv), **environment.review(enclosure)}
         need, api = self.about.credential, self.local.api
         if api is not None:
