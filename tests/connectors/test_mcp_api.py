@@ -134,6 +134,7 @@ class PassedTests(RelayCase):
         head = (
             "POST {base}/issues?a=1&b=%2F HTTP/1.1\nAuthorization: Bearer placeholder\nCookie: a=b\nX-Own: c\n"
             "X-Hop: d\nauthorization_: e\nX_HTTP_Method_Override: DELETE\nConnection: close, X-Hop\n"
+            "X-Original-URL: /admin\nX_Rewrite_Url: /admin\n"
             "Accept-Encoding: gzip\nUser-Agent: f\nProxy-Authorization: g\nContent-Length: 5"
         )
         with self.during() as notes:
@@ -185,6 +186,13 @@ class PassedTests(RelayCase):
         with self.during():
             _, said = self.ask("HEAD {base}/x HTTP/1.1", reply=b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
         self.assertTrue(said.endswith(b"\r\n\r\n"))
+
+    def test_underscores(self) -> None:
+        """The server cannot send the credential's header beside it, in whatever way an API reads its name."""
+        self.begin(FILE.replace('header = "Authorization"\nformat = "Bearer {key}"', 'header = "Api_Key"'))
+        with self.during():
+            self.ask("GET {base}/x HTTP/1.1\nApi-Key: other\napi_key: other")
+        self.assertEqual([each for each in self.headers() if "key" in each.lower()], [f"Api_key: Bearer {SECRET}"])
 
     def test_query(self) -> None:
         """A credential for the query takes the place of the server's own parameter, however that is written."""
@@ -246,6 +254,10 @@ class RefusedTests(RelayCase):
             "GET {base}/..%2fadmin HTTP/1.1": 403,
             "GET {base}/..%5Cadmin HTTP/1.1": 403,
             "GET {base}/..;/admin HTTP/1.1": 403,
+            "GET {base}/..%00/admin HTTP/1.1": 403,
+            "GET {base}/..%20/admin HTTP/1.1": 403,
+            f"GET {{base}}/{'%' + '25' * 6 + '2e'}./admin HTTP/1.1": 403,
+            "GET {base}/x HTTP/1.1\nHost: \xff": 421,
             "GET {base}/..\\admin HTTP/1.1": 400,
             "GET {base}/x#y HTTP/1.1": 400,
             "GET {base}/x HTTP/1.1\nX-A: \xe4": 400,
@@ -411,7 +423,12 @@ class UnconfinedTests(RelayCase):
         with self.during():
             self.assertEqual(self.ask(f"GET {prefix}/api/v1/x HTTP/1.1\nHost: 127.0.0.1:{port}")[0], 200)
             self.assertEqual(self.ask(f"GET {prefix}/admin HTTP/1.1\nHost: 127.0.0.1:{port}")[0], 403)
-        self.assertEqual(self.headers()[0], "GET /api/v1/x HTTP/1.1")
+            self.assertEqual(self.headers()[0], "GET /api/v1/x HTTP/1.1")
+            for place in ("/api/v1/a", "http://127.0.0.1:8765/api/v1/a"):
+                head = f"GET {prefix}/api/v1/x HTTP/1.1\nHost: 127.0.0.1:{port}"
+                self.service.replies.clear()
+                _, said = self.ask(head, reply=answer(b"", 302, {"Location": place}))
+                self.assertRegex(said, rf"Location: (http://127.0.0.1:{port})?{prefix}/api/v1/a\r\n".encode())
         again = self.open(None).environment["API_URL"]
         self.assertNotEqual(again, url)
 

@@ -24,8 +24,17 @@ API = "api"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = ("GET", "HEAD")
 
-_DROPPED = OURS | {"authorization", "x-http-method", "x-http-method-override", "x-method-override"}
-"""Headers that the server must not set: they are ours, or make another method of what passes as a read."""
+_DROPPED = OURS | {
+    "authorization",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-rewrite-url",
+}
+"""Headers that the server must not set: they are ours, or make another method or path of what passes."""
+
+_MOST_ENCODED = 4
 
 
 class ApiRefused(Exception):
@@ -60,7 +69,7 @@ class Api:
         """
         if request.method not in METHODS or not target.startswith("/"):
             raise ApiRefused(405, f"Only {', '.join(METHODS)} to a path are passed on")
-        if headers.getRawHeaders("Host") != [host]:
+        if headers.getRawHeaders(b"Host") != [host.encode("ascii")]:
             raise ApiRefused(421, "The request is for another host")
         if not self.allows(request.method, request):
             raise ApiRefused(403, f"No {request.method} is passed on while only reads execute")
@@ -79,10 +88,10 @@ class Api:
 
     def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
         """Yield the headers that pass: none of one connection, and none that could stand for a credential."""
-        hop = {each.strip().lower() for line in headers.getRawHeaders("Connection", ()) for each in line.split(",")}
-        own = {self.need.header.lower(), *KINDS[self.need.kind].reserved}
+        hop = {each.strip() for line in headers.getRawHeaders("Connection", ()) for each in line.split(",")}
+        own = {_plain(self.need.header), *KINDS[self.need.kind].reserved}
         for name, values in headers.getAllRawHeaders():
-            if name.decode("ascii").lower().replace("_", "-") not in _DROPPED | own | hop:
+            if _plain(name.decode("ascii")) not in _DROPPED | own | {_plain(each) for each in hop}:
                 yield from ((name.decode("ascii"), header_value(each.decode("latin-1"))) for each in values)
 
 
@@ -97,9 +106,17 @@ def read_api(table: FileTable, need: CredentialNeed | None, *, private_network: 
 
 
 def _climbs(path: str) -> bool:
-    """Tell whether a path could be read as one that leaves its base, however often it is decoded."""
-    for _ in range(4):
-        if {".", ".."} & {each.partition(";")[0] for each in path.replace("\\", "/").split("/")}:
+    """Tell whether a path could be read as one that leaves its base; one that is encoded too often could."""
+    for _ in range(_MOST_ENCODED):
+        segments = {each.partition(";")[0].strip() for each in path.replace("\\", "/").split("/")}
+        if {".", ".."} & segments or min(path, default=" ") < " ":
             return True
-        path = unquote(path)
-    return False
+        before, path = path, unquote(path)
+        if path == before:
+            return False
+    return True
+
+
+def _plain(name: str) -> str:
+    """Return the name of a header as it is compared: some services take an underscore for a hyphen."""
+    return name.lower().replace("_", "-")

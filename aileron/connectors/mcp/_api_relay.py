@@ -176,7 +176,7 @@ class ApiRelay:
             head = "".join(["\r\n", *(f"{name}: {value}\r\n" for name, value in fields)]).encode("latin-1")
             for each in filters:
                 each.head(head, chunked=False)
-            exchange.begin(answer, lambda text: text.replace(self.api.base.url, self._url))
+            exchange.begin(answer, self._link)
             return take
 
         answer = await self.transport.stream(message, Flight(), begin)
@@ -186,6 +186,12 @@ class ApiRelay:
         exchange.write(rest)
         if answer.status == http.UNAUTHORIZED:
             await call.credential.refused(sent)
+
+    def _link(self, name: str, value: str) -> str:
+        """Return a header of an answer as it goes on: what links to the API links to us."""
+        if name.lower() == "location" and value.startswith("/") and not value.startswith("//"):
+            return self._prefix + value
+        return value.replace(self.api.base.url, self._url)
 
 
 class ApiExchange(http.Request):
@@ -219,12 +225,12 @@ class ApiExchange(http.Request):
             self.notifyFinish().addErrback(lambda _: passing.cancel())
             passing.addCallbacks(lambda _: self.finish(), self._fail)
 
-    def begin(self, answer: ServiceAnswer, link: Callable[[str], str]) -> None:
+    def begin(self, answer: ServiceAnswer, link: Callable[[str, str], str]) -> None:
         """Write the head of an answer; what links to the API links to us."""
         self.setResponseCode(answer.status)
         for name, value in zip(answer.head[1::2], answer.head[2::2], strict=True):
             if name.lower() not in _KEPT_BACK:
-                self.responseHeaders.addRawHeader(name.encode("latin-1"), link(value).encode("latin-1"))
+                self.responseHeaders.addRawHeader(name.encode("latin-1"), link(name, value).encode("latin-1"))
         self.write(b"")
 
     def _fail(self, why: Failure) -> None:
