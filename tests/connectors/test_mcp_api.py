@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.error import ConnectionDone
 from twisted.internet.testing import StringTransport
+from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
@@ -156,7 +157,9 @@ class PassedTests(RelayCase):
                 "X-Own: c",
             ],
         )
-        self.assertEqual(notes(), {"api": {"requests": 1, "refused": 0, "sent": 5, "received": 7, "between": 0}})
+        self.assertEqual(
+            notes(), {"api": {"requests": 1, "failed": 0, "refused": 0, "sent": 5, "received": 7, "between": 0}}
+        )
 
     def test_chunked(self) -> None:
         """A chunked body arrives whole, and an answer whose end only its connection shows has an end of its own."""
@@ -278,7 +281,9 @@ class RefusedTests(RelayCase):
         self.assertEqual((self.reports, self.service.requests), (["local://me/tracker"], []))
         with self.during() as notes:
             pass
-        self.assertEqual(notes(), {"api": {"requests": 0, "refused": 0, "sent": 0, "received": 0, "between": 3}})
+        self.assertEqual(
+            notes(), {"api": {"requests": 0, "failed": 0, "refused": 0, "sent": 0, "received": 0, "between": 3}}
+        )
         with self.during() as notes:
             pass
         self.assertEqual(notes(), {})
@@ -333,11 +338,13 @@ class RefusedTests(RelayCase):
             self.assertEqual((transport.value(), transport.disconnecting), (b"", not hang_up))
 
     def test_locked(self) -> None:
-        """Where the credential does not open, nothing is sent, and the server is not told why."""
+        """Where the credential does not open, nothing is sent, and the server is not told why; it is logged once."""
         self.credential.secret = VaultLocked("The vault is locked.")
-        with self.during():
-            self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 502)
+        with self.during() as notes, capturedLogs() as logged:
+            for _ in range(3):
+                self.assertEqual(self.ask("GET {base}/x HTTP/1.1")[0], 502)
         self.assertEqual(self.service.connected, [])
+        self.assertEqual((notes()["api"]["failed"], len(logged)), (3, 1))  # type: ignore[index,call-overload]
 
     def test_private(self) -> None:
         """An API that leads to a private address is not connected to, unless the file allows that."""

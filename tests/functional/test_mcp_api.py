@@ -160,7 +160,7 @@ class McpApiTests(OperatedTestCase):
         counted = [
             attempt["api"] for event in succeeded for attempt in event["payload"]["attempts"] if "api" in attempt
         ]
-        self.assertIn({"requests": 1, "refused": 0, "sent": 5, "received": 7, "between": 0}, counted)
+        self.assertIn({"requests": 1, "failed": 0, "refused": 0, "sent": 5, "received": 7, "between": 0}, counted)
         await self.command("daemon", "stop")
         self.assertEqual(in_files(self.home.root, TOKEN), [])
 

@@ -43,16 +43,28 @@ _log = Logger()
 class ApiCall:
     """An operation that executes: as long as it does, requests pass for it.
 
-    :ivar counts: how many requests passed, how many were refused, during it and before it, and bytes of their bodies.
+    :ivar counts: how many requests passed, failed or were cut off, and were refused, during it and before it, and
+        bytes of their bodies.
     :ivar echoed: the kinds of forms in which the API sent the credential back.
     :ivar passing: the requests that are under way.
     """
 
     request: Request
     credential: ICredential
-    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(("requests", "refused", "sent", "received"), 0))
+    counts: dict[str, int] = field(
+        factory=lambda: dict.fromkeys(("requests", "failed", "refused", "sent", "received"), 0)
+    )
     echoed: set[str] = field(factory=set)
     passing: list[Deferred[None]] = field(factory=list)
+
+    def note_failure(self, why: Failure) -> Failure:
+        """Count a request that got no whole answer; only the first is logged, since there may be very many."""
+        self.counts["failed"] += 1
+        if self.counts["failed"] == 1:
+            _log.info(
+                "a request of {connector} to its API failed: {kind}", connector=self.request.connector, kind=why.type
+            )
+        return why
 
     def notes(self) -> Mapping[str, JSON]:
         """Return what is recorded of it."""
@@ -144,7 +156,7 @@ class ApiRelay:
         except ApiRefused:
             call.counts["refused"] += 1
             raise
-        passing = Deferred.fromCoroutine(self._pass_on(call, request, exchange))
+        passing = Deferred.fromCoroutine(self._pass_on(call, request, exchange)).addErrback(call.note_failure)
         call.passing = [*(each for each in call.passing if not each.called), passing]
         return passing
 
@@ -235,7 +247,6 @@ class ApiExchange(http.Request):
 
     def _fail(self, why: Failure) -> None:
         """Tell that there is no answer; half of one is cut off, so that this shows."""
-        _log.info("a request of an MCP server to its API failed: {kind}", kind=why.type)
         if self.channel and (self.startedWriting or why.check(CancelledError)):
             self.channel.transport.abortConnection()
         elif self.channel:  # else its sender has left
