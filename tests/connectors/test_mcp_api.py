@@ -27,8 +27,8 @@ from aileron.credentials import KINDS, CredentialUse, no_exchange
 from aileron.errors import CapabilityDenied, VaultLocked
 from aileron.interfaces import ICredential
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, READ, WRITE, Authorization, Request, Scope
-from tests.connectors.mcpserver import filled, spec_of
+from aileron.values import JSON, READ, WRITE, Authorization, Request, Scope, canonical
+from tests.connectors.mcpserver import filled, result, spec_of
 from tests.connectors.service import NOW, Service, answer
 from tests.connectors.test_mcp_local import FILE as LOCAL
 from tests.connectors.test_mcp_local import LocalCase
@@ -461,6 +461,26 @@ class ProcessTests(LocalCase):
         self.assertTrue(first.is_over)
         self.assertEqual(args[-4:], ("bwrap", "entry", "/usr/bin/tracker", f"--api={HERE}/"))
         self.assertNotIn("mine", " ".join((*args, *environment.values())))
+
+    def test_url_told(self) -> None:
+        """Where the process tells the URL that it was told, the API's is passed on: nobody else can use the relay."""
+
+        def tell(message: Mapping[str, Any]) -> bytes:
+            pipes, _, environment = self.service.started[-1]
+            url = environment["API_URL"]
+            token = url.split("/")[3]
+            self.assertGreater(len(token), 40)
+            pipes.protocol.childDataReceived(2, f"GET {url}/issues\nno: {token}\n".encode())
+            said = [{"type": "text", "text": f"{url}/issues/7, {token}"}]
+            return canonical(result(message, {"content": said})) + b"\n"
+
+        self.service.answers["tools/call"] = tell
+        connector = self.service.local(spec_of(FILE.replace("--api=${api.url}/", "--stdio")), None)
+        with capturedLogs() as logged:
+            outcome = self.successResultOf(self.start(connector))
+        self.assertEqual(outcome.output, {"text": "http://127.0.0.1:8765/api/v1/issues/7, [redacted]"})
+        lines = [each["line"] for each in logged if "line" in each]
+        self.assertEqual(lines, ["GET http://127.0.0.1:8765/api/v1/issues", "no: [redacted]"])
 
     def test_argument(self) -> None:
         """Where all users of the machine could read the relay's URL, it does not go into an argument."""

@@ -151,6 +151,10 @@ class LocalService(McpService):
         """Call something when time has passed."""
         return self.reactor.callLater(*given, **named)
 
+    def listenTCP(self, *given: Any, **named: Any) -> Any:
+        """Listen."""
+        return self.reactor.listenTCP(*given, **named)
+
     def local(self, spec: McpSpec | None = None, sandbox: Enclose | None = enclose) -> McpConnector:
         """A connector whose server is this process."""
         found = spec or spec_of()

@@ -114,6 +114,11 @@ class ApiRelay:
         argv = [each.replace(API_URL, self._url) for each in launch.argv]
         return evolve(launch, argv=argv, environment=environment, meeting=meeting)
 
+    def hide(self, said: bytes) -> bytes:
+        """Put the API's URL in the place of ours in what the process says: whoever was told that could use it."""
+        said = said.replace(self._url.encode("ascii"), self.api.base.url.encode("ascii"))
+        return said.replace(self._prefix[1:].encode("ascii"), b"[redacted]") if self._prefix else said
+
     def close(self) -> None:
         """Take no more connections, and no request on those that are left: the process is gone."""
         self._credential = None

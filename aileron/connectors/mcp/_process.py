@@ -68,11 +68,13 @@ class ErrorLog:
     """Writes a server's standard error to the daemon's log: visible, without its credential, and not too much.
 
     :ivar name: of the connector.
+    :ivar hide: makes of a line what others may see of it.
     """
 
     clock: IReactorTime
     name: str
     redactor: Redactor = field(repr=False)
+    hide: Callable[[bytes], bytes] = field(default=bytes, repr=False)
     _lines: Lines = field(init=False, factory=lambda: Lines(_MOST_ERROR_BYTES))
     _begun: float = field(init=False, default=0.0)
     _count: int = field(init=False, default=0)
@@ -85,7 +87,7 @@ class ErrorLog:
                 self._begun, self._count = now, 0
             self._count += 1
             if self._count <= MOST_ERROR_LINES:
-                text = show_safely(self.redactor.text(line.decode("utf-8", "replace")), _MOST_SHOWN)
+                text = show_safely(self.redactor.text(self.hide(line).decode("utf-8", "replace")), _MOST_SHOWN)
                 _log.info("{connector} wrote: {line}", connector=self.name, line=text)
             elif self._count == MOST_ERROR_LINES + 1:
                 _log.warn("{connector} writes too much; the rest of a minute is left out", connector=self.name)
@@ -115,6 +117,7 @@ class ServerProcess(Program):
 
     :param ended: called once, when it and its process group are gone, with why, in a clause about it.
     :param most_bytes: of one message that it writes.
+    :param hide: makes of a message what others may see of it.
     """
 
     def __init__(
@@ -125,9 +128,10 @@ class ServerProcess(Program):
         errors: ErrorLog,
         ended: Callable[[str], object],
         most_bytes: int,
+        hide: Callable[[bytes], bytes] = bytes,
     ) -> None:
         super().__init__(clock, launch)
-        self._errors, self._ended = errors, ended
+        self._errors, self._ended, self._hide = errors, ended, hide
         self._lines, self._stray_lines, self._unasked_bytes = Lines(most_bytes), 0, 0
         self._queue: deque[_Outgoing] = deque()
         self._queued_bytes = 0
@@ -194,7 +198,7 @@ class ServerProcess(Program):
             self._break(f"wrote {MOST_UNASKED_BYTES} bytes that nobody asked for")
         for line in self._lines.split(data):
             if not self._lines.has_cut and not self._is_ending and line.strip():
-                self._take(line)
+                self._take(self._hide(line))
         if self._lines.has_cut:
             self._break(f"wrote a message of more than {self._lines.most_bytes} bytes")
 

@@ -151,6 +151,7 @@ class SharedServer:
         if seconds > 0:
             raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
         running, relay, launch = _Running(start, self.reactor.seconds()), start.relay, start.launch
+        hide = bytes if relay is None else relay.hide
         self._running = running
         try:
             if relay is not None:
@@ -158,9 +159,10 @@ class SharedServer:
             running.process = ServerProcess(
                 self.reactor,
                 launch,
-                errors=ErrorLog(self.reactor, self.name, Redactor.of(*start.secrets)),
+                errors=ErrorLog(self.reactor, self.name, Redactor.of(*start.secrets), hide),
                 ended=lambda why: self._ended(running, why),
                 most_bytes=start.most_bytes,
+                hide=hide,
             )
             running.process.start(self.reactor)
         except OSError as error:
