@@ -337,6 +337,26 @@ class RefusedTests(RelayCase):
             self.assertTrue(self.service.peers[-1].closed)
             self.assertEqual((transport.value(), transport.disconnecting), (b"", not hang_up))
 
+    def test_ended_beside(self) -> None:
+        """What is under way when a call ends goes on for another that lets it pass, and counted and watched there."""
+        for outer, said in ((CREATE, b"issue"), (CREATE, SECRET.encode()), (SEARCH, b"issue")):
+            self.service.replies.append(None)
+            channel, transport = self.connect()
+            with self.during(outer) as notes:
+                with self.during(CREATE):
+                    channel.dataReceived(
+                        b"POST /api/v1/x HTTP/1.1\r\nHost: 127.0.0.1:8377\r\nContent-Length: 0\r\n\r\n"
+                    )
+                    self.service.advance()
+                self.service.advance()
+                self.assertEqual(self.service.peers[-1].closed, outer is SEARCH)
+                if outer is CREATE:
+                    self.service.peers[-1].transport.write(answer(said))  # type: ignore[union-attr]
+                    self.service.advance()
+            self.assertEqual(b"issue" in transport.value(), said == b"issue" and outer is CREATE)
+            self.assertEqual(notes().get("echoed"), ["plain"] if said != b"issue" else None)
+            self.assertEqual("api" in notes(), outer is CREATE)
+
     def test_locked(self) -> None:
         """Where the credential does not open, nothing is sent, and the server is not told why; it is logged once."""
         self.credential.secret = VaultLocked("The vault is locked.")

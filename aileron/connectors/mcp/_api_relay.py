@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
@@ -22,7 +22,7 @@ from aileron.connectors._sending import open_credential, with_credential
 from aileron.connectors.command import Enclosure, Launch
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
 from aileron.interfaces import ICredential
-from aileron.redaction import SecretFilter, secrets_in
+from aileron.redaction import REDACTED, SecretFilter, secrets_in
 from aileron.values import JSON, ConnectorDescription, Request
 
 from ._api import API_URL, Api, ApiRefused
@@ -37,6 +37,8 @@ _KEPT_BACK = OURS | {"alt-svc", "proxy-authenticate", "set-cookie"}
 """Headers of an answer that do not go on: those of its connection, and what would be a credential or another way."""
 
 _log = Logger()
+
+T = TypeVar("T")
 
 
 @define(eq=False)
@@ -55,16 +57,15 @@ class ApiCall:
         factory=lambda: dict.fromkeys(("requests", "failed", "refused", "sent", "received"), 0)
     )
     echoed: set[str] = field(factory=set)
-    passing: list[Deferred[None]] = field(factory=list)
+    passing: dict[ApiExchange, Deferred[None]] = field(factory=dict)
 
-    def note_failure(self, why: Failure) -> Failure:
+    def note_failure(self, why: Failure) -> None:
         """Count a request that got no whole answer; only the first is logged, since there may be very many."""
         self.counts["failed"] += 1
         if self.counts["failed"] == 1:
             _log.info(
                 "a request of {connector} to its API failed: {kind}", connector=self.request.connector, kind=why.type
             )
-        return why
 
     def notes(self) -> Mapping[str, JSON]:
         """Return what is recorded of it."""
@@ -117,7 +118,7 @@ class ApiRelay:
     def hide(self, said: bytes) -> bytes:
         """Put the API's URL in the place of ours in what the process says: whoever was told that could use it."""
         said = said.replace(self._url.encode("ascii"), self.api.base.url.encode("ascii"))
-        return said.replace(self._prefix[1:].encode("ascii"), b"[redacted]") if self._prefix else said
+        return said.replace(self._prefix[1:].encode("ascii"), REDACTED.encode("ascii")) if self._prefix else said
 
     def close(self) -> None:
         """Take no more connections, and no request on those that are left: the process is gone."""
@@ -126,7 +127,9 @@ class ApiRelay:
 
     @contextmanager
     def during(self, request: Request, credential: ICredential) -> Iterator[Callable[[], Mapping[str, JSON]]]:
-        """Let requests pass as long as this lasts; those that are under way at its end are cut off.
+        """Let requests pass as long as this lasts.
+
+        Those that are under way at its end go on for another operation that lets them pass, or are cut off.
 
         :return: what is recorded of them by then.
         """
@@ -137,8 +140,13 @@ class ApiRelay:
             yield call.notes
         finally:
             self._calls.remove(call)
-            for each in call.passing:
-                each.cancel()
+            for exchange, passing in list(call.passing.items()):
+                others = self._calls_for(exchange.method.decode("latin-1"))
+                if others:
+                    exchange.call = others[0]
+                    others[0].passing[exchange] = passing
+                else:
+                    passing.cancel()
 
     def send(self, exchange: ApiExchange) -> Deferred[None]:
         """Pass a request on, with its answer; cancelling drops both.
@@ -148,22 +156,32 @@ class ApiRelay:
         method, target = exchange.method.decode("latin-1"), exchange.uri.decode("latin-1")
         if not target.startswith(self._prefix):
             raise ApiRefused(404, "There is nothing here")
-        calls = [each for each in reversed(self._calls) if each.credential == self._credential]
+        calls = self._calls_for(method) or self._calls_for("GET")  # which all let pass
         if not calls:
             self._strays += 1
             if self._strays == 1:
                 self.report(self.about.fqn)
             raise ApiRefused(403, "Requests are passed on only while a call of this server executes")
-        call = next((each for each in calls if self.api.allows(method, each.request)), calls[0])
+        call = exchange.call = calls[0]
         try:
             request = evolve(call.request, method=method, body=exchange.content.getvalue() or None)
             request = self.api.judge(request, target[len(self._prefix) :], exchange.requestHeaders, host=self._host)
         except ApiRefused:
             call.counts["refused"] += 1
             raise
-        passing = Deferred.fromCoroutine(self._pass_on(call, request, exchange)).addErrback(call.note_failure)
-        call.passing = [*(each for each in call.passing if not each.called), passing]
-        return passing
+        call.passing[exchange] = passing = Deferred.fromCoroutine(self._pass_on(call, request, exchange))
+        return passing.addBoth(self._passed, exchange)
+
+    def _calls_for(self, method: str) -> list[ApiCall]:
+        """Return the operations that let a method pass now, newest first: those with the credential of the process."""
+        its = [each for each in reversed(self._calls) if each.credential == self._credential]
+        return [each for each in its if self.api.allows(method, each.request)]
+
+    def _passed(self, result: T, exchange: ApiExchange) -> T:
+        if isinstance(result, Failure):
+            exchange.call.note_failure(result)
+        del exchange.call.passing[exchange]
+        return result
 
     async def _pass_on(self, call: ApiCall, request: Request, exchange: ApiExchange) -> None:
         sent = await open_credential(self.about, request, call.credential, seconds=_SECONDS, clock=self.clock)
@@ -175,14 +193,18 @@ class ApiRelay:
             private_network=self.api.private_network,
             max_response_bytes=MOST_RESPONSE_BYTES,
         )
-        call.counts["requests"] += 1
-        call.counts["sent"] += len(request.body or b"")
+        exchange.call.counts["requests"] += 1
+        exchange.call.counts["sent"] += len(request.body or b"")
+
+        def echoed(kind: str) -> None:
+            exchange.call.echoed.add(kind)
+
         form = self.api.need.format
         found = [one for each in sent.secrets for one in secrets_in(each, form.replace("{key}", each))]
-        filters = [SecretFilter(each.encode("utf-8"), self.about.fqn, call.echoed.add) for each in dict.fromkeys(found)]
+        filters = [SecretFilter(each.encode("utf-8"), self.about.fqn, echoed) for each in dict.fromkeys(found)]
 
         def take(piece: bytes) -> bool:
-            call.counts["received"] += len(piece)
+            exchange.call.counts["received"] += len(piece)
             for each in filters:
                 piece = each.body(piece)
             exchange.write(piece)
@@ -212,8 +234,12 @@ class ApiRelay:
 
 
 class ApiExchange(http.Request):
-    """One request of the server, and its answer."""
+    """One request of the server, and its answer.
 
+    :ivar call: for which it passes, as long as that executes.
+    """
+
+    call: ApiCall
     channel: Any
     content: Any
     write: Any
