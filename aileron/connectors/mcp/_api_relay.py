@@ -116,7 +116,7 @@ class ApiRelay:
         return evolve(launch, argv=argv, environment=environment, meeting=meeting)
 
     def hide(self, said: bytes) -> bytes:
-        """Put the API's URL in the place of ours in what the process says: whoever was told that could use it."""
+        """Put the API's URL in the place of ours in what the process says: those who read ours could use it."""
         said = said.replace(self._url.encode("ascii"), self.api.base.url.encode("ascii"))
         return said.replace(self._prefix[1:].encode("ascii"), REDACTED.encode("ascii")) if self._prefix else said
 
