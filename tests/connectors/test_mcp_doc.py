@@ -24,11 +24,10 @@ class PageTests(SynchronousTestCase):
         self.page = PAGE.read_text("utf-8")
 
     def test_files(self) -> None:
-        """The connectors of the page load, the first with either credential and with what an import adds."""
-        begun, signed_in, api, added = LISTING.findall(self.page)
-        self.assertEqual((), read_file(api.encode(), "gitlab.toml").problems)
+        """The connectors of the page load, with either credential and with the operation that an import adds."""
+        begun, signed_in, relayed, added = LISTING.findall(self.page)
         head = begun.partition("[credential]")[0]
-        for text in (begun, f"{head}{signed_in}", f"{begun}\n{added}"):
+        for text in (begun, relayed, f"{head}{signed_in}", f"{begun}\n{added}"):
             reading = read_file(text.encode(), "tracker.toml")
             self.assertEqual((), reading.problems)
         assert isinstance(reading.spec, McpSpec)
