@@ -104,11 +104,13 @@ class TreeTests(SynchronousTestCase):
         self.assertEqual(page.read_text(encoding="utf-8"), listed)
 
     def test_every_place_to_change_something(self) -> None:
-        """Each file to which CONTRIBUTING.md sends who wants to change something is there."""
+        """Each file to which CONTRIBUTING.md sends who wants to change something is there; each change has one row."""
         page = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
         section = page[page.index("## To change something") : page.index("## Add an agent")]
-        rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
-        named = [path for row in rows[1:] for path in re.findall(r"`([\w./-]+)`", row)]
+        rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", section, re.MULTILINE)
+        changes = [change.partition(",")[0] for change, _ in rows]
+        self.assertEqual([change for change in changes if changes.count(change) > 1], [])
+        named = [path for _, row in rows[1:] for path in re.findall(r"`([\w./-]+)`", row)]
         self.assertGreater(len(named), 30)
         missing = [path for path in named if not (_ROOT / "aileron" / path).exists() and not (_ROOT / path).exists()]
         self.assertEqual(missing, [])
