@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,6 @@ from twisted.internet.task import Clock
 from twisted.logger import ILogObserver, LogLevel, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import IResource
-from werkzeug.routing import Rule
 
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
@@ -45,14 +44,6 @@ from aileron.vault import Passkeys
 NOW = 1_760_000_000.0
 COOKIE = "aileron_life"
 LAUNCH_KEY = mint("ail_l_", lambda count: b"L" * count)
-
-
-def _no_builder(*_: object) -> Callable[..., Any]:
-    """In the place of code that Werkzeug writes for each route, twice, to build addresses, as nothing of ours does."""
-    return lambda *_: 1 / 0
-
-
-Rule._compile_builder = _no_builder  # type: ignore[method-assign,assignment]
 
 
 def with_components(schema: Mapping[str, Any]) -> dict[str, Any]:
