@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
+from random import randrange
 from typing import Any, TypeVar
 from unittest import TestCase
 
@@ -46,10 +47,11 @@ class Turns:
     """Takes one of several choices at a time, each in its turn; all of them where everything is wanted.
 
     For what is tried with many subjects, such as every operation with every status: each choice still comes often.
+    Which is first is another in each run, as a process may take no more than one.
     """
 
     def __init__(self) -> None:
-        self._numbers = count()
+        self._numbers = count(randrange(10_000))
 
     def of(self, *choices: T) -> Sequence[T]:
         """The next one, or all."""

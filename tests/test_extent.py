@@ -36,9 +36,11 @@ class TurnsTests(SynchronousTestCase):
     """Choices that take turns."""
 
     def test_of(self) -> None:
-        """Each comes in its turn; all come at once where everything is wanted."""
+        """Each comes in its turn, and each is the first of some run; all come at once where everything is wanted."""
         self.patch(os, "environ", {})
         turns = Turns()
-        self.assertEqual([turns.of("a", "b") for _ in range(3)], [("a",), ("b",), ("a",)])
+        first, second, third = [turns.of("a", "b") for _ in range(3)]
+        self.assertEqual(({first, second}, third), ({("a",), ("b",)}, first))
+        self.assertEqual({Turns().of("a", "b") for _ in range(100)}, {("a",), ("b",)})
         os.environ[VARIABLE] = "all"
         self.assertEqual(turns.of("a", "b"), ("a", "b"))
