@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import json
+import os
 import sys
 from contextlib import redirect_stdout
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.cli.approvals.approval import approval as approval_command
 from aileron.connectors import check as connector_faults
 from aileron.demo import play
 from aileron.demo._agent import only_cause
 from aileron.demo._chat import Room
+from aileron.demo._play import decide
 from aileron.demo._stage import printed, quote, script
 from aileron.errors import InternalError, InvalidRequest, NotFound
 from aileron.manifests import check as action_faults
@@ -63,6 +70,39 @@ class PlayTests(SynchronousTestCase):
         for nobody in (None, StringIO()):
             self.patch(sys, "stdin", nobody)
             self.assertRaises(InvalidRequest, play, {})
+
+    def test_answered(self) -> None:
+        """Whoever says yes or no, here or beforehand, has that decided by a command, for the digest that was shown."""
+        for answer, typed, word, more in (
+            (True, "", "approve", {"yes": True}),
+            (False, "", "deny", {"reason": "Not today."}),
+            (None, "y\n", "approve", {"yes": True}),
+            (None, "n\n", "deny", {"reason": "Not today."}),
+        ):
+            decided, options = self.decided(answer, typed)
+            self.assertEqual((decided, options), (word, {**options, "approval_ids": ("x",), "digest": "d", **more}))
+
+    def decided(self, answer: bool | None, typed: str) -> tuple[str, dict[str, Any]]:
+        """The command that decided, and what its own options are."""
+        ran: list[tuple[str, ...]] = []
+
+        async def as_operator(*arguments: str) -> str:
+            ran.append(arguments)
+            return json.dumps({"items": [{"id": "x", "digest": "d", "review_url": "u"}]})
+
+        async def play_on() -> None:
+            calling = asyncio.get_running_loop().create_future()
+            await decide(cast("Any", SimpleNamespace(as_operator=as_operator)), cast("Any", calling), answer)
+
+        reading, writing = os.pipe()
+        with open(writing, "w", encoding="utf-8") as keyboard:
+            keyboard.write(typed)
+        with open(reading, encoding="utf-8") as terminal, redirect_stdout(StringIO()):
+            self.patch(sys, "stdin", terminal)
+            asyncio.run(play_on())
+        group, word, *options = ran[-1]
+        self.assertEqual(group, "approval")
+        return word, approval_command.commands[word].make_context(word, options).params
 
     def test_not_installed(self) -> None:
         """A command that is missing is named."""

@@ -49,7 +49,7 @@ class DemoTests(FunctionalTestCase):
             self.assertIn(part, output)
         self.assertNotIn("demo-", output.replace("aileron-demo-", ""), "the chat's key shows")
 
-    @seldom  # as on a terminal
+    @seldom  # as on a terminal; that the answer is decided is in tests.demo
     async def test_yes(self) -> None:
         """With --yes it is shown, approved, done and on record."""
         found = await self.play("--yes")
@@ -83,9 +83,9 @@ class DemoTests(FunctionalTestCase):
         await self.nothing_left()
 
     async def test_interrupted(self) -> None:
-        """Ctrl-C leaves nothing behind, of the daemon neither."""
+        """Ctrl-C at the question, while the agent waits, leaves nothing behind, of the daemon neither."""
         playing = self.on_terminal()
-        await playing.expect(r"aileron action add", 60)
+        await playing.expect(_PROMPT, 60)
         playing.send("\x03")
         found = await playing.finish(30)
         self.assertEqual(found.exit_code, 130, found)
