@@ -36,6 +36,8 @@ def _running_reactor() -> Any:
 class ProofTestCase(TestCase):
     """Proves over loopback, as the command does."""
 
+    timeout = 600  # of all that ships, on a machine that is busy
+
     async def proved(
         self, *specimens: Specimen, operations: Collection[str] = (), make: Make | None = None
     ) -> list[ProofCard]:
