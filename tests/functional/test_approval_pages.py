@@ -157,6 +157,8 @@ class ListTests(PagesTestCase):
         await page.shows("Approve 1 selected")
         await page.press("k", "Enter")
         await self.ready(page)
+        await page.press("e")
+        self.assertTrue(await page.evaluate("document.activeElement.matches('#edit summary')"))
         await page.press("d")
         self.assertEqual(await page.evaluate("document.activeElement.id"), "reason")
         await page.press("j", "a", "u")
