@@ -32,13 +32,17 @@ _OUTSIDE = [each for each in _PACKAGE if not each.name.startswith("aileron.runne
 LEADS_TO_EFFECTS: Mapping[str, set[str]] = {
     "submit": {"api.routes.run.run_action", "proving._bench.Bench.run"},
     "undo": {"api.routes.runs.undo_run"},
-    "decide": {"api.routes.grants.take_decision", "api.routes.sessions._deny_one"},
+    "decide": {
+        "api.routes.grants.take_decision",
+        "api.routes.sessions._deny_one",
+        "proving._bench.Bench._approve",
+    },
     "approve_and_grant": {"api.routes.grants.take_decision", "api.routes.grants.make_grant"},
     "run_again": {"api.routes.runs.resolve_run"},
 }
 """The runner's methods that can lead to an effect, each with all that call it outside the runner.
 
-A proof has a runner of its own, whose connectors reach nothing but a server of the same process.
+A proof has a runner of its own, whose connectors reach nothing but doubles of its own.
 """
 
 LEADS_TO_NONE = {
