@@ -109,7 +109,7 @@ class MailTests(TrustCase):
         self.assertEqual("ada@gmail.com:app-canary", self.site.bodies("POST", "/v1/bindings/setup")[1]["secret"])
 
     def test_edited(self) -> None:
-        """A file that was edited so that it does not say who logs in is kept too; the credential is then entered whole."""
+        """A file that was edited so that it does not say who logs in is kept too; the credential is entered whole."""
         self.connected("ada@gmail.com", "")
         path = self.home.connectors / "smtp.toml"
         path.write_text(path.read_text().replace('user = "ada@gmail.com"\n', ""))
