@@ -8,7 +8,7 @@ from ._registry import Make, Registry, check, read_descriptions
 from ._samples import Sample, Specimen, find_specimens, keys_of
 from ._schema import Spec, read_file
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
-from .command import CommandConnector, CommandSpec, Enclosure
+from .command import CommandConnector, CommandSpec, Enclosure, ProgramEnvironment
 from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
@@ -39,6 +39,7 @@ __all__ = [
     "McpConnector",
     "McpSpec",
     "OutgoingRequest",
+    "ProgramEnvironment",
     "Registry",
     "RemoteRepository",
     "Replayed",

@@ -19,8 +19,7 @@ from twisted.internet.task import Clock
 from zope.interface import implementer
 
 from aileron.addresses import Origin, is_loopback, read_address
-from aileron.connectors import ConnectionOpener, HttpTransport
-from aileron.connectors.command import ProgramEnvironment
+from aileron.connectors import ConnectionOpener, HttpTransport, ProgramEnvironment
 
 _LOOPBACK, _PUBLIC = "127.0.0.1", "93.184.215.14"  # the latter is judged, and never connected to
 _NOBODY = 1  # a port on which nothing listens
