@@ -68,7 +68,9 @@ class PackageTests(OperatedTestCase):
         self.release("1.2.0", {"tracker.toml": wider})
         await self.operator("action", "update", "--yes")
         write(self.state.actions, {"file-ticket.md": ungated})
-        self.assertIn("Not trusted", (await self.aileron("action", "list")).stderr)
+        while "Not trusted" not in (listed := await self.command("action", "list")).stderr:
+            self.assertNotIn("file-ticket", listed.stdout)  # not seen yet
+            await self.pause(0.2)
         (self.state.actions / "file-ticket.md").unlink()
 
         done = await self.operator("action", "uninstall", "tracker", "--yes")
