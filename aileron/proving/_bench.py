@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
-from twisted.internet.defer import succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IProtocol
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
@@ -175,7 +175,15 @@ class Bench:
             globalLogPublisher.removeObserver(observe)
 
     async def close(self) -> None:
-        """Stop everything."""
+        """Stop everything, be it within a run: that waits by the clock of the proof, which goes on meanwhile."""
+        closing = Deferred.fromCoroutine(self._close())
+        while not closing.called:
+            self.clock.advance(1.0)
+            await deferLater(self.network.reactor, _PAUSE_SECONDS)
+        await closing
+
+    async def _close(self) -> None:
+        self.double.drop()
         await self.servers.stop()
         self.processes.kill()
         await self._runner.stop(0.0)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
+
 from aileron.proving import Bench, ProofCard, prove, with_bench
 from aileron.proving._kinds import set_up
 from aileron.proving._prover import FAILS, HOLDS, NOT_APPLICABLE
@@ -57,6 +60,22 @@ class KindTests(ProofTestCase):
             spec = await with_bench(_running_reactor(), work)
             environment = spec.environment if kind == "command" else spec.local.environment
             self.assertEqual(environment.variables, {"SHELLOPTS": "sample", "PS4": "sample"})
+
+    async def test_cancelled(self) -> None:
+        """A proof that is cancelled within a run, as by Ctrl-C, ends, and its process with it."""
+        specimen, benches = self.written(FILES["stdio"], None), list[Bench]()
+
+        async def work(bench: Bench) -> ProofCard:
+            benches.append(bench)
+            return await prove(bench, specimen)
+
+        under_way = Deferred.fromCoroutine(with_bench(_running_reactor(), work))
+        while not (benches and benches[0].processes.running):
+            await deferLater(_running_reactor(), 0.01)
+        under_way.cancel()
+        await self.assertFailure(under_way, CancelledError)
+        self.assertEqual(benches[0].processes.running, 0)
+        self.assertFalse(benches[0].home.root.exists())
 
     async def test_mcp(self) -> None:
         """A tool of a server over HTTP is called once, as it was reviewed; a wrong connector is noticed."""
