@@ -57,6 +57,12 @@ properties.channel.type = "string"
 """
 
 
+def output_of(result: str) -> Mapping[str, Any]:
+    """What an action gave back, be it shown to the model as text, or as the data of a completed call."""
+    said = json.loads(result)
+    return dict(said["output"] if said.get("status") == "completed" else said)
+
+
 class ScenariosTestCase(case.AgentTestCase):
     """For a class that names its kind of agent."""
 
@@ -64,7 +70,7 @@ class ScenariosTestCase(case.AgentTestCase):
         """An ungated call runs at once, its result reaches the model, and its traffic went where its user wants it."""
         launched = await self.launch_agent([self.call(UNGATED, NOTE)])
         (result,) = await self.finished(launched)
-        self.assertEqual(json.loads(result)["channel"], "C0001")
+        self.assertEqual(output_of(result)["channel"], "C0001")
         self.assert_posted(NOTE)
         (session,) = (await self.told("sessions", "list"))["items"]
         shown = await self.told("sessions", "show", session["id"])
@@ -151,7 +157,7 @@ class ScenariosTestCase(case.AgentTestCase):
         launched = await self.launch_agent(turns, self.reading())
         _, read = await self.finished(launched)
         self.assert_posted(written)
-        self.assertEqual([each["text"] for each in json.loads(read)["messages"]], [UNICODE])
+        self.assertEqual([each["text"] for each in output_of(read)["messages"]], [UNICODE])
 
     async def test_10_two_at_once(self) -> None:
         """Two gated calls of one turn are each decided, done once and answered; side by side if the agent can."""
@@ -160,7 +166,7 @@ class ScenariosTestCase(case.AgentTestCase):
             for approval in await self.waiting(round_, case.SECONDS):
                 await self.approve(approval["id"])
         results = await self.finished(launched)
-        self.assertEqual(sorted(json.loads(each)["channel"] for each in results), ["C0001", "C0002"])
+        self.assertEqual(sorted(output_of(each)["channel"] for each in results), ["C0001", "C0002"])
         self.assertEqual(len(self.workspace.messages), 2)
 
     async def test_11_not_listed(self) -> None:
@@ -172,7 +178,7 @@ class ScenariosTestCase(case.AgentTestCase):
         launched = await self.launch_agent(turns, AILERON_LISTED_ACTIONS="0")
         found, result = await self.finished(launched)
         self.assertIn(f"- {GATED}:", found)
-        self.assertEqual(json.loads(result)["channel"], "C0001")
+        self.assertEqual(output_of(result)["channel"], "C0001")
         self.assert_posted(NOTE)
         offered = launched.llm.script.of(self.kind.model)[-1].tools
         self.assertFalse([name for name in offered if name.endswith(self.kind.tool(UNGATED))])
@@ -229,7 +235,7 @@ class ScenariosTestCase(case.AgentTestCase):
     def assert_shipped(self, results: list[str]) -> None:
         """The only result is the action's, and the message stands in the channel once."""
         (result,) = results
-        self.assertEqual(json.loads(result)["channel"], "C0002")
+        self.assertEqual(output_of(result)["channel"], "C0002")
         self.assert_posted(SHIP)
 
     def assert_posted(self, *asked: Mapping[str, str]) -> None:
