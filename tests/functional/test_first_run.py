@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Mapping
 
 import attrs
 
@@ -18,6 +19,22 @@ CHARACTERS_A_MINUTE = 150
 QUESTION = re.compile(
     r"New passphrase: |Repeat the passphrase: |Secret for .+?: |Passphrase of the vault: |\[y/N\] |Enter to leave: "
 )
+
+
+def answers_of_setup(url: str, secret: str) -> Mapping[str, str]:
+    """The questions of ``aileron setup`` where there is nothing yet, and answers that add a service of one's own."""
+    return {
+        "New passphrase: ": PASSPHRASE,
+        "Repeat the passphrase: ": PASSPHRASE,
+        "Number: ": str(len(find_services()) + 1),
+        "URL that takes a POST request: ": f"{url}/api/chat.postMessage",
+        "Name of the service: ": "chat",
+        "What it does, in a sentence for the model: ": "Posts a message to the team.",
+        r"Fields of its JSON body \[title, body\]: ": "channel, text",
+        r"Header that carries the key \[Authorization\]: ": "",
+        r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
+        r"Key for local://me/chat \(not shown\): ": secret,
+    }
 
 
 class FirstRunTests(OperatedTestCase):
@@ -77,18 +94,7 @@ class FirstRunTests(OperatedTestCase):
 
     async def test_set_up(self) -> None:
         """Setup leads from nothing to a trusted action of one's own service in ten answers, and it works."""
-        answers = {
-            "New passphrase: ": PASSPHRASE,
-            "Repeat the passphrase: ": PASSPHRASE,
-            "Number: ": str(len(find_services()) + 1),
-            "URL that takes a POST request: ": f"{self.service.url}/api/chat.postMessage",
-            "Name of the service: ": "chat",
-            "What it does, in a sentence for the model: ": "Posts a message to the team.",
-            r"Fields of its JSON body \[title, body\]: ": "channel, text",
-            r"Header that carries the key \[Authorization\]: ": "",
-            r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
-            r"Key for local://me/chat \(not shown\): ": self.workspace.token,
-        }
+        answers = answers_of_setup(self.service.url, self.workspace.token)
         running = self.start(self.plain(self.home.on_terminal("aileron", "setup")))
         for question, answer in answers.items():
             await running.expect(question)

@@ -1,13 +1,14 @@
 """The quickstart pages, played: from an empty home to a call of a real agent that its user approved."""
 
 import re
+from collections.abc import Mapping
 
-from aileron.cli.actions.services import find_services
 from tests.extent import seldom
 from tests.functional import opencode
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.functional.process import Finished
 from tests.functional.script import Call, Say
+from tests.functional.test_first_run import answers_of_setup
 
 COMMANDS = ("aileron setup", "aileron launch {agent}", "aileron approval list", "aileron approval approve ID")
 """What the pages have a reader type once Aileron is installed; L{tests.cli.test_doc} compares them."""
@@ -19,7 +20,7 @@ class QuickstartTests(OperatedTestCase):
 
     executes_daemons = True
 
-    async def at_terminal(self, line: str, answers: dict[str, str]) -> Finished:
+    async def at_terminal(self, line: str, answers: Mapping[str, str]) -> Finished:
         """Type a command, and answer its questions in order; it must succeed, and show no secret."""
         _, *words = line.split()
         running = self.start(self.home.on_terminal("aileron", *words))
@@ -36,21 +37,7 @@ class QuickstartTests(OperatedTestCase):
     async def test_played(self) -> None:
         """Setup, launch and approval are all it takes; the runs and the audit log tell of it."""
         setup, launch, pending, approve = COMMANDS
-        await self.at_terminal(
-            setup,
-            {
-                "New passphrase: ": PASSPHRASE,
-                "Repeat the passphrase: ": PASSPHRASE,
-                "Number: ": str(len(find_services()) + 1),
-                "URL that takes a POST request: ": f"{self.service.url}/api/chat.postMessage",
-                "Name of the service: ": "chat",
-                "What it does, in a sentence for the model: ": "Posts a message to the team.",
-                r"Fields of its JSON body \[title, body\]: ": "channel, text",
-                r"Header that carries the key \[Authorization\]: ": "",
-                r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
-                r"Key for local://me/chat \(not shown\): ": self.workspace.token,
-            },
-        )
+        await self.at_terminal(setup, answers_of_setup(self.service.url, self.workspace.token))
         llm = self.llm([Call("aileron_chat_create", MESSAGE), Say("posted")])
         opencode.configure_user(self.home, opencode.configuration(llm.url, {}))
         command = self.launched()
