@@ -2,77 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRuns
-from aileron.runner.scheduling import KeyedLocks, Timers
 from aileron.testing import RunsProxy
-from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
+from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState
 
 from .kit import AGENT, OPERATOR, step
 from .previewed import MAIL, PREVIEW, PreviewedCase
 from .test_interrupted import TroubledCase
 
 _TROUBLE = Outcome(fault=Fault("network_error", "Nobody answers.", "external", True), sent=False)
-
-
-class OneAtATimeTests(SynchronousTestCase):
-    """Turns that are over and taken again in one moment."""
-
-    def test_a_turn_of_its_own(self) -> None:
-        """Whoever takes a turn while an earlier one is being given back shares it with nobody."""
-        turns, gates, at_it = KeyedLocks(), [Deferred[None](), Deferred[None](), Deferred[None]()], list[str]()
-
-        async def act(name: str, gate: Deferred[None] | None) -> None:
-            at_it.append(name)
-            if gate is not None:
-                await gate
-
-        def take(name: str, gate: Deferred[None] | None) -> Deferred[None]:
-            return Deferred.fromCoroutine(turns.run("run", lambda: act(name, gate)))
-
-        take("first", gates[0])
-        second = take("second", None)
-        second.addCallback(lambda _: at_it.append("over") if take("third", gates[1]).called else None)
-        gates[0].callback(None)
-        take("fourth", gates[2])
-        self.assertEqual(at_it, ["first", "second", "third"])
-        gates[1].callback(None)
-        self.assertEqual(at_it, ["first", "second", "third", "fourth"])
-
-
-class AlarmsTests(SynchronousTestCase):
-    """Alarms of one run, one in the place of another."""
-
-    def test_set_while_it_failed(self) -> None:
-        """An alarm that was set while an earlier one rang in vain rings, once, at its own time."""
-        clock, rung = Clock(), list[float]()
-        alarms, failing = Timers(clock), Deferred[None]()
-
-        def ring(_: str) -> Awaitable[None]:
-            return failing
-
-        async def note(_: str) -> None:
-            rung.append(clock.seconds())
-
-        def at(seconds: float, ring: Callable[[str], Awaitable[None]]) -> None:
-            alarms.watch("run", utc(clock.seconds() + seconds), ring)
-
-        at(1.0, ring)
-        clock.advance(1.0)
-        at(60.0, note)
-        failing.errback(StoreUnavailable("Full."))
-        self.flushLoggedErrors(StoreUnavailable)
-        clock.pump([1.0] * 100)
-        self.assertEqual(rung, [61.0])
-        self.assertEqual(clock.getDelayedCalls(), [])
 
 
 class _Lists(RunsProxy):
