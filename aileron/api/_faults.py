@@ -1,4 +1,4 @@
-"""The one error envelope, its statuses and its headers."""
+"""The one error envelope with its statuses, and the headers that every answer has."""
 
 from __future__ import annotations
 

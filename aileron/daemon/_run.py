@@ -1,4 +1,4 @@
-"""Ways to run a life: under C{twistd}, or in the foreground."""
+"""Runs a life under C{twistd} or in the foreground, there with the daemon's own log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chokepoint: lifecycle, approvals, executor, retry, digest, policy.
+"""Takes every call from its arrival to its effect: approvals, limits, execution, retries, unknown outcomes.
 
 Enter by L{build}, and before anything is written to the vault by L{remember_older}; nothing else of this room is for
 others.

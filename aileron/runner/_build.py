@@ -1,4 +1,4 @@
-"""Builds the chokepoint of what the daemon gives it, and starts, follows and stops it."""
+"""Builds the runner of what the daemon gives it, and starts, follows and stops it."""
 
 from __future__ import annotations
 

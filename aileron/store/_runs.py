@@ -1,4 +1,4 @@
-"""Runs over SQLite."""
+"""Runs over SQLite: one for each idempotency key, changed only from where they are expected to stand."""
 
 from __future__ import annotations
 

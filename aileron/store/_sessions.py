@@ -1,4 +1,4 @@
-"""Sessions over SQLite, those in use at hand."""
+"""Sessions over SQLite: how many may be live, and until when; those in use are kept in memory as well."""
 
 from __future__ import annotations
 
