@@ -6,7 +6,15 @@ repeats nothing of the text.  This room imports nothing of ours.
 
 from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities
 from ._hosts import bracketed, connectable, is_loopback, may_be_loopback, may_be_private, read_host
-from ._networks import Address, Network, may_be_connected, network_of, read_address
+from ._networks import (
+    Address,
+    AddressBlock,
+    Network,
+    may_be_connected,
+    network_of,
+    read_address,
+    read_address_block,
+)
 from ._urls import (
     BaseUrl,
     Origin,
@@ -22,6 +30,7 @@ from ._urls import (
 __all__ = [
     "SYSTEM_BUNDLES",
     "Address",
+    "AddressBlock",
     "BaseUrl",
     "Network",
     "Origin",
@@ -36,6 +45,7 @@ __all__ = [
     "may_be_private",
     "network_of",
     "read_address",
+    "read_address_block",
     "read_base_url",
     "read_certificates",
     "read_host",

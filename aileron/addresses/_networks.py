@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
+AddressBlock = IPv4Network | IPv6Network
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
@@ -33,6 +34,17 @@ def read_address(text: str) -> Address | None:
     """
     try:
         return None if "%" in text else ip_address(text)
+    except ValueError:
+        return None
+
+
+def read_address_block(text: str) -> AddressBlock | None:
+    """Read a block of addresses such as C{10.0.0.0/8}, or a single address, without brackets.
+
+    :return: L{None}: it is none; one with a zone is none, as of L{read_address}.
+    """
+    try:
+        return None if "%" in text else ip_network(text, strict=False)
     except ValueError:
         return None
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from ipaddress import ip_network
 from urllib.parse import unquote_to_bytes
 
 from attrs import field, frozen
 
-from aileron.addresses import Origin, is_loopback, may_be_loopback, read_address, read_url
+from aileron.addresses import Origin, is_loopback, may_be_loopback, read_address, read_address_block, read_url
 
 from ._unreachable import Cause, UpstreamUnreachable
 
@@ -144,9 +143,8 @@ def _name_and_port(entry: str) -> tuple[str, int | None]:
 def _make_matcher(name: str) -> Callable[[str], bool]:
     if name == "*":
         return lambda _: True
-    try:
-        network = ip_network(name.replace("[", "").replace("]", ""), strict=False)
-    except ValueError:
+    block = read_address_block(name.replace("[", "").replace("]", ""))
+    if block is None:
         suffix = name.removeprefix("*").strip(".")
         return lambda host: bool(suffix) and (host == suffix or host.endswith("." + suffix))
-    return lambda host: (address := read_address(host)) is not None and address in network
+    return lambda host: (address := read_address(host)) is not None and address in block

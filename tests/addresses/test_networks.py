@@ -15,6 +15,7 @@ from aileron.addresses import (
     may_be_private,
     network_of,
     read_address,
+    read_address_block,
     read_host,
 )
 from tests.extent import examples
@@ -50,6 +51,19 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(read_address(str(address)), address)
         self.assertIsNone(read_address(f"{address}%eth0"))
         self.assertIsNone(read_address(str(int(address))))
+
+    @settings(deadline=None, max_examples=examples(100))
+    @given(st.ip_addresses())
+    def test_block(self, address: IPv4Address | IPv6Address) -> None:
+        """A block is read with whatever address of it is written; with a zone, or as anything else, it is none."""
+        half = address.max_prefixlen // 2
+        block, alone = read_address_block(f"{address}/{half}"), read_address_block(str(address))
+        assert block is not None
+        assert alone is not None
+        self.assertEqual((block.prefixlen, alone.num_addresses), (half, 1))
+        self.assertTrue(address in block and address in alone)
+        for text in (f"{address}%eth0/{half}", f"{address}/{half}/8", f"[{address}]", str(int(address)), "example.com"):
+            self.assertIsNone(read_address_block(text), text)
 
 
 class LoopbackTests(SynchronousTestCase):

@@ -14,7 +14,7 @@ _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault", "aileron.credentials")
 _PUTS_KEYS_IN = "aileron.gateway._injection"
 _OPENS_CHANNELS = "aileron.notices._channels"
 _USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS)
-_READ_ADDRESSES = frozenset({"urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress.ip_address"})
+_READ_ADDRESSES = ("urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress", "hyperlink")
 
 
 def addresses_read(source: Source) -> Iterator[str]:
@@ -22,7 +22,7 @@ def addresses_read(source: Source) -> Iterator[str]:
     if source.name.startswith("aileron.addresses"):
         return
     for imported in source.imports:
-        if imported.path in _READ_ADDRESSES or imported.path == "ipaddress":
+        if f"{imported.path}.".startswith(tuple(f"{reader}." for reader in _READ_ADDRESSES)):
             yield f"{source.name}:{imported.line} only aileron.addresses reads addresses"
 
 
