@@ -26,6 +26,7 @@ _IN_PACKAGE: list[Rule] = [
     rules.layers,
     rules.long_module,
     rules.long_functions,
+    rules.wide_constructors,
     rules.fragments,
     rules.module_level_reactor,
     rules.swallowed_exceptions,
@@ -115,6 +116,13 @@ class TreeTests(SynchronousTestCase):
         missing = [path for path in named if not (_ROOT / "aileron" / path).exists() and not (_ROOT / path).exists()]
         self.assertEqual(missing, [])
 
+    def test_no_row_twice(self) -> None:
+        """No table of CONTRIBUTING.md has two rows about the same thing."""
+        page = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+            firsts = [row.split("|")[1].strip() for row in table.splitlines()]
+            self.assertEqual([first for first in firsts if firsts.count(first) > 1], [])
+
     def test_no_reactor_is_installed(self) -> None:
         """Importing any module but those that hold Klein leaves the choice of the reactor open."""
         klein = ("aileron.api", "aileron.gateway", "aileron.web")
@@ -142,7 +150,9 @@ class TreeTests(SynchronousTestCase):
 
 _ASYNC = "    async def test_x(self):\n        '''X.'''\n"
 _LONG = 'async def f():\n    """' + "line\n    " * 60 + '"""\n'
-_ADDRESSES = ("from urllib.parse import urlsplit", "from ipaddress import ip_address", "import ipaddress")
+_FIELDS = "".join(f"    {name}: int\n" for name in "abcdefgh")
+_WIDE = "class A:\n    def __init__(self, a, b, c, d, *, e, f, g, h, i): ..."
+_ADDRESSES = ("from urllib.parse import urlsplit", "from ipaddress import ip_network", "import ipaddress")
 _CALLS = ("async def f(c, r):\n    await c.invoke(r)", "self.it.reconcile(key)", "self.connectors.get(n).read(request)")
 _STATEMENTS = ("f('SELECT id FROM runs')", "f(f'UPDATE runs SET state = {s!r}')", "f('''\n  delete from runs''')")
 
@@ -203,6 +213,17 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
     (rules.long_module, "aileron.runner._x", ("x = 1\n" * 401,), ("x = 1\n" * 400,)),
     # the docstring of a function does not count
     (rules.long_functions, "aileron.runner._x", (_LONG + "    x = 1\n" * 51,), (_LONG + "    x = 1\n" * 50,)),
+    # what a class that acts is made of; a value may have more, and so may what is not given to the constructor
+    (
+        rules.wide_constructors,
+        "aileron.runner._x",
+        (f"@define(eq=False)\nclass A:\n{_FIELDS}    x: int = 1", _WIDE),
+        (
+            f"@define\nclass A:\n{_FIELDS}    x: int = field(default=1, init=False)\n    y: ClassVar[int] = 1",
+            f"@frozen\nclass A:\n{_FIELDS}    x: int = 1",
+            _WIDE.replace(", i)", ")"),
+        ),
+    ),
     # a reactor, or Klein, which installs one, may stand inside a function only; Klein also in api and web
     (
         rules.module_level_reactor,

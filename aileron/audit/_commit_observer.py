@@ -43,16 +43,18 @@ class CommitObserver:
     """
 
     _file: KeyFile
-    locked: bool = False
-    due: bool = False
-    foreign_writes: bool = False
-    end: tuple[int, str] | None = None
-    tampered: int = 0
-    state: EvolvingKey | None = None
-    _next: int | None = None  # the sequence that gets the key of C{state}
-    _ahead: list[EvolvingKey] = field(factory=list)  # what comes after it, as far as it was used
-    _seen: set[str] = field(factory=set)
-    _put: set[tuple[int, str]] = field(factory=set)  # where it ended since, in transactions that may be undone
+    locked: bool = field(default=False, init=False)
+    due: bool = field(default=False, init=False)
+    foreign_writes: bool = field(default=False, init=False)
+    end: tuple[int, str] | None = field(default=None, init=False)
+    tampered: int = field(default=0, init=False)
+    state: EvolvingKey | None = field(default=None, init=False)
+    _next: int | None = field(default=None, init=False)  # the sequence that gets the key of C{state}
+    _ahead: list[EvolvingKey] = field(factory=list, init=False)  # what comes after it, as far as it was used
+    _seen: set[str] = field(factory=set, init=False)
+    _put: set[tuple[int, str]] = field(
+        factory=set, init=False
+    )  # where it ended since, in transactions that may be undone
 
     def load(self) -> None:
         """Take up the key that stands in the file."""

@@ -36,7 +36,7 @@ class CheckpointSigner:
     :param control: of the same vault as C{keys}.
     :param write: an event of the daemon's own, now: its type and payload.
     :param randomness: as many unpredictable bytes as asked for.
-    :param anchors: each is told every checkpoint, to keep it outside of this machine's reach; returns at once, never
+    :ivar anchors: each is told every checkpoint, to keep it outside of this machine's reach; returns at once, never
         raises.
     :ivar latest: the newest checkpoint of this vault or an earlier one.
     """
@@ -49,7 +49,7 @@ class CheckpointSigner:
     _clock: IReactorTime
     _write: Callable[..., Event]
     _randomness: Callable[[int], bytes]
-    _anchors: Sequence[Callable[[Checkpoint], None]] = ()
+    anchors: Sequence[Callable[[Checkpoint], None]] = field(default=(), init=False)
     _signing: DeferredLock = field(factory=DeferredLock, init=False)
     latest: Checkpoint | None = field(default=None, init=False)
     _signed_at: float = field(default=0.0, init=False)
@@ -198,7 +198,7 @@ class CheckpointSigner:
         checkpoint = evolve(unsigned, signature=self._keys.endorse(unsigned.statement()))
         await self._archive.put_checkpoint(checkpoint)
         self.latest = checkpoint
-        for tell in self._anchors:
+        for tell in self.anchors:
             tell(checkpoint)
 
     async def _take_over(self) -> None:

@@ -53,8 +53,8 @@ async def take_over(
         clock=reactor,
         write=_pen(reactor),
         randomness=secrets.token_bytes,
-        anchors=[anchor.tell for anchor in anchors],
     )
+    signer.anchors = [anchor.tell for anchor in anchors]
     for anchor in anchors:
         life.at_end(anchor.stop)
     life.at_end(signer.close)

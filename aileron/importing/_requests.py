@@ -65,12 +65,12 @@ class Arguments:
     document: ApiDocument
     work: WorkBudget
     reserved: frozenset[str]
-    found: list[ApiParameter] = field(factory=list)
-    constant: list[tuple[tuple[str, ...], JSON]] = field(factory=list)
-    headers: dict[str, JSON] = field(factory=dict)
-    body: str = ""
-    _unchecked: list[str] = field(factory=list)
-    _left_out: dict[str, list[str]] = field(factory=dict)
+    found: list[ApiParameter] = field(factory=list, init=False)
+    constant: list[tuple[tuple[str, ...], JSON]] = field(factory=list, init=False)
+    headers: dict[str, JSON] = field(factory=dict, init=False)
+    body: str = field(default="", init=False)
+    _unchecked: list[str] = field(factory=list, init=False)
+    _left_out: dict[str, list[str]] = field(factory=dict, init=False)
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -68,6 +68,16 @@ class Seen:
     message: str = ""
 
 
+@frozen
+class _RunnerParts:
+    """The runner of a proof, and what it works with that a proof reaches as well."""
+
+    connectors: MemoryConnectors
+    store: Store
+    vault: Vault
+    runner: Runner
+
+
 @define(eq=False)
 class Bench:
     """Runs one action after the other, and advances the clock whenever everything else is idle.
@@ -85,11 +95,8 @@ class Bench:
     processes: ProofReactor
     loop: LoopOnDemand
     servers: LocalServers
-    _connectors: MemoryConnectors
-    _store: Store
-    _vault: Vault
-    _runner: Runner
-    _logged: list[str] = field(factory=list)
+    _parts: _RunnerParts
+    _logged: list[str] = field(factory=list, init=False)
 
     @property
     def away(self) -> Path:
@@ -98,35 +105,35 @@ class Bench:
 
     async def bind(self, new: NewBinding) -> None:
         """Store a credential in place of any other."""
-        for each in self._vault.list():
-            await self._vault.revoke(each.name)
-        await self._vault.set_up(new)
+        for each in self._parts.vault.list():
+            await self._parts.vault.revoke(each.name)
+        await self._parts.vault.set_up(new)
 
     def offer(self, connector: IConnector, name: str, text: bytes) -> None:
         """Offer one trusted action, in place of any other."""
         about, path = connector.describe(), self.home.actions / "proof.md"
         path.unlink(missing_ok=True)  # another file, even within a tick of the file system's clock
         path.write_bytes(text)
-        self._connectors.add(connector)
+        self._parts.connectors.add(connector)
         now, action = utc(self.clock.seconds()), (TrustKind.ACTION, name, digest_of_bytes(text))
         words = (action, (TrustKind.CONNECTOR, about.fqn, about.content_hash))
-        self._vault.put([Trusted(*word, now, _PROVER.id) for word in words])
-        self._runner.look()
+        self._parts.vault.put([Trusted(*word, now, _PROVER.id) for word in words])
+        self._parts.runner.look()
 
     def check(self, name: str, arguments: Mapping[str, JSON]) -> None:
         """Check that an action takes arguments.
 
         :raises AileronError: it does not.
         """
-        self._runner.submission.dry_run(name, arguments)
+        self._parts.runner.submission.dry_run(name, arguments)
 
     async def run(self, name: str, step: str, arguments: Mapping[str, JSON]) -> Seen:
         """Run it until nothing more happens by itself; where it needs an approval, that is given at once."""
-        run = await self._runner.submission.submit(Call(name, arguments, _PROVER))
+        run = await self._parts.runner.submission.submit(Call(name, arguments, _PROVER))
         self.double.key, states = f"{run.effect_key}.{step}", list[RunState]()
         for _ in range(_MOST_JUMPS):
             await self._settle()
-            run = await self._runner.submission.run(run.id)
+            run = await self._parts.runner.submission.run(run.id)
             if run.state is RunState.PENDING:
                 await self._approve(run.id)
                 continue
@@ -139,14 +146,14 @@ class Bench:
             self.clock.advance(max(0.0, min(due) - self.clock.seconds()) + 0.001)
         self.double.drop()
         await self._settle()
-        records = (await self._store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
+        records = (await self._parts.store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
         told = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
         self._logged.clear()
         return Seen(states, told, "" if run.fault is None else run.fault.message)
 
     async def _approve(self, run_id: str) -> None:
-        approval = await self._runner.decisions.approval(run_id)
-        await self._runner.decisions.decide(run_id, Decision(True, approval.digest, _PROVER.id))
+        approval = await self._parts.runner.decisions.approval(run_id)
+        await self._parts.runner.decisions.decide(run_id, Decision(True, approval.digest, _PROVER.id))
 
     async def _settle(self) -> None:
         """Wait until everything is idle, except what the double holds open."""
@@ -186,8 +193,8 @@ class Bench:
         self.double.drop()
         await self.servers.stop()
         self.processes.kill()
-        await self._runner.stop(0.0)
-        await self._store.close()
+        await self._parts.runner.stop(0.0)
+        await self._parts.store.close()
         await self.network.close()
         await (self.loop.stop() or succeed(None))
 
@@ -239,5 +246,6 @@ async def _build(reactor: Any, home: Home) -> Bench:
     network = ProofNetwork(reactor, speak)
     processes, loop = ProofReactor(reactor, clock), LoopOnDemand(reactor, "aileron-prove")
     servers = LocalServers(processes, loop.bridge)
-    bench = Bench(home, clock, Double(clock), network, processes, loop, servers, connectors, store, vault, runner)
+    parts = _RunnerParts(connectors, store, vault, runner)
+    bench = Bench(home, clock, Double(clock), network, processes, loop, servers, parts)
     return bench

@@ -150,17 +150,17 @@ class Double:
 
     clock: IReactorTime
     case: Case = field(init=False)
-    script: list[Any] = field(factory=list)
-    shows: bool | None = None
-    twist: str = ""
-    key: str = ""
-    looking: bool = False
-    done: int = 0
-    asked: int = 0
-    strange: list[str] = field(factory=list)
-    heard: int = 0
+    script: list[Any] = field(factory=list, init=False)
+    shows: bool | None = field(default=None, init=False)
+    twist: str = field(default="", init=False)
+    key: str = field(default="", init=False)
+    looking: bool = field(default=False, init=False)
+    done: int = field(default=0, init=False)
+    asked: int = field(default=0, init=False)
+    strange: list[str] = field(factory=list, init=False)
+    heard: int = field(default=0, init=False)
     beside: bool = False
-    open: list[Any] = field(factory=list)
+    open: list[Any] = field(factory=list, init=False)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
         """Forget what was before, for another run."""
@@ -196,10 +196,10 @@ class ServiceDouble(Double):
     :ivar marked: whether the effect key was in a request that it carried out: no look finds the key else.
     """
 
-    marked: bool = False
-    _pages: int = 0
-    _looks: int = 0
-    _seen: set[object] = field(factory=set)
+    marked: bool = field(default=False, init=False)
+    _pages: int = field(default=0, init=False)
+    _looks: int = field(default=0, init=False)
+    _seen: set[object] = field(factory=set, init=False)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
         """Forget what was before, for another run."""

@@ -82,16 +82,16 @@ class _Execution:
     plan: Plan
     deadline: float
     current: AttemptRow
-    in_doubt: bool = False  # some attempt may have happened, and no later one settled it
-    doubted: bool = False  # so it was before the last attempt
-    late: Deferred[Outcome] | None = None  # of the last attempt, where its time was up before its answer came
-    outputs: dict[str, JSON] = field(factory=dict)
-    steps: tuple[StepRow, ...] = ()  # done and not yet written
-    attempts: tuple[AttemptRow, ...] = ()  # begun or ended and not yet written
-    events: tuple[Event, ...] = ()  # not yet written
-    flags: tuple[BindingFlag, ...] = ()  # not yet written
-    built: Request | None = None  # of the attempt under way, where it could not be planned
-    told: tuple[Mapping[str, JSON], ...] = ()  # how each attempt went, for the last event
+    in_doubt: bool = field(default=False, init=False)  # some attempt may have happened, and no later one settled it
+    doubted: bool = field(default=False, init=False)  # so it was before the last attempt
+    late: Deferred[Outcome] | None = field(default=None, init=False)  # of the last attempt, where its answer came late
+    outputs: dict[str, JSON] = field(factory=dict, init=False)
+    steps: tuple[StepRow, ...] = field(default=(), init=False)  # done and not yet written
+    attempts: tuple[AttemptRow, ...] = field(default=(), init=False)  # begun or ended and not yet written
+    events: tuple[Event, ...] = field(default=(), init=False)  # not yet written
+    flags: tuple[BindingFlag, ...] = field(default=(), init=False)  # not yet written
+    built: Request | None = field(default=None, init=False)  # of the attempt under way, where it could not be planned
+    told: tuple[Mapping[str, JSON], ...] = field(default=(), init=False)  # how each attempt went, for the last event
 
 
 @define(eq=False)

@@ -89,11 +89,11 @@ class ScriptedRunner(ScriptedTrust):
     calls: list[Call] = field(factory=list)
     findings: list[Finding] = field(factory=list)
     earlier: dict[str, Precedents] = field(factory=dict)
-    _offering: Offering = field(factory=lambda: Offering(1, {}))
-    _runs: dict[str, Run] = field(factory=dict)
-    _approvals: dict[str, Approval] = field(factory=dict)
-    _settled: dict[str, Waiting] = field(factory=lambda: defaultdict(Waiting))
-    _told: Waiting = field(factory=Waiting)
+    _offering: Offering = field(factory=lambda: Offering(1, {}), init=False)
+    _runs: dict[str, Run] = field(factory=dict, init=False)
+    _approvals: dict[str, Approval] = field(factory=dict, init=False)
+    _settled: dict[str, Waiting] = field(factory=lambda: defaultdict(Waiting), init=False)
+    _told: Waiting = field(factory=Waiting, init=False)
 
     @classmethod
     def of(cls, *offers: Offer, clock: IReactorTime | None = None) -> ScriptedRunner:

@@ -13,6 +13,7 @@ from ._shape import (
     module_level_reactor,
     possessive_groups,
     swallowed_exceptions,
+    wide_constructors,
 )
 from ._source import ELSEWHERE, Rule, Source, read_tree
 from ._testing import async_tests_never_run, mocks, undescribed_tests
@@ -45,4 +46,5 @@ __all__ = [
     "swallowed_exceptions",
     "undescribed_methods",
     "undescribed_tests",
+    "wide_constructors",
 ]

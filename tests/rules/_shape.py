@@ -10,6 +10,7 @@ from ._source import FunctionNode, Source
 
 _LONGEST_MODULE = 400
 _LONGEST_FUNCTION = 50
+_MOST_FIELDS = 8
 _INSTALLS_A_REACTOR = ("twisted.internet.reactor", "klein")
 _IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.gateway", "aileron.web")
 _POSSESSIVE = (")*+", ")++", ")?+", "(?>")
@@ -39,6 +40,25 @@ def long_functions(source: Source) -> Iterator[str]:
 def _body_lines(function: FunctionNode) -> int:
     body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
     return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def wide_constructors(source: Source) -> Iterator[str]:
+    """Find classes that act and are made of more than eight things; a frozen one is a value, or a list of parts."""
+    for node in source.nodes:
+        if isinstance(node, ast.ClassDef):
+            count = _constructor_fields(node)
+            if count > _MOST_FIELDS:
+                yield f"{source.name}:{node.lineno} {node.name} is made of {count} things"
+
+
+def _constructor_fields(node: ast.ClassDef) -> int:
+    own = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+    if own is not None:
+        return len([*own.args.posonlyargs, *own.args.args, *own.args.kwonlyargs]) - 1
+    if not any(ast.unparse(each).partition("(")[0] == "define" for each in node.decorator_list):
+        return 0
+    fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+    return sum("init=False" not in ast.unparse(each) and "ClassVar" not in ast.unparse(each) for each in fields)
 
 
 def module_level_reactor(source: Source) -> Iterator[str]:

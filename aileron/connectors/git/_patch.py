@@ -42,15 +42,15 @@ class Patch:
     :ivar text: the beginning of it, as much as is shown.
     """
 
-    _parts: list[str] = field(factory=list)
-    _shown: int = 0
-    bytes: int = 0
-    _counted: list[str] = field(factory=list)
-    _counted_characters: int = 0
-    _files: int = 0
-    _added: int = 0
-    _removed: int = 0
-    _digest: Any = field(factory=sha256)
+    _parts: list[str] = field(factory=list, init=False)
+    _shown: int = field(default=0, init=False)
+    bytes: int = field(default=0, init=False)
+    _counted: list[str] = field(factory=list, init=False)
+    _counted_characters: int = field(default=0, init=False)
+    _files: int = field(default=0, init=False)
+    _added: int = field(default=0, init=False)
+    _removed: int = field(default=0, init=False)
+    _digest: Any = field(factory=sha256, init=False)
 
     @property
     def text(self) -> str:

@@ -76,12 +76,12 @@ class McpSession:
     bridge: ThreadBridge
     wire: Wire
     mode: str = AUTO
-    refused: list[str] = field(factory=list)
-    _pending: dict[Any, Delivery] = field(factory=dict)
-    _client: Any = None
-    _failure: Exception | None = None
-    _owed: int = 0
-    _is_closed: bool = False
+    refused: list[str] = field(factory=list, init=False)
+    _pending: dict[Any, Delivery] = field(factory=dict, init=False)
+    _client: Any = field(default=None, init=False)
+    _failure: Exception | None = field(default=None, init=False)
+    _owed: int = field(default=0, init=False)
+    _is_closed: bool = field(default=False, init=False)
 
     async def start(self) -> str:
         """Agree with the server on a version of the protocol, and return it; raises as L{request}."""
