@@ -79,6 +79,12 @@ def _agents(_cli: CliContext) -> Iterable[str]:
     return find_agents()
 
 
+def _server_sources(_cli: CliContext) -> Iterable[str]:
+    from aileron.launch import find_server_sources
+
+    return find_server_sources()
+
+
 def name_in(path: Path) -> str | None:
     """Return what the file says that it is called; L{None}: nothing, or it is no file of ours, such as a link."""
     with suppress(AileronError):
@@ -97,6 +103,7 @@ all_connectors = _completer(_all_connectors)
 bindable = _completer(_bindable)
 services = _completer(_services)
 agents = _completer(_agents)
+server_sources = _completer(_server_sources)
 states = _completer(lambda _: (state.value for state in RunState))
 failures = _completer(lambda _: STATUS)
 

@@ -212,7 +212,10 @@ class MoveTests(TrustCase):
         """Without an agent the command names those that there are, on one line."""
         code, _, err = self.command("import")
         self.assertEqual(code, 2)
-        self.assertIn("Choose from: claude, codex, opencode, goose, cursor, vscode", err)
+        self.assertIn("Choose from: claude, codex, cursor, goose, opencode, vscode", err)
+        code, _, err = self.command("import", "emacs")
+        self.assertEqual(code, 2)
+        self.assertIn("'emacs' is not one of claude, codex, cursor, goose, opencode, vscode.", err)
 
     def test_none(self) -> None:
         """Without servers nothing is asked, and a file with an error is named."""

@@ -16,6 +16,7 @@ import click
 from attrs import frozen
 
 from aileron.addresses import may_be_private, read_origin
+from aileron.cli import _completion
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, note, say, say_json, table
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from aileron.client import Operator
     from aileron.launch import ServerEntry, ServerSettings
 
-_AGENTS = ("claude", "codex", "opencode", "goose", "cursor", "vscode")
 _KEYS = {"environment": "variable", "header": "header", "query": "query"}
 _READERS = "the program and everything that it starts"
 _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
@@ -49,8 +49,27 @@ class _ServerMove:
     file_name: str
 
 
+class _AgentType(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows of none
+    """The name of an agent whose servers can be found; which there are is looked up when one is wanted."""
+
+    name = "agent"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self._names():
+            self.fail(f"{value!r} is not one of {', '.join(self._names())}.", param, ctx)
+        return value
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"Choose from: {', '.join(self._names())}"
+
+    def _names(self) -> list[str]:
+        from aileron.launch import find_server_sources
+
+        return sorted(find_server_sources())
+
+
 @click.command("import")
-@click.argument("agent", type=click.Choice(_AGENTS))
+@click.argument("agent", type=_AgentType(), shell_complete=_completion.server_sources)
 @click.option("--write", is_flag=True, help="Also remove the servers from the agent's settings. A backup is kept.")
 @yes
 @operator_command

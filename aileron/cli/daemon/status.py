@@ -142,7 +142,10 @@ def _next_steps(answer: Mapping[str, Any]) -> Sequence[str]:
         return ("aileron approval watch", "aileron open")
     if not counts.get("actions"):
         return ("aileron setup", "aileron action add FILE")
-    return ("aileron launch AGENT (claude, codex, goose, opencode or pi)",)
+    from aileron.launch import find_agents
+
+    *others, last = sorted(find_agents())
+    return (f"aileron launch AGENT ({', '.join(others)} or {last})",)
 
 
 def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
