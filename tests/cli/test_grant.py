@@ -100,6 +100,8 @@ class ApproveTests(GrantCase):
             ("--allow", "channel=equals"),
             ("--allow", "channel=any:x"),
             ("--allow", "share=equals:x"),
+            ("--allow", "share=equals:NaN"),
+            ("--allow", f"share=one-of:{'[' * 5000}"),
             ("--allow", "share=range:1-2"),
             ("--for", "soon"),
             ("--uses", "1001"),

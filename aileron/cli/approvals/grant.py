@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,7 @@ from attrs import frozen
 
 from aileron.cli._output import heading, say, time_at, value, values, when
 from aileron.cli._session import OperatorCommand, operator_command
-from aileron.values import JSON, Predicate, PredicateKind, timestamp, to_json
+from aileron.values import JSON, Predicate, PredicateKind, loads_strict, timestamp, to_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -152,10 +151,9 @@ def _value(text: str, like: JSON) -> JSON:
 
 def _read(text: str) -> JSON:
     try:
-        found: JSON = json.loads(text)
+        return loads_strict(text.encode("utf-8", "surrogateescape"))
     except ValueError:
         raise click.UsageError(f"{text!r} is not valid JSON.") from None
-    return found
 
 
 def moment_of(text: str, now: datetime) -> datetime:
