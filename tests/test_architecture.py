@@ -31,7 +31,7 @@ _IN_PACKAGE: list[Rule] = [
     rules.module_level_reactor,
     rules.swallowed_exceptions,
     rules.possessive_groups,
-    rules.addresses_read,
+    rules.foreign_readers,
     rules.connector_calls,
     rules.secrets_opened,
     rules.database_access,
@@ -263,9 +263,10 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
         ),
         ("try:\n    f()\nexcept Exception:\n    g()", "try:\n    f()\nexcept FileNotFoundError:\n    pass"),
     ),
-    # only one room reads URLs and IP addresses, so that all read them alike
-    (rules.addresses_read, "aileron.runner._x", _ADDRESSES, ("from urllib.parse import quote",)),
-    (rules.addresses_read, "aileron.addresses._urls", (), _ADDRESSES),
+    # only one room reads URLs and IP addresses, and one TOML, so that all read them alike
+    (rules.foreign_readers, "aileron.runner._x", (*_ADDRESSES, "import tomllib"), ("from urllib.parse import quote",)),
+    (rules.foreign_readers, "aileron.toml", _ADDRESSES, ("import tomllib",)),
+    (rules.foreign_readers, "aileron.addresses._urls", (), _ADDRESSES),
     # invoking, reconciling and reading through a connector are the executor's, whatever the receiver is called
     (rules.connector_calls, "aileron.runner._x", (*_CALLS, "c.read(request)"), ()),
     (rules.connector_calls, "aileron.api._x", _CALLS, ("request.content.read()",)),

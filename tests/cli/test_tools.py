@@ -295,6 +295,17 @@ class ImportTests(ToolsCase):
             self.assertIn("several tools of this name", err)
             self.assertEqual((1, digest(SEARCH)), (code, self.written()["operations"]["search"]["pin"]))
 
+    def test_foreign_files(self) -> None:
+        """Files beside it that no reader takes, such as one that is nested too deeply, are passed over."""
+        self.begin()
+        for name, text in (("a", f"x = {'[' * 5000}"), ("b", "x"), ("c", ".".join("x" * 5000) + " = 1")):
+            path = self.home.connectors / f"{name}.toml"
+            path.write_text(text)
+            path.chmod(0o600)
+        code, out, _ = self.import_(NAME)
+        self.assertEqual(code, 0)
+        self.assertIn("createIssue", out)
+
     def test_no_connector(self) -> None:
         """A connector that is not there, or is of another kind, is told of, and nothing is asked."""
         code, _, err = self.import_("local://me/other")

@@ -1,6 +1,6 @@
 """The rules of the house as pure functions over source text; tests/test_architecture.py applies them."""
 
-from ._calls import addresses_read, connector_calls, secrets_opened
+from ._calls import connector_calls, foreign_readers, secrets_opened
 from ._database import database_access
 from ._docstrings import fragments, package_modules, undescribed_methods
 from ._files import list_files
@@ -25,13 +25,13 @@ __all__ = [
     "OFFLINE_DOORS",
     "Rule",
     "Source",
-    "addresses_read",
     "arrows",
     "async_tests_never_run",
     "circles",
     "class_names",
     "connector_calls",
     "database_access",
+    "foreign_readers",
     "fragments",
     "layers",
     "list_files",

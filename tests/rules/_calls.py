@@ -1,4 +1,4 @@
-"""Who may call a connector, who may open a secret, and who may read an address."""
+"""Who may call a connector, who may open a secret, and who may read addresses and TOML."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault", "aileron.credentials")
 _PUTS_KEYS_IN = "aileron.gateway._injection"
 _OPENS_CHANNELS = "aileron.notices._channels"
 _USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS)
-_READ_ADDRESSES = ("urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress", "hyperlink")
+_READERS = {
+    "aileron.addresses": ("urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress", "hyperlink"),
+    "aileron.toml": ("tomllib",),
+}
+"""By the room that alone uses them, so that all read alike: the libraries that read foreign text."""
 
 
-def addresses_read(source: Source) -> Iterator[str]:
-    """Find URLs and IP addresses that are read by others than the one room that reads them for all."""
-    if source.name.startswith("aileron.addresses"):
-        return
-    for imported in source.imports:
-        if f"{imported.path}.".startswith(tuple(f"{reader}." for reader in _READ_ADDRESSES)):
-            yield f"{source.name}:{imported.line} only aileron.addresses reads addresses"
+def foreign_readers(source: Source) -> Iterator[str]:
+    """Find what is read by another than the one room that reads it for all."""
+    for room, readers in _READERS.items():
+        for imported in () if source.name.startswith(room) else source.imports:
+            if f"{imported.path}.".startswith(tuple(f"{reader}." for reader in readers)):
+                yield f"{source.name}:{imported.line} only {room} uses {imported.path}"
 
 
 def connector_calls(source: Source) -> Iterator[str]:

@@ -52,7 +52,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND
     | _AGENT_SIDE
     | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "redaction"}
-    | {"importing", "packages", "proving"},
+    | {"importing", "packages", "proving", "toml"},
     # A runner of its own, composed as the daemon composes it, over a service of the same process.
     "proving": _GROUND
     | {"bridge", "credentials", "home", "manifests", "connectors", "redaction"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 
 from attrs import evolve
 
@@ -14,6 +13,7 @@ from aileron.cli._output import heading, say
 from aileron.cli.actions.services import MailProvider, ReadyService
 from aileron.cli.actions.trusting import ask, pick
 from aileron.home import read_private
+from aileron.toml import read_toml
 
 _FILE = """\
 [connector]
@@ -100,7 +100,7 @@ def _read_user(text: str) -> str:
 def _find_user(file: bytes) -> str:
     """Find who logs in by a connector's file; empty where it does not say that, as after an edit."""
     try:
-        return str(tomllib.loads(file.decode("utf-8"))["mail"]["user"])
+        return str(read_toml(file.decode("utf-8")).values["mail"]["user"])
     except (ValueError, LookupError, TypeError):
         return ""
 

@@ -6,7 +6,6 @@ import difflib
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
@@ -28,6 +27,7 @@ from aileron.cli.actions.trusting import TrustRequest, choose, trust, yes
 from aileron.cli.vault.binding import service_of
 from aileron.home import atomic_write, prepare, read_private
 from aileron.redaction import Redactor
+from aileron.toml import read_toml
 from aileron.values import JSON
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _is_free(cli: CliContext, move: _ServerMove) -> bool:
     """Return whether there is no connector of that name, or one to the same server."""
     there = read_private(cli.home.connectors / move.file_name)
     try:
-        return there is None or tomllib.loads(there.decode()).get("mcp") == _tables(cli, move)["mcp"]
+        return there is None or read_toml(there.decode()).values.get("mcp") == _tables(cli, move)["mcp"]
     except ValueError:
         return False
 

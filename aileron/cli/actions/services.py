@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from attrs import frozen
 
+from aileron.toml import read_toml
 from aileron.values import UrlTemplate, UrlVariable
 
 READ, ASKED, DESTRUCTIVE = "not needed", "asks you", "asks you; changes or deletes"
@@ -133,11 +133,11 @@ def _read_actions(service: str, names: Sequence[str], operations: Mapping[str, A
     for name in names:
         text = _BUILTIN.joinpath("actions", service, f"{name}.md").read_text("utf-8")
         _, head, body = text.split(_FENCE, 2)
-        action = tomllib.loads(head)
+        action = read_toml(head).values
         operation = operations.get(action["execute"][0]["op"], {})
         kind = DESTRUCTIVE if operation.get("destructive") else ASKED if action["approval"]["required"] else READ
         yield ReadyAction(name, text, body.split("\n\n", 1)[1].partition(". ")[0].strip().rstrip("."), kind)
 
 
 def _read_toml(*path: str) -> Mapping[str, Any]:
-    return tomllib.loads(_BUILTIN.joinpath(*path).read_text("utf-8"))
+    return read_toml(_BUILTIN.joinpath(*path).read_text("utf-8")).values

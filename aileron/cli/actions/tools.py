@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from aileron.cli._session import as_session
 from aileron.cli.actions.copying import Sort, note_faults, write_files
 from aileron.errors import Forbidden, NotFound
 from aileron.home import atomic_write, read_private
+from aileron.toml import read_toml
 from aileron.values import JSON
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def find_server(cli: CliContext, name: str) -> ServerConnector:
         data = read_private(path, _MOST_BYTES)
         try:
             text = (data or b"").decode("utf-8")
-            found = ServerConnector(path, text, tomllib.loads(text))
+            found = ServerConnector(path, text, read_toml(text).values)
             if found.name == name and found.values["connector"].get("kind") == "mcp":
                 return found
         except (ValueError, KeyError, TypeError):
