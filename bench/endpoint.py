@@ -39,10 +39,10 @@ from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, make_store
 from aileron.testing import (
     MemoryBindings,
-    MemoryBrakes,
     MemoryConnectors,
     MemoryControl,
     MemoryGrants,
+    MemoryOperatorLimits,
     MemoryOperators,
     MemoryPasskeyBook,
     MemoryRecordKeys,
@@ -241,7 +241,7 @@ async def started(
             connectors=connectors,
             vault=vault,
             bindings=bindings,
-            brakes=MemoryBrakes(vault),
+            operator_limits=MemoryOperatorLimits(vault),
             trust=MemoryTrust(vault, [*_words(reactor, catalogue, connectors)]),
             control=control,
             grants=MemoryGrants(vault, control, reactor),

@@ -1,7 +1,7 @@
 """Talks to one service each; found by registry, declared by interface or by file."""
 
 from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
-from ._connection import ConnectionOpener, IConnectingReactor
+from ._connection import ConnectionOpener
 from ._fixtures import Replayed, replay
 from ._plugins import Screened
 from ._registry import Make, Registry, check, read_descriptions
@@ -30,7 +30,6 @@ __all__ = [
     "HttpSessions",
     "HttpSpec",
     "HttpTransport",
-    "IConnectingReactor",
     "LocalServers",
     "LocalSessions",
     "MailConnector",

@@ -13,9 +13,6 @@ from twisted.internet.interfaces import (
     IOpenSSLClientConnectionCreator,
     IProtocol,
     IProtocolFactory,
-    IReactorPluggableNameResolver,
-    IReactorTCP,
-    IReactorTime,
     IStreamClientEndpoint,
 )
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
@@ -29,15 +26,11 @@ from aileron.addresses import (
     may_be_connected,
     system_authorities,
 )
+from aileron.interfaces import IConnectingReactor
 from aileron.outgoing import GuardedConnection, GuardedEndpoint, NotConnected, is_response_done
 
 from ._answer import AddressRefused, Flight, ServiceUnreachable
 from ._conversation import AskForTls, TlsEndpoint
-
-
-class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
-    """The parts of a reactor that are asked for here: a type only, every real reactor is one."""
-
 
 Resolve = Callable[[str], Deferred[Sequence[str]]]
 """From a host name to its addresses; a failure or none at all: it is not known."""

@@ -26,6 +26,7 @@ from aileron import __version__
 from aileron.addresses import Origin, is_loopback, read_address, read_origin
 from aileron.credentials import TokenAnswer, TokenRequest
 from aileron.errors import BindingFailed, NetworkError
+from aileron.interfaces import IConnectingReactor
 from aileron.outgoing import BodyTooLong, BytesProducer, read_body
 from aileron.waiting import given_up_at_once
 
@@ -40,7 +41,7 @@ from ._answer import (
     TooLarge,
     Transport,
 )
-from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
+from ._connection import ConnectionOpener, Resolve, ServiceConnection, verifying
 from ._conversation import NotUnderstood
 from ._decode import show_safely
 from ._places import own_base_url

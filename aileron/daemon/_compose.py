@@ -140,7 +140,7 @@ async def _start_services(
         chance=random.random,
         limits=settings.config.pending,
         monotonic=time.monotonic,
-        brakes=vault,
+        operator_limits=vault,
         passkeys=passkeys,
     )
     runner = build(collaborators if around is None else around(collaborators))
@@ -153,7 +153,7 @@ async def _start_services(
         egress_file,
         trust=runner.trust,
         audit=store.audit,
-        brakes=vault,
+        operator_limits=vault,
         ids=fresh_ids(reactor),
         resolve=system_resolver(reactor),
         own_ports=own.ports,

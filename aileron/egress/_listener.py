@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IListeningPort
 from twisted.internet.protocol import ServerFactory
 
-from aileron.interfaces import IAudit, IBrakes, ITrustService
+from aileron.interfaces import IAudit, IOperatorLimits, ITrustService
 
 from ._dialer import Dialer
 from ._file import EgressFile
@@ -82,7 +82,7 @@ def build(
     *,
     trust: ITrustService,
     audit: IAudit,
-    brakes: IBrakes,
+    operator_limits: IOperatorLimits,
     ids: Callable[[], str],
     resolve: Callable[[str], Deferred[Sequence[str]]],
     own_ports: set[int],
@@ -94,6 +94,12 @@ def build(
     """
     listener = ProxyListener(reactor, Dialer(reactor, resolve, lambda: own_ports), own_ports)
     listener.sessions = EgressSessions(
-        file=file, trust=trust, audit=audit, brakes=brakes, clock=reactor, ids=ids, listen=listener.listen
+        file=file,
+        trust=trust,
+        audit=audit,
+        operator_limits=operator_limits,
+        clock=reactor,
+        ids=ids,
+        listen=listener.listen,
     )
     return listener

@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.errors import Conflict, NotFound, StoreUnavailable
-from aileron.interfaces import IAudit, IBrakes, ITrustService
+from aileron.interfaces import IAudit, IOperatorLimits, ITrustService
 from aileron.values import (
     DAEMON,
     JSON,
@@ -104,7 +104,7 @@ class EgressSessions:
 
     :param file: what each project may reach.
     :param trust: keeps the operator's word about that file.
-    :param brakes: what is paused begins nothing.
+    :param operator_limits: what is paused begins nothing.
     :param ids: fresh ULIDs.
     :param listen: has the proxy listen, if it does not yet; returns its port.
     """
@@ -112,7 +112,7 @@ class EgressSessions:
     _file: EgressFile
     _trust: ITrustService
     _audit: IAudit
-    _brakes: IBrakes
+    _operator_limits: IOperatorLimits
     _clock: IReactorTime
     _ids: Callable[[], str]
     _listen: Callable[[], int]
@@ -242,7 +242,7 @@ class EgressSessions:
 
         :raises EgressRefused: it is denied, or must not even be asked about now.
         """
-        if any(pause.session_id in (None, access.session_id) for pause in self._brakes.pauses()):
+        if any(pause.session_id in (None, access.session_id) for pause in self._operator_limits.pauses()):
             raise EgressRefused("Aileron is paused")
         known = access.hosts.get(host)
         if known is not None and known.state is EgressState.DENIED:

@@ -10,10 +10,11 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.addresses import may_be_loopback, read_base_url
 from aileron.http1 import RequestHead, end_to_end
+from aileron.interfaces import IConnectingReactor
 from aileron.values import Provider
 
 from ._admission import Keyed
-from ._dialler import Forwarding, IDialReactor, dialler, forwarding
+from ._dialler import Forwarding, dialler, forwarding
 from ._pool import UpstreamPool
 from ._proxies import Proxies
 from ._unreachable import UpstreamUnreachable
@@ -39,7 +40,7 @@ class Destination:
     loopback_port: int | None
 
     @classmethod
-    def build(cls, provider: Provider, reactor: IDialReactor, proxies: Proxies, pem: str) -> Self:
+    def build(cls, provider: Provider, reactor: IConnectingReactor, proxies: Proxies, pem: str) -> Self:
         """Make the destination that C{provider} names, and what connects to it once it is asked.
 
         :param pem: authorities trusted beside the system's.

@@ -13,9 +13,6 @@ from twisted.internet.error import ConnectError, ConnectingCancelledError, DNSLo
 from twisted.internet.interfaces import (
     IProtocol,
     IProtocolFactory,
-    IReactorPluggableNameResolver,
-    IReactorTCP,
-    IReactorTime,
     IStreamClientEndpoint,
 )
 from twisted.internet.protocol import Factory
@@ -23,6 +20,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.addresses import Origin, read_address, read_origin
+from aileron.interfaces import IConnectingReactor
 from aileron.values import Provider
 from aileron.waiting import given_up_at_once
 
@@ -35,10 +33,6 @@ from ._unreachable import connecting_failed, silent
 _T = TypeVar("_T")
 
 CONNECT_SECONDS = 10.0
-
-
-class IDialReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
-    """The parts of a reactor that are asked for here: a type only, every real reactor is one."""
 
 
 @frozen
@@ -54,7 +48,7 @@ class Forwarding:
 
 
 def dialler(
-    reactor: IDialReactor, provider: Provider, proxies: Proxies, pem: str, timeout: float = CONNECT_SECONDS
+    reactor: IConnectingReactor, provider: Provider, proxies: Proxies, pem: str, timeout: float = CONNECT_SECONDS
 ) -> IStreamClientEndpoint:
     """Make the endpoint of a provider.
 
@@ -93,7 +87,7 @@ class _Layer(Protocol):
 class _Dialler:
     """Connects to one upstream."""
 
-    _reactor: IDialReactor
+    _reactor: IConnectingReactor
     _upstream: Origin
     _proxies: Proxies
     _identity: Callable[[], Identity]
@@ -137,7 +131,7 @@ class _Dialler:
         return waited_for.addTimeout(self._seconds, self._reactor, too_late)
 
 
-def _endpoint(reactor: IDialReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
+def _endpoint(reactor: IConnectingReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
     """Make the endpoint; an address needs neither a look-up nor a race between families, which cost memory."""
     address = read_address(host)
     if address is None:

@@ -23,14 +23,13 @@ from aileron.errors import (
     VaultLocked,
 )
 from aileron.http1 import HeadCache, RelayClient, RequestHead, Route
-from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVault
+from aileron.interfaces import IBindingFlags, IBindings, IConnectingReactor, IMeters, ISessions, IVault
 from aileron.redaction import SecretFilter
 from aileron.values import SANDBOX_ADDRESS, Ending, GatewaySettings, Session
 
 from ._admission import GatewaySwitch, Keyed, check, keyed
 from ._client_side import Refusal, RelayTerms, answer
 from ._destination import Destination
-from ._dialler import IDialReactor
 from ._eager import writer
 from ._exchange import UpstreamExchange
 from ._injection import Injection, LeakRecorder
@@ -293,7 +292,7 @@ class Gateway:
 
 def build(
     settings: GatewaySettings,
-    reactor: IDialReactor,
+    reactor: IConnectingReactor,
     *,
     sessions: ISessions,
     vault: IVault,

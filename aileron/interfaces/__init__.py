@@ -3,12 +3,12 @@
 An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
 """
 
-from ._authority import IBrakes, IControl, IGrants, IRecordKeys, ITrust
+from ._authority import IControl, IGrants, IOperatorLimits, IRecordKeys, ITrust
 from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from ._operators import IOperators, IPasskeyBook
 from ._runner import IDecisions, ISubmission
-from ._services import IAgentRoutes, IAgentTools, IMcp, IMeter, IMeters, INotifier, ITotals
+from ._services import IAgentRoutes, IAgentTools, IConnectingReactor, IMcp, IMeter, IMeters, INotifier, ITotals
 from ._store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IUsage, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
@@ -18,9 +18,9 @@ __all__ = [
     "IAudit",
     "IBindingFlags",
     "IBindings",
-    "IBrakes",
     "ICatalogue",
     "IConfigFile",
+    "IConnectingReactor",
     "IConnector",
     "IConnectors",
     "IControl",
@@ -34,6 +34,7 @@ __all__ = [
     "IMeter",
     "IMeters",
     "INotifier",
+    "IOperatorLimits",
     "IOperators",
     "IPasskeyBook",
     "IReconciliation",

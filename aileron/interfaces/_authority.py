@@ -40,7 +40,7 @@ class ITrust(Interface):
         """Take all back: the vault turned out to be older than what was done with it.  Errors as of L{put}."""
 
 
-class IBrakes(Interface):
+class IOperatorLimits(Interface):
     """The operator's word about what may begin at all, kept where no other program can write it: in the vault.
 
     What was verified once is remembered for this life of the daemon, as with L{ITrust}.

@@ -39,7 +39,7 @@ class IOperators(Interface):
         """
 
     def delay_seconds() -> float:
-        """Return how long the next login should be let wait.
+        """Return for how long the refusal of the next login is to wait.
 
         0 at first, 5 s at most, by the failures of the last minute.
         """

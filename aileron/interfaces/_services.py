@@ -1,13 +1,18 @@
-"""Services beside the runner: MCP for agents, counting at the gateway, and notices to the operator."""
+"""Services beside the runner: MCP for agents, counting, notices; and the reactor, as far as connections need it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from twisted.internet.interfaces import IReactorPluggableNameResolver, IReactorTCP, IReactorTime
 from zope.interface import Interface
 
 from aileron.values import JSON, ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Provider
+
+
+class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
+    """The parts of a reactor by which connections are made: a type only, every real reactor is one."""
 
 
 class IAgentRoutes(Interface):

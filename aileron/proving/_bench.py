@@ -230,7 +230,7 @@ async def _build(reactor: Any, home: Home) -> Bench:
             trust=vault,
             grants=vault.grants,
             control=vault,
-            brakes=vault,
+            operator_limits=vault,
             passkeys=Passkeys(vault, lambda: (), clock),
             clock=clock,
             ids=lambda: secrets.token_hex(13),

@@ -10,12 +10,12 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.interfaces import (
     IAudit,
     IBindings,
-    IBrakes,
     ICatalogue,
     IConfigFile,
     IConnectors,
     IControl,
     IGrants,
+    IOperatorLimits,
     IRuns,
     ITrust,
     IVault,
@@ -126,7 +126,7 @@ class Collaborators:
     bindings: IBindings
     trust: ITrust
     control: IControl
-    brakes: IBrakes
+    operator_limits: IOperatorLimits
     grants: IGrants
     passkeys: PasskeyCheck
     clock: IReactorTime
@@ -158,13 +158,15 @@ class _Assembly:
             clock=given.clock,
             pending_limits=given.limits,
         )
-        pauses = Pauses(brakes=given.brakes, watermarks=given.watermarks, runs=self.runs, clock=given.clock)
+        pauses = Pauses(
+            operator_limits=given.operator_limits, watermarks=given.watermarks, runs=self.runs, clock=given.clock
+        )
         breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
         self.limits = Limits(
             effects=EffectGate(
                 vault=given.vault, bindings=given.bindings, pauses=pauses, rates=RateLimits(clock=given.clock)
             ),
-            caps=Caps(runs=self.runs, brakes=given.brakes, usual=given.loops),
+            caps=Caps(runs=self.runs, operator_limits=given.operator_limits, usual=given.loops),
             denials=Denials(runs=self.runs, breaker=breaker),
         )
         self.effects = self.limits.effects

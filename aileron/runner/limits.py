@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 from aileron.errors import LimitExceeded, NotFound
-from aileron.interfaces import IBrakes
+from aileron.interfaces import IOperatorLimits
 from aileron.runner.denials import Denials
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan
@@ -94,7 +94,7 @@ class Caps:
     """Counts what begins, and keeps the operator's own caps."""
 
     _runs: RunRepository
-    _brakes: IBrakes
+    _operator_limits: IOperatorLimits
     _usual: Cap | None = field(converter=_usual)  # of an agent's unwatched writes that have no other hourly limit
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
@@ -102,7 +102,7 @@ class Caps:
 
         :raises LimitExceeded: an argument has more values than can be counted.
         """
-        action, own = plan.action, self._brakes.caps()
+        action, own = plan.action, self._operator_limits.caps()
         caps = [*action.caps, *(each.cap for each in own if each.action == action.name)]
         if (
             session_id is not None
@@ -128,7 +128,7 @@ class Caps:
 
     def own(self) -> tuple[OwnCap, ...]:
         """Return the operator's own caps."""
-        return self._brakes.caps()
+        return self._operator_limits.caps()
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """Set caps, on record first and then in the vault."""
@@ -137,7 +137,7 @@ class Caps:
         for each in fresh.values():
             await self._runs.audit.append(self._runs.events.of_home("cap.set", actor, **_describe(each)))
         kept = {each.name: each for each in self.own()}
-        self._brakes.keep_caps(tuple({**kept, **fresh}.values()))
+        self._operator_limits.keep_caps(tuple({**kept, **fresh}.values()))
         return tuple(fresh.values())
 
     async def remove(self, which: OwnCap, actor: Actor) -> None:
@@ -145,7 +145,7 @@ class Caps:
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such limit.")
         await self._runs.audit.append(self._runs.events.of_home("cap.removed", actor, **_describe(which)))
-        self._brakes.keep_caps(tuple(each for each in self.own() if each.name != which.name))
+        self._operator_limits.keep_caps(tuple(each for each in self.own() if each.name != which.name))
 
 
 def _describe(own: OwnCap) -> dict[str, JSON]:

@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, LimitExceeded, Paused, VaultLocked
-from aileron.interfaces import IBindings, IBrakes, IVault, IWatermarks
+from aileron.interfaces import IBindings, IOperatorLimits, IVault, IWatermarks
 from aileron.runner.plan import PlannedStep
 from aileron.runner.rates import RateLimits
 from aileron.runner.runs import RunRepository, Verify
@@ -48,7 +48,7 @@ _log = Logger()
 class Pauses:
     """Pauses and lifts pauses, in memory, in the vault and in a row."""
 
-    _brakes: IBrakes
+    _operator_limits: IOperatorLimits
     _watermarks: IWatermarks
     _runs: RunRepository
     _clock: IReactorTime
@@ -100,7 +100,7 @@ class Pauses:
         """
         written = (await self._watermarks.all()).get(PAUSED_ROW)
         found = {pause.session_id: pause for pause in _read(written, self._runs.events.now())}
-        self._standing = {**found, **{pause.session_id: pause for pause in self._brakes.pauses()}}
+        self._standing = {**found, **{pause.session_id: pause for pause in self._operator_limits.pauses()}}
         self._owed = bool(self._standing)
         self.settle_up()
 
@@ -136,7 +136,7 @@ class Pauses:
     async def _let_go(self, session_id: str | None) -> None:
         """Let go in the vault first: until the row says so as well, another life finds it paused."""
         left = self._remove(session_id)
-        self._brakes.keep_pauses(tuple(left.values()))
+        self._operator_limits.keep_pauses(tuple(left.values()))
         await self._watermarks.put(PAUSED_ROW, _written(left))
         self._standing = self._remove(session_id)  # what was paused meanwhile is written next
         self._lifted.fire()
@@ -149,7 +149,7 @@ class Pauses:
         if not self._owed:
             return
         try:
-            self._brakes.keep_pauses(self.all())
+            self._operator_limits.keep_pauses(self.all())
         except AileronError as error:
             _log.info("the vault does not know yet what is paused: {why}", why=error.message)
         else:

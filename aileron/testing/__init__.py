@@ -2,7 +2,6 @@
 
 from ._authority import MemoryControl, MemoryTrust
 from ._authority_contract import ControlContract, TrustContract, trusted_word
-from ._brakes import BrakesContract, MemoryBrakes, example_caps, example_pauses
 from ._browser import SigningBrowser
 from ._catalogue import CatalogueContract, MemoryCatalogue
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
@@ -18,6 +17,7 @@ from ._connectors import (
 from ._examples import example_ask, example_decision, example_event, example_run, example_session, example_transition
 from ._grants import MemoryGrants, example_grant
 from ._grants_contract import GrantsContract
+from ._operator_limits import MemoryOperatorLimits, OperatorLimitsContract, example_caps, example_pauses
 from ._operators_contract import OperatorsContract
 from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
@@ -38,24 +38,24 @@ __all__ = [
     "AuditContract",
     "AuditProxy",
     "BindingsContract",
-    "BrakesContract",
     "CatalogueContract",
     "ConnectorContract",
     "ConnectorRig",
     "ControlContract",
     "GrantsContract",
     "MemoryBindings",
-    "MemoryBrakes",
     "MemoryCatalogue",
     "MemoryConnectors",
     "MemoryControl",
     "MemoryCredential",
     "MemoryGrants",
+    "MemoryOperatorLimits",
     "MemoryOperators",
     "MemoryPasskeyBook",
     "MemoryRecordKeys",
     "MemoryTrust",
     "MemoryVault",
+    "OperatorLimitsContract",
     "OperatorsContract",
     "RecordKeysContract",
     "RefusingAgent",

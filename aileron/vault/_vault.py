@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.errors import Conflict
-from aileron.interfaces import IBrakes, IPasskeyBook, IRecordKeys, ITrust, IVault
+from aileron.interfaces import IOperatorLimits, IPasskeyBook, IRecordKeys, ITrust, IVault
 from aileron.values import (
     JSON,
     LockedPeriod,
@@ -83,7 +83,7 @@ def _make(record: RecordKeys | None) -> RecordKeys:
     return record
 
 
-@implementer(ITrust, IBrakes, IPasskeyBook)
+@implementer(ITrust, IOperatorLimits, IPasskeyBook)
 class FileAuthority:
     """The operator's word in the file of a vault that this is a part of.
 
@@ -143,7 +143,7 @@ class FileAuthority:
 
 @implementer(IVault)
 class Vault(FileBindings, FileAuthority, FileControl):
-    """The vault at C{path}: state, bindings, trust, grants, brakes, passkeys and keys over one open file.
+    """The vault at C{path}: state, bindings, trust, grants, pauses, caps, passkeys and keys over one open file.
 
     No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
     A file that is not what the holder of the key wrote last is refused at every use: L{VaultDamaged}.

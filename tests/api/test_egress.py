@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from aileron.egress import EgressFile, EgressSessions
-from aileron.testing import MemoryBrakes, MemoryTrust
+from aileron.testing import MemoryOperatorLimits, MemoryTrust
 from aileron.values import Session
 
 from .case import LAUNCH_KEY, ApiCase, Heard
@@ -29,7 +29,7 @@ class EgressTests(ApiCase):
             file=EgressFile(self.state_directory.egress, MemoryTrust(self.vault)),
             trust=self.runner,
             audit=self.store.audit,
-            brakes=MemoryBrakes(self.vault),
+            operator_limits=MemoryOperatorLimits(self.vault),
             clock=self.clock,
             ids=self.fresh_id,
             listen=lambda: 3128,

@@ -18,10 +18,10 @@ from twisted.python.failure import Failure
 from twisted.test.iosim import FakeTransport, IOPump, connect
 from zope.interface import implementer
 
-from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, IConnectingReactor, Spec
+from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, Spec
 from aileron.connectors._schema import read_file
 from aileron.connectors.http._spec import HttpSpec
-from aileron.interfaces import IConnector
+from aileron.interfaces import IConnectingReactor, IConnector
 from aileron.testing import MemoryCredential
 from aileron.values import JSON, READ, Outcome, canonical
 from tests.connectors.certificate import Certificate

@@ -32,7 +32,7 @@ class EgressCase(RunnerCase):
             file=self.file,
             trust=self.runner.trust,
             audit=self.store.audit,
-            brakes=self.brakes,
+            operator_limits=self.operator_limits,
             clock=self.clock,
             ids=self.fresh_id,
             listen=lambda: 3128,

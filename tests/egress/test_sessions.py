@@ -182,9 +182,9 @@ class SessionsTests(EgressCase):
         """While everything, or the session, is paused, no connection begins."""
         access = self.opened("registry.example")
         for session_id in (None, "session-1"):
-            self.brakes.keep_pauses([Pause(utc(self.clock.seconds()), "operator-1", None, session_id)])
+            self.operator_limits.keep_pauses([Pause(utc(self.clock.seconds()), "operator-1", None, session_id)])
             self.assertIn("paused", self.refused(access))
-        self.brakes.keep_pauses([Pause(utc(self.clock.seconds()), "operator-1", None, "session-2")])
+        self.operator_limits.keep_pauses([Pause(utc(self.clock.seconds()), "operator-1", None, "session-2")])
         self.sync(self.sessions.admit(access, HOST))
 
     def test_tickets(self) -> None:

@@ -21,10 +21,10 @@ from aileron.runner import Collaborators, Runner, build
 from aileron.store import Store
 from aileron.testing import (
     MemoryBindings,
-    MemoryBrakes,
     MemoryConnectors,
     MemoryControl,
     MemoryGrants,
+    MemoryOperatorLimits,
     MemoryPasskeyBook,
     MemoryTrust,
     MemoryVault,
@@ -127,7 +127,7 @@ class RunnerCase(SynchronousTestCase):
         self.trust, self.control = MemoryTrust(self.vault), MemoryControl(self.vault)
         self.grants = MemoryGrants(self.vault, self.control, self.clock)
         self.bindings = MemoryBindings(self.vault)
-        self.brakes = MemoryBrakes(self.vault)
+        self.operator_limits = MemoryOperatorLimits(self.vault)
         self.passkeys = Passkeys(MemoryPasskeyBook(self.vault), lambda: (OPERATOR_URL,), self.clock)
         self.believe_connectors()
         self.write("gated", manifest("gated", step("post")))
@@ -161,7 +161,7 @@ class RunnerCase(SynchronousTestCase):
                 bindings=self.bindings,
                 trust=self.trust,
                 control=self.control,
-                brakes=self.brakes,
+                operator_limits=self.operator_limits,
                 grants=self.grants,
                 passkeys=self.passkeys,
                 settings=self.settings,
@@ -199,7 +199,7 @@ class RunnerCase(SynchronousTestCase):
     def unlock_anew(self, state: VaultState = VaultState.UNLOCKED) -> None:
         """Have the next life find the same vault, in C{state}."""
         self.vault = MemoryVault(state)
-        self.trust._vault = self.control._vault = self.bindings._vault = self.brakes._vault = self.vault
+        self.trust._vault = self.control._vault = self.bindings._vault = self.operator_limits._vault = self.vault
         self.grants._vault = self.vault
 
     def believe(self, kind: TrustKind, name: str, digest: str, enabled: bool = True) -> None:

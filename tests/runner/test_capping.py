@@ -152,7 +152,7 @@ class OwnTests(CappedCase):
 
     def test_full_disk(self) -> None:
         """What could not be kept does not count."""
-        self.brakes.full = True
+        self.operator_limits.full = True
         own = OwnCap(Cap(1, HOUR), utc(0), "", "open")
         self.fails(self.runner.limits.set_caps([own], OPERATOR), StoreUnavailable)
         self.assertEqual(self.runner.limits.caps(), ())

@@ -64,7 +64,7 @@ class PauseTests(PausedCase):
         self.resume()
         self.resume()
         self.assertEqual(self.types(), ["pause.begun", "pause.ended"])
-        self.assertEqual((self.runner.limits.pauses(), self.brakes.pauses()), ((), ()))
+        self.assertEqual((self.runner.limits.pauses(), self.operator_limits.pauses()), ((), ()))
 
     def test_under_way(self) -> None:
         """What has begun goes on, and is told; approving is refused; denying and taking back go on."""
@@ -126,12 +126,12 @@ class ResumeTests(PausedCase):
     def test_not_lifted(self) -> None:
         """Where it is locked, or cannot be written, it stays paused, in this life and the next."""
         self.pause()
-        self.brakes.full = True
+        self.operator_limits.full = True
         self.fails(self.runner.limits.resume(None, OPERATOR), StoreUnavailable)
         self.vault.lock()
         self.fails(self.runner.limits.resume(None, OPERATOR), VaultLocked)
         self.fails(self.runner.submission.submit(self.call()), Paused)
-        self.brakes.full = False
+        self.operator_limits.full = False
         self.new_life()
         self.fails(self.runner.submission.submit(self.call()), Paused)
 
@@ -206,15 +206,15 @@ class DurableTests(PausedCase):
         """What is paused while the vault is locked, or full, is kept in the row, and in the vault when it can be."""
         self.new_life(VaultState.LOCKED)
         pause = self.pause().pause
-        self.assertEqual(self.brakes.pauses(), ())
+        self.assertEqual(self.operator_limits.pauses(), ())
         self.new_life(VaultState.LOCKED)
         self.assertEqual(self.runner.limits.pauses(), (pause,))
-        self.brakes.full = True
+        self.operator_limits.full = True
         self.new_life()
-        self.assertEqual((self.runner.limits.pauses(), self.brakes.pauses()), ((pause,), ()))
-        self.brakes.full = False
+        self.assertEqual((self.runner.limits.pauses(), self.operator_limits.pauses()), ((pause,), ()))
+        self.operator_limits.full = False
         self.runner.look()
-        self.assertEqual(self.brakes.pauses(), (pause,))
+        self.assertEqual(self.operator_limits.pauses(), (pause,))
 
 
 class RetryTests(PausedCase):

@@ -7,9 +7,9 @@ from datetime import timedelta
 from aileron.errors import Conflict, InvalidRequest, VaultDamaged
 from aileron.interfaces import IGrants, IRecordKeys
 from aileron.testing import (
-    BrakesContract,
     ControlContract,
     GrantsContract,
+    OperatorLimitsContract,
     RecordKeysContract,
     TrustContract,
     VaultContract,
@@ -38,8 +38,8 @@ class VaultFileControlTests(OpenCase, ControlContract):
         return Vault(path, self.clock, lambda: True, keys.create(path, PASSPHRASE))
 
 
-class VaultFileBrakesTests(OpenCase, BrakesContract):
-    def make_brakes(self) -> Vault:
+class VaultFileOperatorLimitsTests(OpenCase, OperatorLimitsContract):
+    def make_operator_limits(self) -> Vault:
         return self.vault
 
 

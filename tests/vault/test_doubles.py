@@ -6,17 +6,17 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import (
-    BrakesContract,
     ControlContract,
     GrantsContract,
     MemoryBindings,
-    MemoryBrakes,
     MemoryControl,
     MemoryGrants,
+    MemoryOperatorLimits,
     MemoryOperators,
     MemoryRecordKeys,
     MemoryTrust,
     MemoryVault,
+    OperatorLimitsContract,
     OperatorsContract,
     RecordKeysContract,
     TrustContract,
@@ -51,16 +51,16 @@ class MemoryBindingsTests(MemoryCase, AuthorizedContract):
         return MemoryBindings(self.vault)
 
 
-class MemoryBrakesTests(MemoryCase, BrakesContract):
+class MemoryOperatorLimitsTests(MemoryCase, OperatorLimitsContract):
     def setUp(self) -> None:
         super().setUp()
-        self.brakes = MemoryBrakes(self.vault)
+        self.operator_limits = MemoryOperatorLimits(self.vault)
 
-    def make_brakes(self) -> MemoryBrakes:
-        return self.brakes
+    def make_operator_limits(self) -> MemoryOperatorLimits:
+        return self.operator_limits
 
     def break_disk(self) -> None:
-        self.brakes.full = True
+        self.operator_limits.full = True
 
 
 class MemoryTrustTests(MemoryCase, TrustContract):

@@ -28,7 +28,7 @@ WRITES = {
     "watermarks": ("put",),
     "trust": ("put", "remove", "void"),
     "control": ("seal", "spend", "outdate"),
-    "brakes": ("keep_pauses", "keep_caps"),
+    "operator_limits": ("keep_pauses", "keep_caps"),
     "grants": ("put", "use", "revoke", "void"),
 }
 """By collaborator, its methods that write."""

@@ -1,4 +1,4 @@
-"""Brakes in memory, and what every keeper of them must do."""
+"""The operator's pauses and caps in memory, and what everything that keeps them must do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from aileron.errors import StoreUnavailable, VaultLocked
-from aileron.interfaces import IBrakes
+from aileron.interfaces import IOperatorLimits
 from aileron.values import Cap, OwnCap, Pause
 
 from ._case import VaultCase
@@ -16,9 +16,9 @@ from ._examples import NOON
 from ._vault import KeptInMemory, MemoryVault
 
 
-@implementer(IBrakes)
-class MemoryBrakes(KeptInMemory):
-    """Brakes, kept nowhere."""
+@implementer(IOperatorLimits)
+class MemoryOperatorLimits(KeptInMemory):
+    """Pauses and caps, kept nowhere."""
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
         super().__init__(vault)
@@ -54,42 +54,42 @@ def example_caps() -> tuple[OwnCap, ...]:
     )
 
 
-class BrakesContract(VaultCase):
-    """Mix into a test case whose L{make_brakes} makes an unlocked vault's brakes, with nothing on them."""
+class OperatorLimitsContract(VaultCase):
+    """Mix into a test case whose L{make_operator_limits} makes an unlocked vault's, which has none."""
 
-    def make_brakes(self) -> IBrakes:
-        """Brakes."""
+    def make_operator_limits(self) -> IOperatorLimits:
+        """Pauses and caps."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides IBrakes."""
-        self.assertTrue(verifyObject(IBrakes, self.make_brakes()))
+        """It provides IOperatorLimits."""
+        self.assertTrue(verifyObject(IOperatorLimits, self.make_operator_limits()))
 
     def test_kept(self) -> None:
         """What was kept is told, in the place of all that was kept before."""
-        brakes = self.make_brakes()
-        self.assertEqual((brakes.pauses(), brakes.caps()), ((), ()))
-        brakes.keep_pauses(example_pauses())
-        brakes.keep_caps(example_caps()[::-1])
-        self.assertEqual((brakes.pauses(), brakes.caps()), (example_pauses(), example_caps()))
-        brakes.keep_pauses(example_pauses()[:1])
-        brakes.keep_caps(())
-        self.assertEqual((brakes.pauses(), brakes.caps()), (example_pauses()[:1], ()))
+        limits = self.make_operator_limits()
+        self.assertEqual((limits.pauses(), limits.caps()), ((), ()))
+        limits.keep_pauses(example_pauses())
+        limits.keep_caps(example_caps()[::-1])
+        self.assertEqual((limits.pauses(), limits.caps()), (example_pauses(), example_caps()))
+        limits.keep_pauses(example_pauses()[:1])
+        limits.keep_caps(())
+        self.assertEqual((limits.pauses(), limits.caps()), (example_pauses()[:1], ()))
 
-    def test_locked_brakes(self) -> None:
+    def test_locked_limits(self) -> None:
         """While locked what was verified is still known, and nothing changes."""
-        brakes = self.make_brakes()
-        brakes.keep_pauses(example_pauses())
+        limits = self.make_operator_limits()
+        limits.keep_pauses(example_pauses())
         self.lock()
-        self.assertRaises(VaultLocked, brakes.keep_pauses, ())
-        self.assertRaises(VaultLocked, brakes.keep_caps, ())
-        self.assertEqual(brakes.pauses(), example_pauses())
+        self.assertRaises(VaultLocked, limits.keep_pauses, ())
+        self.assertRaises(VaultLocked, limits.keep_caps, ())
+        self.assertEqual(limits.pauses(), example_pauses())
 
     def test_full_disk(self) -> None:
         """What could not be written is not believed, and nothing is lifted."""
-        brakes = self.make_brakes()
-        brakes.keep_pauses(example_pauses())
+        limits = self.make_operator_limits()
+        limits.keep_pauses(example_pauses())
         self.break_disk()
-        self.assertRaises(StoreUnavailable, brakes.keep_pauses, ())
-        self.assertRaises(StoreUnavailable, brakes.keep_caps, example_caps())
-        self.assertEqual((brakes.pauses(), brakes.caps()), (example_pauses(), ()))
+        self.assertRaises(StoreUnavailable, limits.keep_pauses, ())
+        self.assertRaises(StoreUnavailable, limits.keep_caps, example_caps())
+        self.assertEqual((limits.pauses(), limits.caps()), (example_pauses(), ()))
