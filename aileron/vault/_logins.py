@@ -52,7 +52,7 @@ _MOST_COUNTED = 32
 
 
 class Throttle:
-    """The throttle of the next try."""
+    """Tells how late a refused login is answered: later with each failure, and not at all after a success."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
