@@ -42,21 +42,21 @@ def as_operator(
     :param key: the operator's, where it is in hand; then no passphrase is asked for.
     """
 
-    async def whole(links: Links) -> T:
+    async def carry_out(links: Links) -> T:
         async with operator(cli, links, descriptor, key) as client:
             return await work(client)
 
-    return cli.drive(whole)
+    return cli.drive(carry_out)
 
 
 def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
     """Run C{work}, given the agent site in a session of its own that is ended afterwards."""
 
-    async def whole(links: Links) -> T:
+    async def carry_out(links: Links) -> T:
         async with session(cli, links) as client:
             return await work(client)
 
-    return cli.drive(whole)
+    return cli.drive(carry_out)
 
 
 @frozen

@@ -159,7 +159,7 @@ class _Replay:
             return
         sought = Sought(self.name, inputs, self.base_url, _KEY, _NOW, _NOW)
         read = self.spec.operations[operation.lookup.operation]
-        outcome = self._ask(read, operation.lookup.asked(sought), table)
+        outcome = self._ask(read, operation.lookup.inputs_for(sought), table)
         finding, expected = None, table.choice("finding", tuple(_FINDINGS.values()), "happened")
         if outcome is not None:
             finding = operation.lookup.finding(self.spec.description.fqn, outcome, sought, _LATER, Redactor.of())

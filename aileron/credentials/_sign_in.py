@@ -310,7 +310,7 @@ class DeviceSignIn:
         return evolve(request, url=client.settings["device_url"], body=form.encode("ascii"))
 
     @classmethod
-    def begun(cls, client: SignInClient, answer: TokenAnswer) -> Self:
+    def from_answer(cls, client: SignInClient, answer: TokenAnswer) -> Self:
         """Read what the service answered.
 
         :raises SignInRefused: it begins none.

@@ -51,7 +51,7 @@ async def take_over(
         control=vault,
         observer=observer,
         clock=reactor,
-        write=_pen(reactor),
+        write=_event_writer(reactor),
         randomness=secrets.token_bytes,
     )
     signer.anchors = [anchor.tell for anchor in anchors]
@@ -72,7 +72,7 @@ async def keep_on(
     life.repeat(reactor, _LOOK_SECONDS, signer.sign_if_due)
     days = settings.keep_payloads_days
     if days is not None:
-        retention = Retention(store.audit, store.archive, reactor, _pen(reactor), days)
+        retention = Retention(store.audit, store.archive, reactor, _event_writer(reactor), days)
         life.repeat(reactor, _DAY_SECONDS, retention.prune, now=True)
 
 
@@ -91,7 +91,7 @@ def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
 
 def report_strays(reactor: Any, store: Store) -> Callable[[str], None]:
     """Make what records that a local MCP server asked its API for something between two calls, and was refused."""
-    write = _pen(reactor)
+    write = _event_writer(reactor)
     return lambda fqn: _record(store, evolve(write("api.refused"), connector=fqn))
 
 
@@ -110,7 +110,7 @@ def _anchors(reactor: Any, settings: AuditSettings) -> list[Anchor]:
     return found
 
 
-def _pen(reactor: Any) -> Callable[..., Event]:
+def _event_writer(reactor: Any) -> Callable[..., Event]:
     ids = fresh_ids(reactor)
 
     def write(type_: str, **payload: JSON) -> Event:

@@ -156,7 +156,7 @@ class UpstreamExchange:
         self._collects, body = holds, self._request
         self.upstream_has_caught_up()  # what the client sends from now on comes later
         self._request = body and Tee(body, read)
-        read(self._buffer.whole(), body is None)
+        read(self._buffer.join(), body is None)
 
     def open(self, head: bytes, screen: SecretFilter | None = None) -> None:
         """Put the head before everything that the client sends; it may give way at once.
@@ -174,7 +174,7 @@ class UpstreamExchange:
         """
         self.upstream, self.give_up = upstream, None
         waited, self._held = self._held, False
-        upstream.write(self._buffer.whole())  # which may be told at once that this has to wait
+        upstream.write(self._buffer.join())  # which may be told at once that this has to wait
         self.meter.sent()
         if fresh:
             self._forget_request()

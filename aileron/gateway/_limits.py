@@ -120,8 +120,8 @@ class RequestBuffer:
         self._pieces.insert(0, head)
         self.size += len(head)
 
-    def whole(self) -> bytes:
-        """All of it."""
+    def join(self) -> bytes:
+        """Return all of it."""
         return b"".join(self._pieces)
 
     def forget(self) -> None:

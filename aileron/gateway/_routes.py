@@ -122,7 +122,7 @@ def _route_all(app: Klein, provider: Provider) -> None:
 
     @route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
     @route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
-    def whole(asking: Asking, rest: str = "") -> RelayTo:
+    def relay_all(asking: Asking, rest: str = "") -> RelayTo:
         onward = asking.path[prefix:]
         inference = asking.method == b"POST" and onward in asks
         return RelayTo(provider, onward, is_sound(onward, encoded_slashes=False), inference, _refusal(onward))

@@ -119,13 +119,13 @@ class ServerTools:
             return NEW
         return SAME if self.pinned[name].get("pin") == tool["pin"] else CHANGED
 
-    def _said(self, name: str, tool: Mapping[str, JSON]) -> Mapping[str, Any]:
+    def _find_reviewed(self, name: str, tool: Mapping[str, JSON]) -> Mapping[str, Any]:
         """Return what the operator has said of the tool as it is now; it does not count for a changed one."""
         return self.pinned[name] if self._state(name, tool) == SAME else {}
 
     def _effect(self, name: str, tool: Mapping[str, JSON]) -> str:
         """Return what the operator has said; a server's hint is not believed."""
-        return READ if tool["name"] in self.reads else str(self._said(name, tool).get("effect", WRITE))
+        return READ if tool["name"] in self.reads else str(self._find_reviewed(name, tool).get("effect", WRITE))
 
     def _operation(self, name: str, tool: Mapping[str, JSON]) -> ApiOperation:
         if sum(each["name"] == tool["name"] for each in self.tools) > 1:
@@ -140,7 +140,7 @@ class ServerTools:
             title=text_of(tool.get("title")) or one_line(description, 100),
             description=description,
             effect=self._effect(name, tool),
-            destructive=bool(self._said(name, tool).get("destructive", True)),
+            destructive=bool(self._find_reviewed(name, tool).get("destructive", True)),
             parameters=tuple(evolve(each, place=ARGUMENT) for each in arguments.found),
             extra={"tool": tool["name"], "pin": tool["pin"]},
             marks=arguments.marks,

@@ -99,7 +99,7 @@ class NotifyingCalls:
             return await self._run(tool, arguments, options)
         result = await self._calls.call(tool, arguments, options)
         if tool == STATUS_TOOL and not result.is_error:
-            await self._heard(f"asked {arguments.get('approval_id')}", result.text)
+            await self._tell_if_new(f"asked {arguments.get('approval_id')}", result.text)
         return result
 
     async def withdraw(self, key: str) -> None:
@@ -108,7 +108,7 @@ class NotifyingCalls:
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
         run = await self._calls.run_status(run_id)
-        await self._heard(f"run {run_id}", str(run.get("status")))
+        await self._tell_if_new(f"run {run_id}", str(run.get("status")))
         return run
 
     async def withdraw_run(self, run_id: str) -> None:
@@ -129,8 +129,8 @@ class NotifyingCalls:
             if not wanted:
                 await self._told()
 
-    async def _heard(self, what: str, how: str) -> None:
-        """Tell, unless this was heard of it before."""
+    async def _tell_if_new(self, what: str, how: str) -> None:
+        """Tell of it, unless the same was heard of it before."""
         heard = hash(how)
         if self._seen.get(what) == heard:
             return

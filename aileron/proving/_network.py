@@ -100,9 +100,9 @@ class ProofNetwork:
         """Connect to the server of this process."""
         self.dialing += 1
         made: Deferred[IProtocol] = TCP4ClientEndpoint(self.reactor, _LOOPBACK, self.port(speech)).connect(factory)
-        return made.addBoth(self._made)
+        return made.addBoth(self._count_down)
 
-    def _made(self, result: Any) -> Any:
+    def _count_down(self, result: Any) -> Any:
         self.dialing -= 1
         return result
 

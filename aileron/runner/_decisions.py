@@ -169,7 +169,7 @@ class DecisionService:
     async def approval(self, run_id: str) -> Approval:
         requests = self._gate.requests
         requests.planner.offerings.refresh()
-        return await self._gate.previews.looked_at(await requests.shown(await self._runs.approval(run_id)))
+        return await self._gate.previews.looked_at(await requests.show(await self._runs.approval(run_id)))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         requests = self._gate.requests
@@ -177,7 +177,7 @@ class DecisionService:
         page = await self._runs.table.approvals(query)
         found = []
         for approval in page.items:
-            found.append(await requests.shown(approval))
+            found.append(await requests.show(approval))
             if heavy(approval.run.arguments):
                 await deferLater(self._tasks.clock, 0)  # it took milliseconds, and there may be a hundred
         return Page(tuple(found), page.cursor)

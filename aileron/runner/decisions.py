@@ -94,9 +94,9 @@ class Decisions:
             at = max(at, outdated - _REMEMBERED + TICK)  # later than what it takes the place of
         if forgotten is not None:
             at = max(at, forgotten - APPROVAL_HOLDS + TICK)
-        while self._control.spent(mark := self._control.sign(_statement(run, _taken(decision, at, begins)))):
+        while self._control.spent(mark := self._control.sign(_statement(run, _add_times(decision, at, begins)))):
             at += TICK  # the same was decided, and used, in this very moment
-        return evolve(_taken(decision, at, begins), mark=mark)
+        return evolve(_add_times(decision, at, begins), mark=mark)
 
     def check(self, run: Run, approval: Approval) -> None:
         """Pass only where C{approval} is a decision for C{run} that may still be used.
@@ -228,7 +228,7 @@ def _begins(decision: Decision, now: datetime, undo: timedelta) -> datetime | No
     return begins if decision.approved and begins > now else None
 
 
-def _taken(decision: Decision, at: datetime, begins: datetime | None) -> Decision:
+def _add_times(decision: Decision, at: datetime, begins: datetime | None) -> Decision:
     """C{decision} with its times; one that only says no has none but that it was taken."""
     ends = max(at, begins or at) + APPROVAL_HOLDS
     return evolve(decision, decided_at=at, not_before=begins, not_after=ends)

@@ -287,7 +287,7 @@ class LateAnswers:
         """Record what C{answer} brings, if it brings anything; the run must be on record as C{unknown}."""
         run_id = late.doubt.run.id
         self._open[run_id] = answer
-        answer.addBoth(self._heard, late)
+        answer.addBoth(self._take_in, late)
         while len(self._open) > (0 if self._closed else _MOST_AT_ONCE):
             self._open.pop(next(iter(self._open))).cancel()
 
@@ -301,7 +301,7 @@ class LateAnswers:
         while self._open:
             self._open.popitem()[1].cancel()
 
-    def _heard(self, outcome: Outcome | Failure, late: LateAnswer) -> None:
+    def _take_in(self, outcome: Outcome | Failure, late: LateAnswer) -> None:
         self._open.pop(late.doubt.run.id, None)
         if isinstance(outcome, Failure):
             if not outcome.check(CancelledError):

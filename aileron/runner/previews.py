@@ -90,7 +90,7 @@ class Previews:
         if self._tasks.running(task) or self.begin(run_id):
             await self._waiters.first(run_id, waiter, SECONDS)
         self._waiters.dismiss(run_id, waiter)
-        return await self._requests.shown(await self._runs.approval(run_id))
+        return await self._requests.show(await self._runs.approval(run_id))
 
     async def take_up(self) -> None:
         """Begin with all that was missed."""

@@ -110,7 +110,7 @@ class ApprovalRequests:
             await self._put(approval, ask, event)
         return await self._runs.approval(approval.run.id)
 
-    async def shown(self, approval: Approval) -> Approval:
+    async def show(self, approval: Approval) -> Approval:
         """Return what L{fresh} does; if that cannot be written, the row marked stale: looking needs no disk."""
         try:
             return await self.fresh(approval)

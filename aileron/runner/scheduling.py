@@ -105,10 +105,10 @@ def shielded(method: Method[S, P, T]) -> Method[S, P, T]:
     """Decorate a method of what has C{_tasks} so that it goes on to its end also if its caller waits no longer."""
 
     @wraps(method)
-    async def begun(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def shield(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._tasks.shielded(method(self, *args, **kwargs))
 
-    return begun
+    return shield
 
 
 _LONGEST_SLEEP_SECONDS = 3600.0  # then the wall clock is asked again: it may have been set

@@ -189,7 +189,9 @@ class DeviceTests(SynchronousTestCase):
     def begun(self, **more: Any) -> DeviceSignIn:
         """One that the service has begun."""
         members = {"device_code": "canary-dc", "user_code": "ABCD-EFGH", "verification_uri": "https://login.example/d"}
-        return DeviceSignIn.begun(client(device_url="https://login.example/device"), answer(**{**members, **more}))
+        return DeviceSignIn.from_answer(
+            client(device_url="https://login.example/device"), answer(**{**members, **more})
+        )
 
     def test_requests(self) -> None:
         """It begins at its own address with the scopes, and goes on at the token endpoint with the code."""

@@ -192,7 +192,7 @@ def _credential(need: Mapping[str, Any] | None) -> str:
     return f"{need['kind']}, in {place}"
 
 
-def _again(operation: Mapping[str, Any]) -> str:
+def _describe_repeating(operation: Mapping[str, Any]) -> str:
     found = "no, but can be looked up" if operation["reconcilable"] else "no"
     return "yes" if operation["idempotent"] else found
 
@@ -200,7 +200,7 @@ def _again(operation: Mapping[str, Any]) -> str:
 _OPERATION: Columns = {
     "OPERATION": "name",
     "EFFECT": "effect",
-    "IDEMPOTENT": _again,
+    "IDEMPOTENT": _describe_repeating,
     "TIMEOUT (S)": lambda operation: f"{operation['timeout_seconds']:g}",
     "DESCRIPTION": lambda operation: operation["description"] or None,
 }

@@ -162,8 +162,8 @@ def _tell(home: Home, state: UpgradeState, steps: Sequence[str]) -> None:
             "home": str(home.root),
             "database": _describe("schema", state.database),
             "vault": _describe("format", state.vault),
-            "pending approvals": _kept(state.pending),
-            "unfinished runs": _kept(state.unfinished),
+            "pending approvals": _describe_count(state.pending),
+            "unfinished runs": _describe_count(state.unfinished),
             "last backup": "none known" if state.backup is None else state.backup.describe(),
             **({"database copies": ", ".join(path.name for path in state.copies)} if state.copies else {}),
         },
@@ -190,5 +190,5 @@ def _describe(what: str, found: Format) -> str:
     return f"{what} {found.found}, {compared} this version's" + (f" ({found.known})" if found.age != Age.SAME else "")
 
 
-def _kept(count: int | None) -> str:
+def _describe_count(count: int | None) -> str:
     return "not counted" if count is None else f"{count} (kept)" if count else "0"

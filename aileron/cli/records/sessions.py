@@ -59,12 +59,12 @@ def open_session(cli: CliContext, name: str, hours: int, as_json: bool) -> None:
     results, until the session ends.
     """
 
-    async def whole(links: Links) -> tuple[str, OpenedSession]:
+    async def carry_out(links: Links) -> tuple[str, OpenedSession]:
         found = cli.running()
         daemon = links.daemon(found.url, found.launch_key)
         return found.url, await daemon.open_session(name, "", minutes=hours * 60)
 
-    url, opened = cli.drive(whole)
+    url, opened = cli.drive(carry_out)
     needs = {"AILERON_URL": url, "AILERON_TOKEN": opened.token}
     if as_json:
         say_json({"id": opened.id, **needs, "gateway_key": opened.gateway_key})

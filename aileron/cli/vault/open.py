@@ -90,11 +90,11 @@ def open_pages(cli: CliContext, what: str | None, approval_id: str | None, passp
         # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
         token = token_from_child(cli, url, passphrase_fd)
 
-        async def whole(links: Links) -> None:
+        async def carry_out(links: Links) -> None:
             # No logout once it is in: the browser's session ends with the login that made it.
             await let_in(cli, terminal, links.operator(url, token), url, path)
 
-        cli.drive(whole)
+        cli.drive(carry_out)
     say("The browser is logged in: {url}{path}", url=url, path=path)
 
 

@@ -44,10 +44,10 @@ def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | N
         told = f"The daemon is at {found.operator_url}, not at {at}."
         raise CommandError(told, "You were not logged in. If the daemon was just restarted, run the command again.")
 
-    async def whole(links: Links) -> str:
+    async def carry_out(links: Links) -> str:
         return await log_in(cli, links, found, passphrase_fd)
 
-    token = cli.drive(whole)
+    token = cli.drive(carry_out)
     try:
         with open(token_fd, "wb") as pipe:
             pipe.write(token.encode("ascii"))
@@ -92,14 +92,14 @@ def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Ope
     url = cli.running().operator_url
     token = token_from_child(cli, url, passphrase_fd)
 
-    async def whole(links: Links) -> T:
+    async def carry_out(links: Links) -> T:
         operator = links.operator(url, token)
         try:
             return await work(operator)
         finally:
             await quietly(operator.logout)
 
-    return cli.drive(whole)
+    return cli.drive(carry_out)
 
 
 @operator.command("list")

@@ -217,7 +217,7 @@ async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExcha
 
     if client.needs_secret:
         client = _ask_for_secret(cli, client)
-    asking = DeviceSignIn.begun(client, await exchange(DeviceSignIn.request(client)))
+    asking = DeviceSignIn.from_answer(client, await exchange(DeviceSignIn.request(client)))
     note("Open this page on any device:  {page}", page=asking.page)
     note("Enter this code there:         {code}", code=asking.user_code)
     until = cli.seconds() + asking.expires_in

@@ -97,12 +97,12 @@ class GitConnector(HttpConnector):
         inputs = json.loads(request.body or b"{}")
         until = self.clock.seconds() + min(seconds, operation.operation.timeout_seconds)
         if request.operation in LOCAL:
-            return await self._told(self._here(until, lambda here: read_local(here, request.operation, inputs)))
+            return await self._to_outcome(self._here(until, lambda here: read_local(here, request.operation, inputs)))
         self._own(request)
         sent = await self._open(request, credential, until - self.clock.seconds())
-        return await self._told(self._ask_and_show(request, inputs, sent, credential, until))
+        return await self._to_outcome(self._ask_and_show(request, inputs, sent, credential, until))
 
-    async def _told(self, reading: Awaitable[JSON]) -> Outcome:
+    async def _to_outcome(self, reading: Awaitable[JSON]) -> Outcome:
         try:
             return Outcome(await reading)
         except (_Failed, AileronError) as error:
@@ -118,9 +118,9 @@ class GitConnector(HttpConnector):
     ) -> JSON:
         service = UPLOAD if request.operation == "refs" else RECEIVE
         remote = await self._list(self._base_url(request), service, sent, credential, until)
-        return await self._shown(request.operation, inputs, remote, until)
+        return await self._read_remote(request.operation, inputs, remote, until)
 
-    async def _shown(self, operation: str, inputs: Mapping[str, JSON], remote: Remote, until: float) -> JSON:
+    async def _read_remote(self, operation: str, inputs: Mapping[str, JSON], remote: Remote, until: float) -> JSON:
         if operation == "refs":
             return {"refs": [{"ref": name, "commit": at} for name, at in sorted(remote.refs.items())]}
         if operation == "remote_branch":

@@ -65,20 +65,20 @@ class Packs:
 
     def has(self, name: str) -> bool:
         """Tell whether an object is in one."""
-        return self._found(name) is not None
+        return self._locate(name) is not None
 
     def read(self, name: str) -> tuple[int, bytes] | None:
         """Return the type and the content of an object, not yet checked against its name.
 
         :raises InvalidRequest: a pack is damaged, or the object is too large.
         """
-        found = self._found(name)
+        found = self._locate(name)
         try:
             return None if found is None else found[0].read(found[1])
         except (Damaged, OSError, zlib.error):
             raise _damaged() from None
 
-    def _found(self, name: str) -> tuple[Pack, int] | None:
+    def _locate(self, name: str) -> tuple[Pack, int] | None:
         try:
             for at, pack in enumerate(self._packs):
                 offset = pack.find(bytes.fromhex(name))

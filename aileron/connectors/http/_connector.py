@@ -92,7 +92,7 @@ class HttpConnector:
         if lookup is None:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         try:
-            asked = lookup.asked(sought)
+            asked = lookup.inputs_for(sought)
             request = self.prepare(lookup.operation, asked, sought.base_url, sought.effect_key)
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())

@@ -74,7 +74,7 @@ class Lookup:
     complete: Condition | None = None
     absent_statuses: frozenset[int] = frozenset()
 
-    def asked(self, sought: Sought) -> Mapping[str, JSON]:
+    def inputs_for(self, sought: Sought) -> Mapping[str, JSON]:
         """Return the inputs of the read.
 
         :raises InvalidRequest: they need an input that was not given.

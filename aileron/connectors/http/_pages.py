@@ -108,16 +108,16 @@ class Pages:
 
     def is_chosen(self, request: Request) -> bool:
         """Tell whether the request names its page itself, so that no other is read."""
-        return bool(self.parameter) and self._given(request) is not None
+        return bool(self.parameter) and self._find_parameter(request) is not None
 
-    def _given(self, request: Request) -> JSON:
+    def _find_parameter(self, request: Request) -> JSON:
         if not self.in_body:
             return dict(_query(request.url)).get(self.parameter[0])
         found = at(json.loads(request.body or b"null"), self.parameter)
         return None if isinstance(found, MissingPath) else found
 
     def _number(self, request: Request) -> int:
-        given = self._given(request)
+        given = self._find_parameter(request)
         return int(str(given)) if _DIGITS.fullmatch(str(given)) else self.first if self.kind == PAGE else 0
 
     def _behind(self, request: Request, cursor: JSON | MissingPath) -> Request | None:
@@ -135,7 +135,7 @@ class Pages:
         pairs = [pair for pair in _query(request.url) if pair[0] != name]
         return evolve(request, url=_with_query(request.url, [*pairs, (name, str(value))]))
 
-    def whole(self, content: JSON, items: list[JSON], result: Parts | None, *, more: bool) -> JSON:
+    def merge(self, content: JSON, items: list[JSON], result: Parts | None, *, more: bool) -> JSON:
         """Return the output: what the last page says, with the items of all."""
         merged = put(content, self.items, items) if self.items or result is None else {ITEMS: items}
         output = merged if result is None else chosen(result, merged, Redactor.of())
@@ -182,7 +182,7 @@ class PageReader:
             if following in asked:
                 return self._failure(page.outcome, len(asked), "names the same page again")
         more = following is not None
-        output = self.pages.whole(last.outcome.output, items, self.result, more=more)
+        output = self.pages.merge(last.outcome.output, items, self.result, more=more)
         told: dict[str, JSON] = {"pages": len(asked), **({MORE: True} if more else {})}
         return evolve(last.outcome, output=output, notes={**last.outcome.notes, **echoed, **told})
 

@@ -163,7 +163,7 @@ class ChatExchange(Exchange):
         for each in self._all_rounds():
             accumulate(message, {key: value for key, value in each.message.items() if key != "content"})
         content = join_texts([each.message.get("content") for each in self._all_rounds()])
-        calls = [self._rename(self._history(part)) for part in self._round.shown()]
+        calls = [self._rename(self._history(part)) for part in self._round.list_shown()]
         choice = self._ending(self._round.notes["choices"][0])
         message |= {"content": content} | ({"tool_calls": calls} if calls else {})
         return self._same({**self._round.notes, "choices": [{**choice, "message": message}]})

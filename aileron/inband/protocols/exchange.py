@@ -92,7 +92,7 @@ class Round:
         """List the calls of ours."""
         return [part for part in self.parts.values() if part.ours]
 
-    def shown(self) -> list[ReplyPart]:
+    def list_shown(self) -> list[ReplyPart]:
         """List the others."""
         return [part for part in self.parts.values() if not part.ours]
 
@@ -176,7 +176,7 @@ class Exchange(ABC):
         if len(now.calls()) > MOST_CALLS:
             raise BrokenReply(f"The model called more than {MOST_CALLS} actions at once. None of these was run.")
         calls = [self._model_call(number, part) for number, part in enumerate(now.calls(), 1)]
-        self._turn = Turn(tuple(calls), mixed=bool(calls) and any(map(self._is_call, now.shown())))
+        self._turn = Turn(tuple(calls), mixed=bool(calls) and any(map(self._is_call, now.list_shown())))
         return self._turn
 
     @_sound
@@ -209,7 +209,7 @@ class Exchange(ABC):
     def memory(self) -> Memory | None:
         """Return what has to be kept for this client's next request; call it after the last L{answer}."""
         rounds = self._all_rounds()
-        shown = (part for each in rounds for part in each.shown())
+        shown = (part for each in rounds for part in each.list_shown())
         keys = tuple(dict.fromkeys([*self._own_keys(), *(key for part in shown for key in self._keys(part))]))
         return Memory(keys, dump([self._remember(each) for each in rounds])) if self._rounds and keys else None
 

@@ -126,7 +126,7 @@ class MessagesExchange(Exchange):
 
     def _write_document(self) -> Mapping[str, Any]:
         rounds, data = self._all_rounds(), self._round.notes
-        shown = [part.value for each in rounds for part in each.shown()]
+        shown = [part.value for each in rounds for part in each.list_shown()]
         usage = {"usage": self._sum()} if data.get("usage") else {}
         return {**data, **self._first, "content": [*map(self._rename, shown)], **self._reason(data), **usage}
 

@@ -119,11 +119,11 @@ class ResponsesExchange(Exchange):
 
     def _write_document(self) -> Mapping[str, Any]:
         last = self._round.notes
-        output, now = last.get("output"), self._round.shown()
+        output, now = last.get("output"), self._round.list_shown()
         final = self._reply(last) | ({"usage": self._sum()} if last.get("usage") else {})
         if output is None or (not output and now):  # a provider that leaves it to the events
             return final
-        earlier = [part.value for each in self._all_rounds()[:-1] for part in each.shown()]
+        earlier = [part.value for each in self._all_rounds()[:-1] for part in each.list_shown()]
         shown = [item for item in output if not self._is_ours(item)]
         return final | {"output": [*map(self._rename, [*earlier, *shown])]}
 

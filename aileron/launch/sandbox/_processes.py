@@ -32,7 +32,7 @@ class SandboxProcesses:
     timeout_seconds: float = _SECONDS
     _first: int | None = field(init=False, default=None)
 
-    def begun(self) -> None:
+    def find_first(self) -> None:
         """Learn from bubblewrap which process is the first; nothing of the agent has run so far.
 
         :raises OSError: it cannot be found.

@@ -93,7 +93,7 @@ class Sandbox:
                 check = BoundaryCheck(PROXY_PORT + (site.port == PROXY_PORT))
             proven = "" if way_out is None else _PROVEN.format(words=", ".join(way_out.words))
             forwarder = SocketForwarder(
-                self.reactor, factories, ours, processes.begun, project.say, check=check, proven=proven
+                self.reactor, factories, ours, processes.find_first, project.say, check=check, proven=proven
             )
             with closing(forwarder), opened.prepared(processes) as prefix:
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))

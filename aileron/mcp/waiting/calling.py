@@ -171,7 +171,7 @@ class CallHandler:
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, options: CallOptions, pending: Pending
     ) -> CallAnswer | ToolResult:
         if client.runs_tasks:
-            return await self._tasks.begun(pending, shown=client.opens_urls)
+            return await self._tasks.begin(pending, shown=client.opens_urls)
         if client.modern:
             return request_review(pending, Continuation(options.key, options.answers))
         waiting = self._call(ctx, params, evolve(options, early=False))

@@ -60,7 +60,7 @@ class McpTasks:
         server.add_request_handler("tasks/cancel", t.CancelTaskRequestParams, self._cancel)
         server.add_request_handler("tasks/update", UpdateTaskParams, self._update)
 
-    async def begun(self, pending: Pending, *, shown: bool) -> dict[str, Any]:
+    async def begin(self, pending: Pending, *, shown: bool) -> dict[str, Any]:
         """Make a call's answer that is a task.
 
         :param shown: whether the client is to show a person the review page.

@@ -274,7 +274,7 @@ class ProcessesTests(SynchronousTestCase):
             self.addCleanup(os.close, descriptor)
         os.write(writing, json.dumps({"child-pid": first.pid}).encode())
         processes = SandboxProcesses(reading, timeout_seconds=0.2)
-        processes.begun()
+        processes.find_first()
         self.assertEqual((processes.end(), processes.end()), (False, False))
         os.waitpid(first.pid, _WAIT_ALL)
         ptrace(_CONTINUE, first.pid, None, None)

@@ -140,7 +140,7 @@ class TaskTests(WaitingCase):
         tools = WaitingTools()
         tasks = McpTasks(NotifyingCalls(tools, lambda: asyncio.sleep(0)))
         for number in range(MOST_TO_SHOW + 1):
-            await tasks.begun(Pending(f"R{number}", "Ship", URL), shown=True)
+            await tasks.begin(Pending(f"R{number}", "Ship", URL), shown=True)
         asked = [bool(tasks.question({"id": f"R{n}", "status": "pending_approval"})) for n in (0, 1, MOST_TO_SHOW)]
         self.assertEqual(asked, [False, True, True])
 
