@@ -26,6 +26,7 @@ from ._blocks import (
     quiet,
     table,
 )
+from ._event_names import PERSON
 from ._parts import Drawing, Visit
 from ._texts import count, moment
 
@@ -135,7 +136,8 @@ def _row(record: Record) -> tuple[Cell, ...]:
     event = record.event
     about = [event.action, event.connector, event.failure_class]
     words = ", ".join(each for each in about if each)
-    return link(f"/audit/{event.id}", event.type), event.at, f"{event.actor.type} {event.actor.id}", words
+    actor = "You" if event.actor.type == PERSON else f"{event.actor.type} {event.actor.id}"
+    return link(f"/audit/{event.id}", event.type), event.at, actor, words
 
 
 def _about(record: Record) -> Iterator[tuple[str, Cell]]:

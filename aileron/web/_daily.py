@@ -17,6 +17,7 @@ from ._event_names import OUTCOMES
 from ._texts import COST, STATES, dollars
 
 _DAYS = 14
+_DAY = "Day (UTC)"
 _OUTCOMES = {state.value: STATES[state] for state in OUTCOMES.values()}
 _DECISIONS = {"by-you": "Approved by you", "by-grant": "Approved by a grant", "denied": "Denied", "expired": "Expired"}
 _COUNTED = {
@@ -81,10 +82,14 @@ def draw_days(days: Sequence[Day]) -> Iterator[Part]:
         _draw_chart(COST, [_cost(each) for each in days]),
     ]
     yield tags.div(*charts, **{"class": "charts"})
-    names = {**_OUTCOMES, **_DECISIONS, **_TOKENS}
-    heads = ("Day (UTC)", *names.values(), "Half decided within", "9 in 10 decided within", COST)
-    rows = table(f"The last {_DAYS} days in numbers", heads, (_row(each, names) for each in days), "")
-    yield tags.details(tags.summary("Show the numbers as a table"), rows)
+    counted = {**_OUTCOMES, **_DECISIONS}
+    heads = (_DAY, *_TOKENS.values(), "Half decided within", "9 in 10 decided within", COST)
+    yield tags.details(
+        tags.summary("Show the numbers as tables"),
+        table("Outcomes and decisions", (_DAY, *counted.values()), (_count_row(each, counted) for each in days), ""),
+        table("LLM tokens and time to decide", heads, (_usage_row(each) for each in days), ""),
+        id="numbers",
+    )
 
 
 def _draw_chart(title: str, days: Sequence[Column], *key: Tag) -> Part:
@@ -121,6 +126,10 @@ def _write(number: float, units: Sequence[tuple[int, str]] = _TIMES) -> str:
     return (f"{scaled:.0f}" if scaled >= _ROUND else f"{scaled:.1f}".removesuffix(".0")) + unit
 
 
-def _row(day: Day, names: Mapping[str, str]) -> tuple[Cell, ...]:
+def _count_row(day: Day, names: Mapping[str, str]) -> tuple[Cell, ...]:
+    return f"{day.day:%d %b}", *(day.counts[kind] for kind in names)
+
+
+def _usage_row(day: Day) -> tuple[Cell, ...]:
     times = (None, None) if day.wait is None else (_write(get(day.wait)) for get in (_get_half, _get_most))
-    return f"{day.day:%d %b}", *(day.counts[kind] for kind in names), *times, dollars(day.cost)
+    return *_count_row(day, _TOKENS), *times, dollars(day.cost)

@@ -17,6 +17,8 @@ KINDS: Mapping[str, str] = {
 }
 """The kinds of events, each with its words."""
 
+PERSON = "human"
+"""The type of actor that is the operator."""
 
 OUTCOMES: Mapping[str, RunState] = {
     "execution.succeeded": RunState.COMPLETED,

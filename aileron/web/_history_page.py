@@ -15,7 +15,7 @@ from aileron.values import AuditQuery, Event, Record, Session, plain, visible
 
 from ._blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
 from ._daily import Day, draw_days, read_days
-from ._event_names import EVENTS, KINDS, name_event
+from ._event_names import EVENTS, KINDS, PERSON, name_event
 from ._parts import Drawing, Visit
 from ._texts import agent, count, moment
 
@@ -24,7 +24,6 @@ _AT_A_TIME = 100
 _MOST_READ = 2000
 _FILTERS = ("kind", "action", "session", "day", "text")
 _DAY = timedelta(days=1)
-_PERSON = "human"
 
 
 @frozen
@@ -153,7 +152,7 @@ def _agent(session_id: str, sessions: Mapping[str, Session]) -> str:
 
 def _about(record: Record, sessions: Mapping[str, Session]) -> Iterator[Part]:
     event = record.event
-    if event.actor.type == _PERSON:
+    if event.actor.type == PERSON:
         yield ", by you"
     if event.session_id is not None and event.run_id is not None:
         yield ", session of "

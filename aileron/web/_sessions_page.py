@@ -204,7 +204,7 @@ def _state(deps: Dependencies, session: Session) -> Tag:
     if not session.live:
         code = "" if session.exit_code is None else f" (exit code {session.exit_code})"
         return chip(f"Ended{code}" if session.ending is None else session.ending.value.capitalize(), "quiet")
-    return chip("Paused", "waits") if _is_paused(deps, session) else chip("Active", "moves")
+    return chip("Paused", "waits") if _is_paused(deps, session) else chip("Active", "good")
 
 
 def _choices(deps: Dependencies, session: Session) -> Iterator[Part]:

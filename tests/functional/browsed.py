@@ -22,6 +22,9 @@ PICTURES = os.environ.get("AILERON_TEST_PICTURES")
 SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
 """The height of a window by its width, in pixels."""
 
+BETWEEN = (600, 768, 960, 1085)
+"""Widths between those of phones and desktops, at which pages are not kept, but must fit as well."""
+
 STYLES: Mapping[str, Mapping[str, Any]] = {
     f"{width}-{scheme}": {"width": width, "height": height, "dark": scheme == "dark"}
     for at, (width, height) in enumerate(SIZES.items())
@@ -158,14 +161,19 @@ class BrowsedTestCase(OperatedTestCase):
             size = STYLES[style]
             await page.look(**size)
             await self.keep(page, f"{name}-{style}")
-            # Not held against innerWidth: a phone's window grows with what is too wide for it.
-            wanted = await page.evaluate("document.documentElement.scrollWidth")
-            self.assertLessEqual(wanted, size["width"], (name, style))
-            self.assertEqual(await page.evaluate(_CUT), [], (name, style))
+            await self._assert_fits(page, size["width"], name, style)
             if style in self.judged:
                 found = await page.evaluate(_FAULTS % json.dumps({} if style in wholly else _CONTRAST))
                 self.assertEqual(found, [], f"{name} {style}")
+        for width in BETWEEN:
+            await page.look(width=width, height=SIZES[1280])
+            await self._assert_fits(page, width, name)
         await page.look()
+
+    async def _assert_fits(self, page: Page, width: int, *said: str) -> None:
+        # Not held against innerWidth: a phone's window grows with what is too wide for it.
+        self.assertLessEqual(await page.evaluate("document.documentElement.scrollWidth"), width, said)
+        self.assertEqual(await page.evaluate(_CUT), [], (width, *said))
 
     async def call(self, page: Page, path: str, **options: Any) -> Any:
         """Status and text of a request that the page signs; L{None}: it is nobody's."""

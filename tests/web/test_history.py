@@ -131,16 +131,20 @@ class HistoryTests(WebCase):
         self.assertNotIn("<svg", self.fragment("/history").text)
 
     def test_numbers(self) -> None:
-        """The numbers stand in a table too, with a row for each day, and a dash where nothing was decided."""
+        """The numbers stand in tables too, with a row for each day, and a dash where nothing was decided."""
         now = utc(NOW)
         self.record("approval.requested", now - timedelta(days=2), run_id="run-1")
         self.record("approval.denied", now, run_id="run-1")
         self.store.usage.note("openai", "session-1", Usage(1200, 34, 0, 140))
-        rows = self.fragment("/history").text.partition("in numbers</caption>")[2].split("<tr>")[2:]
-        self.assertEqual(len(rows), 14)
-        cells = [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in rows]
-        self.assertEqual(cells[0][1:], [*"000000000", "–", "–", "–"])
-        self.assertEqual(cells[-1], [f"{now:%d %b}", *"0001000", "1,200", "34", "2 d", "2 d", "$0.000140"])
+        text = self.fragment("/history").text
+        for caption, first, last in (
+            ("Outcomes and decisions", [*"0000000"], [*"0001000"]),
+            ("LLM tokens and time to decide", ["0", "0", "–", "–", "–"], ["1,200", "34", "2 d", "2 d", "$0.000140"]),
+        ):
+            rows = text.partition(f"{caption}</caption>")[2].partition("</table>")[0].split("<tr>")[2:]
+            self.assertEqual(len(rows), 14)
+            cells = [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in rows]
+            self.assertEqual((cells[0][1:], cells[-1]), (first, [f"{now:%d %b}", *last]))
 
     def test_filters(self) -> None:
         """Each filter leaves what is like it, all together what is like all, and the page keeps what was chosen."""
