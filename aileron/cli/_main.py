@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
             meant = get_close_matches(args[0], self._at, n=1)
             if not meant or args[0].startswith("-"):
                 raise
-            raise click.UsageError(f"Unknown command '{args[0]}'. Did you mean '{meant[0]}'?", ctx) from None
+            raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{meant[0]}'?", ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; L{None}: there is no such name."""

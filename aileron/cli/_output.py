@@ -32,7 +32,8 @@ _MINUTE, _HOUR = 60, 3600
 _SOON_SECONDS, _REFRESH_SECONDS = 0.5, 0.1
 _DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 _STATE = "STATE"
-_COPIED = "ID"  # in one piece
+_WHOLE = frozenset(("ID", _STATE))  # never broken
+_PADDING, _READABLE = (0, 2, 0, 0), 10
 _COLOURS = {
     **dict.fromkeys(("active", "bound", "built in", "completed", "enabled", "trusted", "working"), "green"),
     **dict.fromkeys(("changed", "failed", "failing", "needs rebind", "needs setup", "needs you", "unknown"), "red"),
@@ -163,6 +164,8 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console | None = None) -> None:
     """Print a table at a terminal: a cell that is too wide goes on in the next line, and states have colours.
 
+    Where a terminal is too narrow for that, each row is printed as a block, with a line for each cell.
+
     :param rows: of texts that are fit to be shown.
     :param console: where; L{None}: on standard output.
     """
@@ -170,13 +173,34 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: C
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in titles:
-        drawn.add_column(Text(title), overflow="fold", no_wrap=title == _COPIED)
-    for row in rows:
-        pairs = zip(titles, row, strict=True)
-        drawn.add_row(*(Text(cell, _COLOURS.get(cell, "") if title == _STATE else "") for title, cell in pairs))
-    (console or Console(file=sys.stdout, highlight=False)).print(drawn)
+    console = console or Console(file=sys.stdout, highlight=False)
+    pairs = (zip(titles, row, strict=True) for row in rows)
+    cells = [[Text(cell, _COLOURS.get(cell, "") if title == _STATE else "") for title, cell in row] for row in pairs]
+    widths = _narrowest(titles, rows)
+    if sum(widths) + len(_GAP) * (len(titles) - 1) <= console.width:
+        drawn = Table(box=None, pad_edge=False, padding=_PADDING, header_style="bold")
+        for title, width in zip(titles, widths, strict=True):
+            drawn.add_column(Text(title), overflow="fold", no_wrap=title in _WHOLE, min_width=width)
+        for row in cells:
+            drawn.add_row(*row)
+        console.print(drawn)
+        return
+    for number, row in enumerate(cells):
+        lines = Table(box=None, pad_edge=False, padding=_PADDING, show_header=False)
+        lines.add_column(style="bold", no_wrap=True)
+        lines.add_column(overflow="fold")
+        for title, cell in zip(titles, row, strict=True):
+            lines.add_row(Text(title), cell)
+        console.print(*([""] if number else []), lines, sep="\n")
+
+
+def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the widths below which columns break their titles, or most words of their cells."""
+    widths = []
+    for column, title in enumerate(titles):
+        widest = max((_columns(row[column]) for row in rows), default=0)
+        widths.append(max(widest if title in _WHOLE else min(widest, _READABLE), *map(_columns, title.split())))
+    return widths
 
 
 @contextmanager

@@ -96,10 +96,19 @@ class RunTests(ServedCase):
         self.assertIn(f"aileron runs save {RUN} DIRECTORY", err)
 
     def test_pending(self) -> None:
-        """A run that waits for approval has an exit code of its own, and says what waits; a failure is an error."""
-        waits = {"status": "pending_approval", "run_id": RUN, "message": "hello waits"}
-        self.site.answer("POST", "/v1/actions/hello/run", waits)
-        self.assertEqual(self.command("action", "run", "hello", "--args", "{}")[:2], (75, "hello waits\n"))
+        """A run that waits has an exit code of its own, and says to a person what to do; a failure is an error."""
+        told = {"run_id": RUN, "approval_id": RUN, "review_url": "http://x/approvals/1", "message": "Ask the user."}
+        for status, words in (
+            ("awaiting_vault", "aileron vault unlock"),
+            ("awaiting_credential", "aileron binding list"),
+            ("approved", f"aileron runs show {RUN}"),
+            ("executing", "hello has not finished."),
+            ("pending_approval", f"or aileron approval approve {RUN}"),
+        ):
+            waits = {**told, "status": status}
+            self.site.answer("POST", "/v1/actions/hello/run", waits)
+            code, out, _ = self.command("action", "run", "hello", "--args", "{}")
+            self.assertEqual((code == 75, words in out, "the user" in out), ("pending" in status, True, False), out)
         code, out, _ = self.command("action", "run", "hello", "--json")
         self.assertEqual((code, json.loads(out)), (75, waits))
         self.site.answer("POST", "/v1/actions/hello/run", ExternalApiError("Slack said no."))

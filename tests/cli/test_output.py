@@ -170,6 +170,19 @@ class TerminalTableTests(SynchronousTestCase):
         self.assertIn("01J0000000000000000000RUN1", plain)
         self.assertEqual([word for word in note.split() if word not in plain], [])
 
+    def test_narrow(self) -> None:
+        """Where columns would be too narrow to read, each row is a block, with a line for each cell."""
+        rows = [("01J0000000000000000000RUN1", "pending_approval", "a note"), ("2", "failed", "b note")]
+        self.assertIn("pending_approval  a note", click.unstyle(self.shown(*rows, width=54)))
+        plain = [line.rstrip() for line in click.unstyle(self.shown(*rows, width=50)).splitlines()]
+        self.assertEqual(
+            plain[:4], ["ID     01J0000000000000000000RUN1", "STATE  pending_approval", "NOTE   a note", ""]
+        )
+        self.assertEqual(plain[4:], ["ID     2", "STATE  failed", "NOTE   b note"])
+        self.assertIn("\x1b[31mfailed", self.shown(*rows, width=50))
+        long = [("01J0000000000000000000RUN1", "failed", "0123456789 " * 9)]
+        self.assertIn("failed  0123456789\n", click.unstyle(self.shown(*long, width=46)))
+
     def test_colours(self) -> None:
         """A state has its colour, the same word elsewhere has none, and NO_COLOR is obeyed; markup means nothing."""
         shown = self.shown(("1", "failed", "failed"), ("2", "completed", "[red]x[/red]"))

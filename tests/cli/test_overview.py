@@ -47,6 +47,6 @@ class SuggestionTests(CommandCase):
         """A command that is nearly one of ours is a usage error that names it; another is not guessed at."""
         code, out, err = self.command("aproval", "list")
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("Unknown command 'aproval'. Did you mean 'approval'?", err)
+        self.assertIn("No such command 'aproval'. Did you mean 'approval'?", err)
         self.assertNotIn("mean", self.command("xyzzy")[2])
-        self.assertNotIn("Unknown command", self.command("--statu")[2])
+        self.assertNotIn("No such command", self.command("--statu")[2])

@@ -42,7 +42,7 @@ class RecordsTests(ServedCase):
         self.site.answer("GET", "/v1/audit?since=x&class=y&limit=5", {"items": [RECORD], "cursor": None})
         code, out, _ = self.as_operator("audit", "list", "--since", "x", "--class", "y", "--limit", "5")
         self.assertEqual(code, 0)
-        self.assertIn("approval.approved  human ops_1  ship-update  01RUN", out)
+        self.assertIn("approval.approved  you    ship-update  01RUN", out)
 
     def test_runs(self) -> None:
         """A run tells its state, attempts and why, and how to settle it."""

@@ -303,8 +303,9 @@ install = _make_command(
     done="is installed",
     about="""Install packages of connectors and actions, and ask you to trust them.
 
-    SOURCE is a directory, an archive (.zip, .tar, .tar.gz), github://OWNER/REPO[/PATH][@VERSION],
-    https://HOST/REPO.git[//PATH][@VERSION], or the same with ssh://USER@HOST. The default is the newest version.
+    SOURCE is a directory, an archive (.zip, .tar or .tar.gz), or in Git: github://OWNER/REPO[/PATH][@VERSION] at
+    GitHub, https://HOST/REPO.git[//PATH][@VERSION] elsewhere, or the same with ssh://USER@HOST. The default is the
+    newest version.
     """,
 )
 update = _make_command(

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _WAITS = 202
 _BOOLEANS = {"true": True, "false": False}
+_WAITING = {
+    "approved": "{name} is approved and has not started.",
+    "awaiting_credential": "{name} is approved. It starts when you renew its credential: aileron binding list",
+    "awaiting_vault": "{name} is approved. It starts when the vault is unlocked: aileron vault unlock",
+}
 
 
 @click.command("run")
@@ -50,7 +55,7 @@ def run_action(
 
     with progress(f"Waiting for the result of {name}"):
         answer = as_session(cli, ask)
-    _tell(answer.body, as_json)
+    _tell(name, answer.body, as_json)
     if answer.status == _WAITS:
         context.exit(PENDING)
 
@@ -106,12 +111,24 @@ def _object(text: str) -> Mapping[str, JSON]:
     return value
 
 
-def _tell(body: Mapping[str, Any], as_json: bool) -> None:
+def _tell_waiting(name: str, body: Mapping[str, Any]) -> None:
+    """Tell a person what it waits for. What the daemon says of it is meant for a model."""
+    status, approval_id = body.get("status"), body.get("approval_id")
+    if status == "pending_approval":
+        say("{name} is waiting for your approval. Nothing was sent yet.", name=name)
+        say("  {url}", url=body.get("review_url"))
+        say("  Review it: aileron open approval {id}, or aileron approval approve {id}", id=approval_id)
+        return
+    say(_WAITING.get(str(status), "{name} has not finished."), name=name)
+    say("  To see its result: aileron runs show {id}", id=body.get("run_id"))
+
+
+def _tell(name: str, body: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         say_json(body)
         return
     if "result" not in body:
-        say("{message}", message=body.get("message"))
+        _tell_waiting(name, body)
         return
     note("Completed (run {run}).", run=body.get("run_id"))
     result = body["result"]

@@ -330,7 +330,7 @@ def _obstacle(cli: CliContext, descriptor: int | None) -> str | None:
     if state != "unlocked":
         return f"the vault is {state}. Unlock it: aileron vault unlock"
     if descriptor is None and not cli.interactive():
-        return "there is no terminal to ask in. Use a terminal."
+        return "there is no terminal. Run this in a terminal."
     return None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aileron.cli import _options
 from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, time_at
 from aileron.cli._session import OperatorCommand, operator_command
@@ -35,6 +36,7 @@ def egress() -> None:
 
 
 @egress.command("list")
+@_options.exact_times
 @operator_command
 def list_hosts(command: OperatorCommand, /) -> None:
     """List the hosts that running sandboxed sessions asked for, those waiting for your approval first."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from aileron.cli import _completion
+from aileron.cli import _completion, _options
 from aileron.cli._output import Columns, heading, note, table_of, time_at, when
 from aileron.cli._session import OperatorCommand, operator_command
 
@@ -24,6 +24,7 @@ def cap() -> None:
 
 
 @cap.command("list")
+@_options.exact_times
 @operator_command
 def list_caps(command: OperatorCommand, /) -> None:
     """List your own limits."""

@@ -26,11 +26,16 @@ def _actor(record: Mapping[str, Any]) -> str:
     return f"{record['actor']['type']} {record['actor']['id']}"
 
 
+def _short_actor(record: Mapping[str, Any]) -> str:
+    """Name who did it; the operator without the login's number, which nobody copies."""
+    return "you" if record["actor"]["type"] == "human" else _actor(record)
+
+
 _COLUMNS: Columns = {
     "NO": "sequence",
     "TIME": time_at("at"),
     "EVENT": "type",
-    "ACTOR": _actor,
+    "ACTOR": _short_actor,
     "ACTION": "action",
     "RUN": "run_id",
 }

@@ -43,6 +43,7 @@ def binding() -> None:
 
 
 @binding.command("list")
+@_options.exact_times
 @operator_command
 def list_bindings(command: OperatorCommand) -> None:
     """List bindings. Secrets are not shown."""
@@ -62,6 +63,7 @@ def list_bindings(command: OperatorCommand) -> None:
 
 @binding.command("show")
 @click.argument("name")
+@_options.exact_times
 @operator_command
 def show_binding(command: OperatorCommand, name: str) -> None:
     """Show one binding: its scope, and whether that matches its connector. The secret is never shown."""

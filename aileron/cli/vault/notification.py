@@ -31,6 +31,7 @@ def notification() -> None:
 
 
 @notification.command("list")
+@_options.exact_times
 @operator_command
 def list_channels(command: OperatorCommand) -> None:
     """List the channels and their state."""

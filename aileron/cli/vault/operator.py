@@ -103,6 +103,7 @@ def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Ope
 
 
 @operator.command("list")
+@_options.exact_times
 @operator_command
 def list_logins(command: OperatorCommand) -> None:
     """List your active logins, newest first. One of them belongs to this command."""
@@ -140,6 +141,7 @@ def passkey() -> None:
 
 
 @passkey.command("list")
+@_options.exact_times
 @operator_command
 def list_passkeys(command: OperatorCommand) -> None:
     """List your passkeys, and what requires one."""

@@ -260,5 +260,5 @@ def _show(client: SignInClient, signed: SignedIn, before: str | None) -> None:
     if missing := missing_scopes(document, client.scopes):
         note("Not given, although the connector asks for them: {scopes}.", scopes=", ".join(missing))
     if document.refresh_token is None and document.grant != CLIENT:
-        ends = "nobody says when" if document.expires_at is None else when(timestamp(document.expires_at))
+        ends = "not known" if document.expires_at is None else when(timestamp(document.expires_at))
         note("The service gave no refresh token: sign in again when the token expires ({ends}).", ends=ends)
