@@ -133,7 +133,7 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
         count(len(found.items), "session", "sessions"),
         heading("Sessions"),
         filters("/sessions", choice("live", "State", [("", "All"), ("yes", "Active")], live), given=bool(live)),
-        *_draw_tokens(found.items, used),
+        *_draw_used(found.items, used),
         table("Sessions, newest first", heads, (_row(deps, each, used) for each in found.items), "No sessions yet"),
         older("/sessions", {"live": live} if live else {}, found.cursor),
     )
@@ -180,16 +180,24 @@ def _row(deps: Dependencies, session: Session, used: Mapping[str, UsageSum]) -> 
     )
 
 
-def _draw_tokens(sessions: Sequence[Session], used: Mapping[str, UsageSum]) -> Iterator[Part]:
-    """Draw the sessions that used most tokens; the table has their input and output."""
-    tokens = [(each, used[each.id].usage.input + used[each.id].usage.output) for each in sessions if each.id in used]
-    most = sorted((each for each in tokens if each[1]), key=lambda each: -each[1])[:_MOST_BARS]
-    rows = [
-        (f"{each.agent[:_SHORT]} {each.started_at:%d %b %H:%M}", float(count), f"{count:,}") for each, count in most
-    ]
-    if rows:
-        yield tags.h2("LLM tokens")
-        yield bars("Tokens, input and output together, by session (start in UTC)", rows)
+def _draw_used(sessions: Sequence[Session], used: Mapping[str, UsageSum]) -> Iterator[Part]:
+    """Draw the sessions that used most tokens, and those that cost most; the table has their input and output."""
+    known = [(each, used[each.id].usage) for each in sessions if each.id in used]
+    tokens = [(each, usage.input + usage.output) for each, usage in known]
+    costs = [(each, usage.cost_microdollars or 0) for each, usage in known]
+    charts = (
+        ("LLM tokens", "Tokens, input and output together", tokens, "{:,}".format),
+        ("LLM cost", COST, costs, dollars),
+    )
+    for title, label, counted, write in charts:
+        most = sorted((each for each in counted if each[1]), key=lambda each: -each[1])[:_MOST_BARS]
+        rows = [
+            (f"{each.agent[:_SHORT]} {each.started_at:%d %b %H:%M}", float(number), write(number) or "")
+            for each, number in most
+        ]
+        if rows:
+            yield tags.h2(title)
+            yield bars(f"{label}, by session (start in UTC)", rows)
 
 
 def _tokens(used: UsageSum | None) -> tuple[Cell, Cell, Cell]:

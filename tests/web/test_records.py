@@ -135,7 +135,7 @@ class SessionPagesTests(WebCase):
         self.assertIn("Active", text)
 
     def test_tokens(self) -> None:
-        """The sessions that used most tokens are drawn, the most first; those that used none are not."""
+        """The sessions that used most tokens, and cost most, are drawn, the most first; those with none are not."""
         begun = self.agent("session-1", agent="claude-code-nightly").started_at
         self.agent("session-2", agent=HOSTILE)
         self.agent("session-3", agent="idle")
@@ -145,6 +145,12 @@ class SessionPagesTests(WebCase):
         (chart,) = [attributes for tag, attributes in read(self.fragment("/sessions").text).tags if tag == "svg"]
         rows = f"{visible(HOSTILE[:10])} {begun:%d %b %H:%M} 70,001, claude-cod {begun:%d %b %H:%M} 1,234"
         self.assertEqual(chart["aria-label"].partition(": ")[2], rows)
+        for session_id, cost in (("1", 2_500_000), ("3", 140)):
+            self.store.usage.note("openrouter", f"session-{session_id}", Usage(cost_microdollars=cost))
+        costs = [attributes for tag, attributes in read(self.fragment("/sessions").text).tags if tag == "svg"][1]
+        rows = f"claude-cod {begun:%d %b %H:%M} $2.50, idle {begun:%d %b %H:%M} $0.000140"
+        told = f"Cost as reported by providers, by session (start in UTC): {rows}"
+        self.assertEqual(costs["aria-label"], told)
 
     def test_usage(self) -> None:
         """A session shows its LLM calls, their tokens and, only where a provider told one, their cost; here and listed.
