@@ -198,7 +198,7 @@ def bearer(request: IRequest) -> str:
 
 
 def _unknown() -> Unauthorized:
-    return Unauthorized("Nobody here knows this credential.")
+    return Unauthorized("This credential is not valid here.")
 
 
 def header(request: IRequest, name: bytes) -> str | None:

@@ -136,8 +136,8 @@ class Waits:
         if not self.allows(session_id):
             waiting.close()
             raise LimitExceeded(
-                f"This session has {self._most} requests that wait already. Ask again when one of them is answered, "
-                "or ask without a wait.",
+                f"This session has {self._most} requests waiting already. Try again when one of them is answered, "
+                "or request without waiting.",
                 {"retry_after": RETRY_AFTER_SECONDS},
             )
         return await self._count(session_id, Deferred.fromCoroutine(waiting))

@@ -61,7 +61,7 @@ def _another_before(expected: int, last: int) -> Break:
     if not last:
         return Break("removed", expected, f"Record {expected} does not follow what comes before it.")
     why = f"record {expected} was sealed to another one"
-    return Break("altered", last, f"Record {last} was altered or put in, and its hash made anew: {why}.")
+    return Break("altered", last, f"Record {last} was altered or inserted, and its hash recomputed: {why}.")
 
 
 def _is_removed(first: int, end: int, how: str) -> Break:
@@ -241,7 +241,7 @@ class Verification:
         for head, name in self._marks.get(last, ()):
             if head != self._chain.head:
                 since = max((each for each in self._marks if each < last), default=self.after)
-                why = f"Records {since + 1} to {last} are not those that {name} tells of: they were rewritten."
+                why = f"Records {since + 1} to {last} are not the ones that {name} confirms: they were rewritten."
                 return Break("rewritten", since + 1, why)
         return None
 

@@ -29,7 +29,7 @@ from .waiting.running import Withdrawals
 
 _NO_BOUND = 1 << 30
 _TOO_MANY = ToolResult(
-    "Too many calls are under way: nothing was sent. Call again once one of them is over.", is_error=True
+    "Too many calls are running. Nothing was sent. Call again when one of them has finished.", is_error=True
 )
 
 _log = Logger()

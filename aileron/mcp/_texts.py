@@ -84,7 +84,7 @@ def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
 def render_form(form: Form) -> ToolResult:
     """Render a call that lacks what is for a person to say, where nobody can be asked."""
     names = ", ".join(form.required)
-    text = f"Nothing was sent: what is missing is for the user to say: {names}. Ask them, and call again with that."
+    text = f"Nothing was sent. Only the user can provide: {names}. Ask them, then call again with that."
     return ToolResult(text, is_error=True, wanted=form)
 
 
@@ -117,8 +117,8 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
     if status == "failed":
         return ToolResult(_lines("status: failed", _render_edited(body), _failure(body.get("failure")), _reason(body)))
     if body.get("begins_at"):
-        begins = f"It is approved and begins at {body['begins_at']}; the user can undo it until then."
-        lines = ("status: approved, not begun", f"{begins} Nothing was sent yet.", _render_edited(body))
+        begins = f"It is approved and starts at {body['begins_at']}; the user can undo it until then."
+        lines = ("status: approved, not started", f"{begins} Nothing was sent yet.", _render_edited(body))
         return ToolResult(_lines(*lines))
     again = _render_again(body.get("failure"))
     return ToolResult(_lines(f"status: {status}", _WORDS.get(status), again, _render_edited(body), _reason(body)))

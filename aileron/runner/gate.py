@@ -371,7 +371,7 @@ def get_decider(decision: Decision) -> Actor:
 def _check_time(decision: Decision, now: datetime) -> None:
     if decision.not_before is not None and decision.not_before > now + MOST_AHEAD:
         problem = f"at most {MOST_AHEAD.days} days ahead"
-        raise InvalidRequest.listing("It cannot be put off for so long.", ("/not_before", problem))
+        raise InvalidRequest.listing("The start time is too far ahead.", ("/not_before", problem))
 
 
 def _check_open(approval: Approval, now: datetime) -> None:
@@ -389,5 +389,5 @@ def _explain_other(approval: Approval, plan: Plan) -> ApprovalStale:
     """Why a sound decision is not for C{plan}: a file has changed, or else the run's own row."""
     before, after = approval.review, plan.review()
     if before.manifest_digest == after.manifest_digest and before.arguments != after.arguments:
-        return NoDecision("What is on record of the run is not what was approved.")
+        return NoDecision("The recorded run is not what was approved.")
     return ApprovalStale(describe_difference(approval, plan))

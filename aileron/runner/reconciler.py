@@ -374,7 +374,7 @@ class ReconciliationService:
         event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
 
         def changed(present: Run) -> Transition:
-            fault = present.fault or Fault("outcome_unknown", "Nobody can say what became of it.")
+            fault = present.fault or Fault("outcome_unknown", "The outcome is unknown.")
             return transition(
                 present,
                 RunState.UNKNOWN,

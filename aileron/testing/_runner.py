@@ -284,7 +284,7 @@ class ScriptedRunner(ScriptedTrust):
         gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(required=True)))
         child = self._start(Call(parent.action, parent.arguments, actor), gated)
         self._runs[child.id] = child = evolve(child, parent_id=run_id, session_id=parent.session_id)
-        fault = parent.fault or Fault("outcome_unknown", "Nobody can say what became of it.")
+        fault = parent.fault or Fault("outcome_unknown", "The outcome is unknown.")
         self._runs[run_id] = evolve(parent, fault=fault.with_details(run_again=child.id), reason=note)
         return child
 

@@ -133,7 +133,7 @@ class Predicate:
         said = {
             PredicateKind.EQUALS: f"exactly {compact(given)}",
             PredicateKind.ONE_OF: f"one of {', '.join(map(compact, each))}",
-            PredicateKind.PATTERN: f"the whole of it matching {given}",
+            PredicateKind.PATTERN: f"text that matches {given} as a whole",
             PredicateKind.DOMAIN: f"mail addresses at {', '.join(map(str, each))} alone",
         }
         return said[self.kind]

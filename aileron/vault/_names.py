@@ -101,7 +101,7 @@ def check_address(binding: Binding) -> None:
     :raises BindingFailed: C{details["problem"]} says what is wrong with its base URL.
     """
     if (problem := binding.address_problem) is not None:
-        message = f"The base URL of the binding {binding.name} {problem}: revoke it, and set it up anew."
+        message = f"The base URL of the binding {binding.name} {problem}: revoke it, and set it up again."
         raise refuse_use(binding, message, problem=problem)
 
 

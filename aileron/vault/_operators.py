@@ -128,7 +128,7 @@ class Operators:
         hand_over = self._hand_overs.by_browser(_hash(cookie))
         waits = hand_over is not None and hand_over.state is HandOverState.OPENED
         if hand_over is None or not waits or not same(hand_over.page_key, _hash(page_key)):
-            raise Unauthorized(f"This page does not wait to be let in. {_AGAIN}")
+            raise Unauthorized(f"This page is not waiting for a login. {_AGAIN}")
         self._hand_overs.bind(hand_over, read_public_key(public_key))
         return self._instance
 

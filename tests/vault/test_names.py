@@ -96,7 +96,7 @@ class EarlierTests(VaultCase):
             else:
                 error = does_not_open(self, credential, BindingFailed)
                 self.assertIn(problem, error.message)
-                self.assertIn("set it up anew", error.message)
+                self.assertIn("set it up again", error.message)
                 self.assertIn(problem, str(binding.address_problem))
 
     def test_file(self) -> None:

@@ -162,8 +162,8 @@ def _message(run: Run, url: str, deps: Dependencies) -> str:
         )
     if begins_later(run, deps):
         return (
-            f"{run.action} is approved and begins at {moment(run.start_after)}; nothing was sent yet, and until then "
-            f"it can be taken back. {tells}"
+            f"{run.action} is approved and starts at {moment(run.start_after)}; nothing was sent yet, and until then "
+            f"the user can undo it. {tells}"
         )
     return f"{run.action} is approved and runs. {tells}"
 
