@@ -117,7 +117,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual([(page, wrong) for page, line in lines if (wrong := fault(line))], [])
 
     def test_quickstarts(self) -> None:
-        """The quickstarts have a reader type what L{tests.functional.test_quickstart} plays, and no more."""
+        """The quickstarts have a reader type what L{tests.functional.test_quickstart} plays, and show what it shows."""
         for page in (ROOT / "doc").glob("quickstart-*.md"):
             agent = page.stem.removeprefix("quickstart-")
             lines = [
@@ -129,6 +129,8 @@ class PagesTests(SynchronousTestCase):
             self.assertEqual(
                 lines, ["pipx install .", *(each.format(agent=agent) for each in test_quickstart.COMMANDS)], page.name
             )
+            (output,) = re.findall(r"```text\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+            self.assertEqual([each for each in test_quickstart.SHOWN if each not in output], [], page.name)
 
     def test_table(self) -> None:
         """The table of commands is complete, and has none that is not there."""

@@ -12,6 +12,15 @@ from tests.functional.test_first_run import answers_of_setup
 
 COMMANDS = ("aileron setup", "aileron launch {agent}", "aileron approval list", "aileron approval approve ID")
 """What the pages have a reader type once Aileron is installed; L{tests.cli.test_doc} compares them."""
+SHOWN = (
+    "agent (self-reported)",
+    "working directory (self-reported)",
+    "Request of step 1, ",
+    "Authorization: (the credential, added when the request is sent)",
+    "Approve exactly this? [y/N]",
+    "Approved and completed:",
+)
+"""What the pages show of the output of the last command, whatever the service is."""
 MESSAGE = {"channel": "#engineering", "text": "The new parser is out."}
 
 
@@ -48,7 +57,7 @@ class QuickstartTests(OperatedTestCase):
         (approval_id,) = re.findall(r"\b[0-9A-Z]{26}\b", shown)
         answers = {"Passphrase of the vault: ": PASSPHRASE, r"\[y/N\] ": "y"}
         shown = (await self.at_terminal(approve.replace("ID", approval_id), answers)).stdout
-        self.assertIn("Approved and completed", shown)
+        self.assertEqual([each for each in SHOWN if each not in shown], [])
         finished = await agent.finish(60)
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["posted"]))
         self.assertEqual([(each.text) for each in self.workspace.messages], [MESSAGE["text"]])
