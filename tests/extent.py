@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from random import randrange
 from typing import Any, TypeVar
-from unittest import TestCase
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -33,12 +32,11 @@ def examples(number: int) -> int:
     return number if is_all() else max(min(number, _EXAMPLES), number // 4)
 
 
-def longest_first(tests: Iterable[TestCase], longest: Sequence[str]) -> list[TestCase]:
+def longest_first(tests: Iterable[T], longest: Sequence[str], name: Callable[[T], str]) -> list[T]:
     """Put those whose names begin so before all others, that no processor waits for one of them at the end."""
-    places = {name: place for place, name in enumerate(longest)}
 
-    def place(test: TestCase) -> int:
-        return min((at for name, at in places.items() if test.id().startswith(name)), default=len(places))
+    def place(test: T) -> int:
+        return next((at for at, first in enumerate(longest) if name(test).startswith(first)), len(longest))
 
     return sorted(tests, key=place)
 

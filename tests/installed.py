@@ -33,7 +33,9 @@ def test_suite() -> TestSuite:
     from tests.agents import turn
 
     rooms = each_wanted(TestLoader().loadByNames(_ROOMS, recurse=True))
-    return TestSuite(longest_first([*rooms, *turn.scenarios(is_all())], _LONGEST))
+    tests: list[TestCase] = [*rooms, *turn.scenarios(is_all())]
+    ordered = longest_first(tests, _LONGEST, TestCase.id)
+    return TestSuite(ordered)
 
 
 def each_wanted(suite: TestSuite) -> Iterator[TestCase]:

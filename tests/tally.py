@@ -3,17 +3,25 @@
 Only the standard library is imported here: the test command reads the records before anything is installed beside it.
 
 ``python -m tests.tally RECORD COMMAND...`` runs the command, shows its output and leaves the tally in ``RECORD``.
+``python -m tests.tally --jobs 2 RECORD COMMAND...`` has two processes share the work, if it is that of `tests.unit`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+TAKEN = "AILERON_TESTS_TAKEN"
+"""Names the directory in which processes that run side by side say which tests they have taken."""
 
 _VERDICT = re.compile(r"^(?:PASSED|FAILED)(?: \((?P<counts>[^)]*)\))?\s*$", re.MULTILINE)
 _PASSED = ("successes", "expectedFailures")
@@ -61,22 +69,42 @@ def read_records(directory: Path) -> dict[str, Tally]:
     return {path.stem: Tally(**json.loads(path.read_text())) for path in sorted(directory.glob("*.json"))}
 
 
-def run(record: Path, command: Sequence[str]) -> int:
+def run(record: Path, command: Sequence[str], jobs: int = 1) -> int:
     """Run a trial command, pass its output on line by line, and leave its tally in a file.
 
+    :param jobs: how many processes of that command run side by side; each takes tests that no other has taken.
     :return: the command's exit status; 1 if it ran no test at all.
     """
+    with TemporaryDirectory() as taken, ThreadPoolExecutor(jobs) as pool:
+        environ = {**os.environ, TAKEN: taken} if jobs > 1 else {**os.environ}
+        ended = list(pool.map(lambda _: _follow(command, environ), range(jobs)))
+    tally = sum((judge(output, status) for output, status in ended), Tally())
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps(asdict(tally)))
+    return next((status for _, status in ended if status), int(tally.passed == 0))
+
+
+def _follow(command: Sequence[str], environ: Mapping[str, str]) -> tuple[str, int]:
+    """Run a command, show what it prints, and say what that was and how it ended."""
     lines = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line)
             print(line, end="", flush=True)
-    tally = judge("".join(lines), process.returncode)
-    record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps(asdict(tally)))
-    return process.returncode or int(tally.passed == 0)
+    return "".join(lines), process.returncode
+
+
+def main() -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("record", type=Path)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    chosen = parser.parse_args()
+    shared = chosen.command[-1] == "tests.unit"
+    return run(chosen.record, chosen.command, chosen.jobs if shared else 1)
 
 
 if __name__ == "__main__":
-    sys.exit(run(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(main())

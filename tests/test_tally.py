@@ -12,6 +12,15 @@ from tests.tally import Tally, judge, read_records, read_trial, run
 
 _GREEN = "Ran 14 tests in 0.1s\n\nPASSED (skips=1, expectedFailures=1, successes=12)\n"
 _RED = "Ran 6 tests in 0.1s\n\nFAILED (failures=2, errors=1, successes=3)\n"
+_SHARED = """
+import os, pathlib
+try:
+    pathlib.Path(os.environ["AILERON_TESTS_TAKEN"], "first").touch(exist_ok=False)
+    print("PASSED (successes=2)")
+except FileExistsError:
+    print("FAILED (errors=1, successes=1)")
+    raise SystemExit(3)
+"""
 
 
 class JudgeTests(SynchronousTestCase):
@@ -33,10 +42,10 @@ class JudgeTests(SynchronousTestCase):
 class RunTests(SynchronousTestCase):
     """The command's status and record tell the same story."""
 
-    def run_script(self, script: str) -> tuple[int, Tally]:
+    def run_script(self, script: str, jobs: int = 1) -> tuple[int, Tally]:
         """Run a Python script as if it were trial."""
         directory = Path(self.mktemp())
-        status = run(directory / "made.json", [sys.executable, "-c", script])
+        status = run(directory / "made.json", [sys.executable, "-c", script], jobs)
         return status, read_records(directory)["made"]
 
     def test_run(self) -> None:
@@ -47,6 +56,10 @@ class RunTests(SynchronousTestCase):
             ("print('PASSED (skips=4)')", 1, Tally(skipped=4)),
         ):
             self.assertEqual(self.run_script(script), (status, tally))
+
+    def test_side_by_side(self) -> None:
+        """Processes that share the work are added up, each knows what the others took, and one that fails is seen."""
+        self.assertEqual(self.run_script(_SHARED, 2), (3, Tally(3, 1)))
 
 
 class VerdictTests(SynchronousTestCase):
