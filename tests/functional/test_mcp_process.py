@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import CancelledError
+from twisted.internet.task import deferLater
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -184,17 +185,12 @@ class EndTests(ServerCase):
         """A signal while it still loads."""
         for pause in (0.1, 0.3, 0.5):
             server = self.started().server
-            await self.pause(pause)
+            await deferLater(self.reactor, pause)
             os.kill(server.process.pid, signal.SIGTERM)
             await until(self.reactor, lambda server=server: server.status is not None, ENDED_SECONDS, "its end")  # type: ignore[misc]
             # Before the first line of ours runs, the signal does what it does to any process.
             self.assertIn(server.status, [(0, None), (None, signal.SIGTERM)])
             self.assertEqual(server.errors, b"")
-
-    async def pause(self, seconds: float) -> None:
-        """Let time pass."""
-        until_then = self.reactor.seconds() + seconds
-        await until(self.reactor, lambda: self.reactor.seconds() >= until_then, seconds + 1, "time passed")
 
 
 def _close(descriptor: int, server: Server) -> None:
