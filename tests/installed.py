@@ -11,6 +11,7 @@ from unittest import TestCase, TestSuite
 from twisted.trial.runner import TestLoader
 
 from tests.extent import is_all, longest_first
+from tests.functional.forkserver import ForkServer
 
 _ROOMS = ["tests.functional", "tests.attacks"]
 _LONGEST = (
@@ -22,7 +23,7 @@ _LONGEST = (
     "tests.functional.test_restart.",
     "tests.functional.test_canary.",
     "tests.functional.test_services.",
-    "tests.functional.test_sandbox.",
+    "tests.functional.test_egress.AgentTests.",
     "tests.attacks.test_gateway_key.",
     "tests.attacks.test_rollback.",
 )
@@ -32,6 +33,7 @@ def test_suite() -> TestSuite:
     """Collect the tests; trial calls this by its name."""
     from tests.agents import turn
 
+    ForkServer.share()
     rooms = each_wanted(TestLoader().loadByNames(_ROOMS, recurse=True))
     tests: list[TestCase] = [*rooms, *turn.scenarios(is_all())]
     ordered = longest_first(tests, _LONGEST, TestCase.id)

@@ -12,18 +12,23 @@ from tests.functional.commands import fork_daemons
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished, Running
 
-# A root may trace and read everything.  Without capabilities it is a user like any other, whose files are its own;
-# an empty bounding set keeps a program that it starts from getting them back.
-_GIVE_UP = """
-import ctypes, os, sys
+GIVE_UP = """
+import ctypes, os, struct, sys
 if os.geteuid() == 0:
-    call = ctypes.CDLL(None, use_errno=True).prctl
+    library = ctypes.CDLL(None, use_errno=True)
     last = int(open("/proc/sys/kernel/cap_last_cap").read())
-    for capability in range(last + 1):
-        if call(24, capability, 0, 0, 0):
-            raise SystemExit("this machine's root cannot give up its rights: nothing can be shown here")
+    failed = [library.prctl(24, capability, 0, 0, 0) for capability in range(last + 1)]
+    if any(failed) or library.capset(struct.pack("Ii", 0x20080522, 0), bytes(24)):
+        raise SystemExit("this machine's root cannot give up its rights: nothing can be shown here")
 """
-_WITHOUT_RIGHTS = f"{_GIVE_UP}\nos.execv(sys.argv[1], sys.argv[1:])"
+"""A root may trace and read everything.  Without capabilities it is a user like any other, whose files are its own; an
+empty bounding set keeps a program that it starts from getting them back."""
+_WITHOUT_RIGHTS = f"{GIVE_UP}\nos.execv(sys.argv[1], sys.argv[1:])"
+
+
+def give_up() -> None:
+    """Give up the rights of this thread."""
+    exec(GIVE_UP, {})
 
 
 class AttackTestCase(OperatedTestCase):
@@ -35,9 +40,9 @@ class AttackTestCase(OperatedTestCase):
 
     def confine(self) -> None:
         """The rights of a thread are its own, and of what is started there."""
-        exec(_GIVE_UP, {})
         if not self.executes_daemons:
-            fork_daemons("without rights")
+            fork_daemons(GIVE_UP)
+        give_up()
 
     async def attack(self, source: str, *arguments: str, seconds: float = 60, **environment: str) -> Any:
         """What a Python program of the attacker's prints as JSON, run in the project beside the agent."""

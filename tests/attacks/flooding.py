@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from tests.attacks.case import AttackTestCase
+from tests.attacks.case import GIVE_UP, AttackTestCase, give_up
 from tests.functional.commands import fork_daemons
-from tests.functional.forkserver import ForkServer
 from tests.functional.process import Command, Running
 
 # Keeps so many connections open, each with the bytes of a file sent over and over; one that is closed is opened anew.
@@ -85,11 +84,11 @@ while True:
 """
 _DESCRIPTORS = 1024
 """A process usually gets so many, and here no more whatever it asks for."""
-_FEW_DESCRIPTORS = f"""
-import os, resource, sys
+_LIMIT = f"""
+import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({_DESCRIPTORS}, {_DESCRIPTORS}))
-os.execv(sys.argv[1], sys.argv[1:])
 """
+_FEW_DESCRIPTORS = f"{_LIMIT}\nimport os, sys\nos.execv(sys.argv[1], sys.argv[1:])"
 
 
 @attrs.frozen
@@ -132,9 +131,8 @@ class FloodTestCase(AttackTestCase):
 
     def confine(self) -> None:
         """Besides, a daemon has few descriptors."""
-        super().confine()
-        fork_daemons("few descriptors")
-        ForkServer.lend("few descriptors").limit(_DESCRIPTORS)
+        fork_daemons(GIVE_UP + _LIMIT)
+        give_up()
 
     async def closed_at_once(self, site: str) -> Running:
         """Start a program that connects and closes.

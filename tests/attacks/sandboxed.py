@@ -69,7 +69,7 @@ class SandboxTestCase(OperatedTestCase):
         """Run a command to its end; the launcher is forked, which spares more than half of its work."""
         program, *rest = command.arguments
         if program == installed("aileron") and not command.terminal and not command.feeds:
-            command = attrs.evolve(command, arguments=(*ForkServer.lend("").command, *rest))
+            command = attrs.evolve(command, arguments=(*ForkServer.lend().command("aileron"), *rest))
         return await super().run_command(command, seconds)
 
     async def run_in(self, given: Any, project: Path | None = None) -> Finished:

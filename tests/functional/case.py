@@ -60,10 +60,15 @@ class FunctionalTestCase(TestCase):
         self.finally_(running.kill)
         return running
 
-    def start_mcp(self, environment: Mapping[str, str], directory: Path) -> McpClient:
-        """Start the installed ``aileron-mcp``, no hands shaken yet; it is killed at the test's end."""
-        server, program = Server(), installed("aileron-mcp")
-        self.reactor.spawnProcess(server, program, (program,), environment, str(directory))
+    def start_mcp(
+        self, environment: Mapping[str, str], directory: Path, program: Sequence[str] | None = None
+    ) -> McpClient:
+        """Start ``aileron-mcp``, no hands shaken yet; it is killed at the test's end.
+
+        :param program: what stands in its place, such as `ForkServer.command`.
+        """
+        server, arguments = Server(), program or (installed("aileron-mcp"),)
+        self.reactor.spawnProcess(server, arguments[0], arguments, environment, str(directory))
         self.finally_(lambda: self._end_server(server))
         return McpClient(self.reactor, server)
 

@@ -39,22 +39,22 @@ _thread = threading.local()
 _EXECUTE = subprocess.Popen
 
 
-def fork_daemons(manner: str = "") -> None:
+def fork_daemons(first: str = "") -> None:
     """Have commands in this thread fork the daemons that they start; see `tests.functional.forkserver`.
 
-    :param manner: names what this thread hands on to what it starts.
+    To be called while the thread has its rights.
+
+    :param first: a program that is run in each daemon first, such as to give up rights.
     """
-    _thread.forks = manner
+    _thread.forks = ForkServer.lend(first)
 
 
 def _popen(arguments: Sequence[str], **options: Any) -> Any:
-    manner = getattr(_thread, "forks", None)
-    if SERVE not in arguments or manner is None:
+    server = getattr(_thread, "forks", None)
+    if SERVE not in arguments or server is None:
         return _EXECUTE(arguments, **options)
     given = {name: options[name] for name in ("cwd", "env", "pass_fds")}
-    return ForkServer.lend(manner).start(
-        arguments[arguments.index(SERVE) :], output=options["stdout"].fileno(), **given
-    )
+    return server.start(arguments[arguments.index(SERVE) :], output=options["stdout"].fileno(), **given)
 
 
 vars(daemon_process)["subprocess"] = SimpleNamespace(**{**vars(subprocess), "Popen": _popen})

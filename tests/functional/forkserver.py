@@ -4,7 +4,8 @@ Imports are four fifths of the processor time of a daemon's start. From its firs
 program with the same arguments, environment, descriptors and directory, and leads a session of its own. Tests of the
 start itself, of the memory or of what other processes see (``cmdline``, ``environ``) want one that was executed.
 
-``python -I forkserver.py DESCRIPTOR`` serves orders from a socket; a fork of it serves those for commands.
+``python -I forkserver.py LISTENING ENDED`` is forked at each connection, for each process of the tests; those forks
+serve orders, some of them from commands, or after they have given up rights.
 """
 
 import atexit
@@ -14,7 +15,6 @@ import gc
 import importlib
 import json
 import os
-import resource
 import select
 import shutil
 import signal
@@ -28,18 +28,31 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 _MOST_BYTES, _MOST_DESCRIPTORS = 1 << 20, 8
+_VARIABLE = "AILERON_TEST_FORKS"
+_COMMAND = "aileron"
 _SAFE = 100
 """Descriptors from here on are nobody's."""
 _PRELOADED = (
     "aileron.cli._entry",
+    "aileron.cli._main",
+    "aileron.cli.daemon.launch",
+    "aileron.connectors.mcp._client",
     "aileron.daemon",
     "aileron.gateway",
+    "aileron.inband._handler",
     "aileron.launch",
+    "aileron.mcp._http_endpoint",
+    "aileron.mcp._plain",
+    "aileron.mcp._stdio",
     "aileron.store",
     "aileron.web",
+    "cattrs",
+    "encodings.idna",
+    "re2",
     "sqlite3",
     "twisted.web.client",
     "twisted.web.server",
+    "yaml",
 )
 
 
@@ -48,42 +61,58 @@ class ForkServer:
 
     _shared: ClassVar[dict[str, "ForkServer"]] = {}
 
-    def __init__(self) -> None:
-        theirs, self._orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            arguments = (sys.executable, "-I", str(Path(__file__).resolve()), str(theirs.fileno()))
-            self._process = subprocess.Popen(arguments, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
-        atexit.register(self._orders.close)
+    def __init__(self, orders: socket.socket) -> None:
+        self._orders = orders
+        atexit.register(orders.close)
+
+    @staticmethod
+    def share() -> None:
+        """Load the modules in a process of which all are forks that this process lends, and those that it starts.
+
+        It has the rights of this thread, and ends with this process.
+        """
+        path, listening, theirs = _listen()
+        with listening:
+            given = listening.fileno(), theirs
+            arguments = (sys.executable, "-I", str(Path(__file__).resolve()), *map(str, given))
+            subprocess.Popen(arguments, pass_fds=given, stdin=subprocess.DEVNULL)
+        os.close(theirs)
+        os.environ[_VARIABLE] = path
 
     @classmethod
-    def lend(cls, manner: str) -> "ForkServer":
-        """The one of this process for what a thread of that manner starts; it was started in such a thread."""
-        if manner not in cls._shared:
-            cls._shared[manner] = cls()
-        return cls._shared[manner]
+    def lend(cls, first: str = "") -> "ForkServer":
+        """The one of this process whose daemons have had this program run, which may give up rights."""
+        if "" not in cls._shared:
+            if _VARIABLE not in os.environ:
+                cls.share()
+            orders = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            orders.connect(os.environ[_VARIABLE])
+            cls._shared[""] = cls(orders)
+        if first not in cls._shared:
+            cls._shared[first] = cls._shared[""]._fork(first)
+        return cls._shared[first]
 
-    def limit(self, descriptors: int) -> None:
-        """From now on a daemon has so many at most."""
-        resource.prlimit(self._process.pid, resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    def _fork(self, first: str) -> "ForkServer":
+        theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._order({"first": first}, [theirs.fileno()])
+        return type(self)(ours)
 
-    @cached_property
-    def command(self) -> tuple[str, ...]:
-        """A program with which ``aileron`` begins with its modules loaded; its arguments follow.
+    def command(self, program: str) -> tuple[str, ...]:
+        """A program with which ``aileron`` or ``aileron-mcp`` begins with its modules loaded; its arguments follow.
 
         It is another process that is forked, in a session of its own, which is killed if this program is; it hears no
         other signal.
         """
-        directory = tempfile.mkdtemp(prefix="aileron-fork-")
-        atexit.register(shutil.rmtree, directory)
-        path, (theirs, ours) = f"{directory}/socket", os.pipe()
-        atexit.register(os.close, ours)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-            listening.bind(path)
-            listening.listen()
-            socket.send_fds(self._orders, [b"null"], [listening.fileno(), theirs])
-        self._orders.recv(_MOST_BYTES)
+        return (sys.executable, "-I", "-S", "-c", _CLIENT, self._path, program)
+
+    @cached_property
+    def _path(self) -> str:
+        path, listening, theirs = _listen()
+        with listening:
+            self._order({}, [listening.fileno(), theirs])
         os.close(theirs)
-        return (sys.executable, "-I", "-S", "-c", _CLIENT, path)
+        return path
 
     def start(
         self,
@@ -99,9 +128,25 @@ class ForkServer:
         :param arguments: of ``aileron``.
         :param pass_fds: descriptors that it has under the same numbers.
         """
-        order = {"arguments": arguments, "cwd": os.fspath(cwd), "env": dict(env), "numbers": [1, 2, *pass_fds]}
-        socket.send_fds(self._orders, [json.dumps(order).encode()], [output, output, *pass_fds])
-        return Forked(int(self._orders.recv(_MOST_BYTES)))
+        order = {"arguments": [_COMMAND, *arguments], "cwd": os.fspath(cwd), "env": dict(env)}
+        numbers = [1, 2, *pass_fds]
+        return Forked(self._order({**order, "numbers": numbers}, [output, output, *pass_fds]))
+
+    def _order(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> int:
+        socket.send_fds(self._orders, [json.dumps(order).encode()], descriptors)
+        return int(self._orders.recv(_MOST_BYTES))
+
+
+def _listen() -> tuple[str, socket.socket, int]:
+    """A socket that listens at a path, and the end of a pipe whose other end is closed with this process."""
+    directory = tempfile.mkdtemp(prefix="aileron-fork-")
+    atexit.register(shutil.rmtree, directory)
+    path, (theirs, ours) = f"{directory}/socket", os.pipe()
+    atexit.register(os.close, ours)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(path)
+    listening.listen()
+    return path, listening, theirs
 
 
 class Forked:
@@ -136,20 +181,21 @@ sys.exit(status)
 """
 
 
-def serve_commands(listening: int, ended: int) -> None:
-    """Fork at each connection, until the end of a pipe; return in the child, which is the command."""
+def fork_each(listening: int, ended: int) -> socket.socket:
+    """Fork at each connection, until the end of a pipe; return the connection in the child."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     server = socket.socket(fileno=listening)
     while ended not in select.select([ended, listening], [], [])[0]:
         connection = server.accept()[0]
         if not os.fork():
             server.close()
             os.close(ended)
-            return _supervise(connection)
+            return connection
         connection.close()
     sys.exit()
 
 
-def _supervise(connection: socket.socket) -> None:
+def _supervise(connection: socket.socket) -> str:
     """Fork once more, and tell how the child ended; return in the child."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     data, descriptors, _, _ = socket.recv_fds(connection, _MOST_BYTES, _MOST_DESCRIPTORS)
@@ -168,24 +214,29 @@ def _supervise(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def serve(orders: socket.socket) -> None:
-    """Fork at each order; return in the child, which is what was ordered."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def serve(orders: socket.socket) -> str:
+    """Fork at each order; return in the child, which is what was ordered, unless that is to serve others."""
     while True:
         data, descriptors, _, _ = socket.recv_fds(orders, _MOST_BYTES, _MOST_DESCRIPTORS)
         if not data:
             sys.exit()
         pid = os.fork()
-        if not pid:
-            orders.close()
-            order = json.loads(data)
-            return serve_commands(*descriptors) if order is None else _become(order, descriptors)
-        for each in descriptors:
-            os.close(each)
-        orders.send(str(pid).encode())
+        if pid:
+            for each in descriptors:
+                os.close(each)
+            orders.send(str(pid).encode())
+            continue
+        orders.close()
+        order = json.loads(data)
+        if "first" in order:
+            orders = socket.socket(fileno=descriptors[0])
+            exec(order["first"], {})
+        else:
+            return _become(order, descriptors) if order else _supervise(fork_each(*descriptors))
 
 
-def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> str:
+    """Be the process that is ordered; return which program it is to run."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     os.chdir(order["cwd"])
@@ -198,23 +249,25 @@ def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
         os.close(each)
     os.environ.clear()
     os.environ.update(order["env"])
-    sys.argv[1:] = order["arguments"]
+    program, *sys.argv[1:] = order["arguments"]
+    return str(program)
 
 
 def main() -> None:
     """Import what daemons and commands need, and be one at each order."""
-    orders = socket.socket(fileno=int(sys.argv[1]))
-    orders.set_inheritable(False)
+    given = [int(each) for each in sys.argv[1:]]
+    for each in given:
+        os.set_inheritable(each, False)
     for module in _PRELOADED:
         importlib.import_module(module)
     # Something asks for a reactor, for uses that a daemon has not; each daemon has one of its own.
     sys.modules.pop("twisted.internet.reactor", None)
     gc.collect()
     gc.freeze()
-    serve(orders)
-    from aileron._start import command_line
+    program = serve(fork_each(*given))
+    from aileron import _start
 
-    command_line()
+    (_start.command_line if program == _COMMAND else _start.mcp_server)()
 
 
 if __name__ == "__main__":

@@ -15,12 +15,14 @@ from typing import Any, ClassVar
 
 import attrs
 from twisted.internet.error import CannotListenError
+from twisted.internet.task import deferLater
 
 from aileron.home import Home as State
 from aileron.home import running_pid
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.commands import ALONE, command_line, fork_daemons
+from tests.functional.forkserver import ForkServer
 from tests.functional.gallery import Gallery, looking
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import CLIENT, McpClient
@@ -350,8 +352,7 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def pause(self, seconds: float) -> None:
         """Let time pass."""
-        then = self.reactor.seconds() + seconds
-        await until(self.reactor, lambda: self.reactor.seconds() >= then, seconds + 5, "time passed")
+        await deferLater(self.reactor, seconds)
 
     # agents -----------------------------------------------------------------------------------
 
@@ -414,7 +415,9 @@ class OperatedTestCase(FunctionalTestCase):
         """
         ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
         environment = self.home.environment(**ours, AILERON_WAIT_SECONDS=str(wait_seconds), **more)
-        client = self.start_mcp(environment, self.home.project)
+        forks = not (self.as_processes or self.executes_daemons)
+        program = ForkServer.lend().command("aileron-mcp") if forks else None
+        client = self.start_mcp(environment, self.home.project, program)
         if hello is not None:
             await client.shake_hands(hello)
         return client

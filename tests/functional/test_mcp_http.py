@@ -103,6 +103,7 @@ class GuardTests(McpHttpTestCase):
 
     async def test_off(self) -> None:
         """Where it was not asked for there is nothing, and nothing was loaded for it."""
+        self.executes_daemons = True
         await self.furnish()
         session = await self.session()
         self.assertEqual((await self.by_hand(session.token).shake_hands()).status, 404)
