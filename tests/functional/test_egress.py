@@ -20,6 +20,7 @@ from tests.agents.egress import Outside
 from tests.attacks.sandboxed import SandboxTestCase
 from tests.extent import seldom
 from tests.functional.gatewayed import GatewayedTestCase
+from tests.functional.operated import SHIP
 from tests.functional.process import Command, Finished
 from tests.functional.reactor import until
 from tests.functional.registries import Registries
@@ -293,14 +294,19 @@ class AgentTests(GatewayedTestCase):
     """A real agent."""
 
     async def test_opencode(self) -> None:
-        """OpenCode works through the gateway, and its shell clones from an allowed host, all by the sandbox's proxy."""
+        """OpenCode in a sandbox does its main job, and its shell clones from an allowed host.
+
+        It thinks through the gateway and asks for an action, which runs when it is approved; all of it goes by the
+        sandbox's proxy.  What its provider would run itself is noted for its session, and it is told so.
+        """
         registries = Registries.listen(self.reactor, self.home.root / "served", self.home.project / "authority.pem")
         self.finally_(registries.site.stop)
         exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in registries.environment().items())
         script = f"{exports} git clone -q {registries.url}/demo.git cloned && cat cloned/said.txt"
-        llm = self.llm({"gpt-5.1": [Call("bash", {"command": script, "description": "Clones"}), Say("all done")]})
+        cloning = Call("bash", {"command": script, "description": "Clones"})
+        llm = self.llm({"gpt-5.1": [cloning, Call("_ship_update", SHIP), Say("all done")]})
         self.use_upstream(llm)
-        await self.operator("vault", "init")
+        await self.furnish()
         self.state.egress.write_text(registries.entry(self.home.project))
         await self.operator("config", "trust", "--yes")
         self.configure_agent("openai/gpt-5.1")
@@ -308,7 +314,16 @@ class AgentTests(GatewayedTestCase):
         place = command.arguments.index("launch") + 1
         options = ("--sandbox", "--egress", "project")
         arguments = (*command.arguments[:place], *options, *command.arguments[place:])
-        finished = await self.run_command(attrs.evolve(command, arguments=arguments), 90)
+        agent = self.start(attrs.evolve(command, arguments=arguments))
+        (approval,) = await self.waiting()
+        self.assertEqual(self.workspace.requests, [])
+        await self.approve(approval["id"])
+        finished = await agent.finish(90)
         self.assertEqual(finished.exit_code, 0, finished.stderr)
-        self.assertIn("installed by the proxy", llm.script.received[-1].tool_results[-1])
+        self.assertIn("all done", finished.stdout)
+        self.assertIn("installed by the proxy", llm.script.received[-1].tool_results[0])
         self.assertIn(_PROVEN, " ".join(finished.stderr.split()))
+        self.assertIn("the gateway notes tools that the provider runs itself", finished.stderr)
+        (session,) = (await self.told("sessions", "list"))["items"]
+        self.assertTrue(session["notes_tools"])
+        self.assertEqual([each.text for each in self.workspace.messages], [SHIP["summary"]])

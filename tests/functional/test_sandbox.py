@@ -6,6 +6,7 @@ import json
 
 import attrs
 
+from tests.extent import seldom
 from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.operated import SHIP
 from tests.functional.script import Call, Say
@@ -16,6 +17,7 @@ MODEL = "gpt-5.1"
 class SandboxTests(GatewayedTestCase):
     """C{aileron launch --sandbox opencode}."""
 
+    @seldom  # with a way out beside it in test_egress; what a plain sandbox lets a program do in tests.attacks
     async def test_main_job(self) -> None:
         """The agent thinks through the gateway and asks for an action, which runs when it is approved.
 
