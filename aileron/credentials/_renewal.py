@@ -26,6 +26,7 @@ _RENEWED_BEFORE = timedelta(seconds=60)
 _BELIEVED_FOR = timedelta(seconds=60)
 _MOST_BYTES = 32 * 1024
 _OVER = "It has expired and cannot be renewed."
+_REFUSED = "The service does not accept the token any more, and it cannot be renewed."
 
 FORM = JsonConverter()
 """The JSON of what is kept: what has its default is left out."""
@@ -102,7 +103,8 @@ class RenewedKind(CredentialKind, Generic[D]):
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
         """Take the token that was sent for spent, unless it is another by now, or was given out just before.
 
-        A service that refuses every token has none renewed at each request.
+        A service that refuses every token has none renewed at each request.  Where none can be renewed, only a person
+        can help, and nothing is sent before.
         """
         found = self.read(use.kept)
         if challenge:
@@ -110,8 +112,11 @@ class RenewedKind(CredentialKind, Generic[D]):
         if found.access_token not in sent.secrets:
             return True
         fresh = found.obtained_at is not None and use.now() < found.obtained_at + _BELIEVED_FOR
-        if fresh or found.needs_you or not self.is_renewable(found):
+        if fresh or found.needs_you:
             return False
+        if not self.is_renewable(found):
+            use.keep(write(evolve(found, needs_you=_REFUSED)))
+            raise NeedsYou(_REFUSED)
         use.keep(write(evolve(found, spent=True)))
         return True
 

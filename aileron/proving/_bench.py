@@ -30,6 +30,7 @@ from aileron.values import (
     Actor,
     AuditQuery,
     Call,
+    CredentialStatus,
     Decision,
     LoopLimits,
     NewBinding,
@@ -108,6 +109,12 @@ class Bench:
         for each in self._parts.vault.list():
             await self._parts.vault.revoke(each.name)
         await self._parts.vault.set_up(new)
+
+    @property
+    def needs_binding(self) -> bool:
+        """Tell whether the credential is of no use any more, as after a service that refused its token."""
+        states = (self._vault.credential_state(each) for each in self._vault.list())
+        return any(each.status is CredentialStatus.NEEDS_YOU for each in states)
 
     def offer(self, connector: IConnector, name: str, text: bytes) -> None:
         """Offer one trusted action, in place of any other."""

@@ -180,6 +180,8 @@ class _Proof:
         return Check(FAILS if faults else HOLDS, len({each.trial for each in results}), faults=faults)
 
     async def _try(self, call: ProofCall, trial: Trial, case: Case) -> Iterator[Result]:
+        if self.bench.needs_binding:
+            await self._bind()
         self.bench.double.begin(case, trial.moves, trial.shows, trial.twist)
         self.bench.network.begin(refusing=trial.refusing)
         self.bench.processes.refusing = trial.refusing

@@ -242,10 +242,27 @@ class RefusedTests(OAuth2Case):
         self.assertTrue(self.refused())
 
     def test_not_renewable(self) -> None:
-        """Where no other can be had, nothing is noted: the service may have refused no more than this request."""
-        self.keeps(refresh_token=None)
+        """Where no other can be had, only a person can help: that is told once, and nothing is sent before."""
+        for end in (None, at(3600)):
+            self.keeps(refresh_token=None, expires_at=end)
+            sent = self.authorized()
+            with self.assertRaises(NeedsYou) as raised:
+                self.kind.refused(self.held.use(), sent)
+            self.assertTrue(raised.exception.is_new)
+            self.assertFalse(self.kind.refused(self.held.use(), sent))
+            self.assertIs(self.status(), CredentialStatus.NEEDS_YOU)
+            needs = self.fails(NeedsYou)
+            assert isinstance(needs, NeedsYou)
+            self.assertEqual((needs.reason, needs.is_new, self.held.asked), (raised.exception.reason, False, []))
+
+    def test_not_renewable_just_now(self) -> None:
+        """A token that was given just now is not taken for spent by a first refusal, as one that can be renewed."""
+        self.keeps(refresh_token=None, obtained_at=at(-59))
         self.assertFalse(self.refused())
         self.assertEqual((self.held.history, self.status()), ([], CredentialStatus.EXPIRES))
+        self.held.pass_time(1)
+        with self.assertRaises(NeedsYou):
+            self.refused()
 
 
 class ResourceTests(OAuth2Case):

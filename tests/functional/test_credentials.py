@@ -1,5 +1,6 @@
 """A credential of an authorization server that rotates its tokens: renewed, through faults and kills, or told aloud."""
 
+import json
 import re
 from typing import Any
 
@@ -61,9 +62,9 @@ class OAuth2TestCase(OperatedTestCase):
         """Run the ungated action."""
         return await self.run_action(session, UNGATED, wait=wait)
 
-    async def replace(self) -> None:
-        """Enter what a fresh sign-in would give."""
-        fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": self.server.document()}
+    async def replace(self, document: str | None = None) -> None:
+        """Enter a document; L{None}: what a fresh sign-in would give."""
+        fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": document or self.server.document()}
         replacing = ("binding", "replace", NAME)
         self._expect(await self.command_line.run(replacing, self.home.environment(), fed, self.confine), 0)
 
@@ -134,6 +135,26 @@ class RenewalTests(OAuth2TestCase):
         await self.posted(1)
         await self.run_state(asked, "completed")
         self.assert_nowhere()
+
+    async def test_refused_for_good(self) -> None:
+        """A token that nothing renews ends with a 401: the binding says so, and nothing more is sent."""
+        session = await self.begin()
+        kept = json.loads(self.server.document())
+        del kept["refresh_token"]
+        self.workspace.token = "canary"
+        self.workspace.next = [slack.Behaviour(applied=False, status=401, error="token_revoked")]
+        await self.replace(json.dumps({**kept, "access_token": self.workspace.token}))
+        self.assertEqual((await self.state_of_it())["status"], "ready")
+        await self.post(session)
+        state = await self.state_of_it()
+        self.assertEqual((state["status"], self.workspace.posts()), ("needs_you", 1))
+        (told,) = await self.audit("--type", "binding.needs_you")
+        self.assertEqual(told["payload"]["reason"], f"{NAME}: {state['reason']}")
+        refused = await self.post(session)
+        self.assertEqual((refused.status, refused.body["error"]["class"]), (412, "binding_failed"))
+        self.assertEqual(self.workspace.posts(), 1)
+        await self.replace()
+        self.assertEqual((await self.post(session)).status, 200)
 
 
 class KilledTests(OAuth2TestCase):

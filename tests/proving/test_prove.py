@@ -112,6 +112,13 @@ class RightTests(ProofTestCase):
             lines = list(capture_lines(partial(show_card, card)))
             self.assertEqual([line for line in lines if len(line) > 80], [])
 
+    async def test_refused_token(self) -> None:
+        """A service that refuses the token in one trial has another in the next: nothing renews that of a proof."""
+        text = FILE.replace('"api_key"', '"oauth2"\ntoken_url = "https://login.example/token"')
+        refusal = FIXTURES.replace('status = 200, json = { ok = false, error = "archived" }', "status = 401, json = {}")
+        (card,) = await self.proved(self.written(text, refusal), operations=("create",))
+        self.assertEqual(self.verdicts(card), [HOLDS] * 4, card)
+
     async def test_one_operation(self) -> None:
         """Only the operations that are asked for are run; a read has no effect that could happen twice."""
         (card,) = await self.proved(self.written(FILE), operations=("list",))

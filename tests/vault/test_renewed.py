@@ -162,6 +162,22 @@ class RenewedTests(OpenCase):
         gone = self.vault.credential(self.made, example_scope())
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(gone.refused(sent))))
 
+    def test_refused_for_good(self) -> None:
+        """A refused token that nothing renews needs a person: told once, shown, and sent no more, in any life."""
+        kept = json.loads(document(access_token="canary-1"))
+        del kept["refresh_token"]
+        self.made = self.set_up(evolve(new_binding("other", json.dumps(kept).encode()), kind="oauth2"))
+        self.assertIs(self.vault.credential_state(self.made).status, CredentialStatus.READY)
+        sent, credential = self.successResultOf(self.start()), self.vault.credential(self.made, example_scope())
+        for _ in range(2):
+            self.assertFalse(self.successResultOf(Deferred.fromCoroutine(credential.refused(sent))))
+        self.vault = self.with_endpoint()
+        state = self.vault.credential_state(self.made)
+        self.assertIs(state.status, CredentialStatus.NEEDS_YOU)
+        self.assertEqual(self.told, [(self.made.name, state.reason)])
+        self.failureResultOf(self.start(), CredentialNeedsYou)
+        self.assertEqual(self.asked, [])
+
     def test_denied(self) -> None:
         """A service that wants more scopes has the person told once, and what is kept says which."""
         started = self.start()
