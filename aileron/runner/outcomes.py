@@ -306,7 +306,7 @@ class LateAnswers:
         if isinstance(outcome, Failure):
             if not outcome.check(CancelledError):
                 _log.failure("the connector {fqn} broke its contract", outcome, fqn=late.doubt.planned.description.fqn)
-        elif not _silent(outcome):
+        elif not _silent(outcome, late.doubt.planned.effect):
             self._tasks.start(f"{late.doubt.run.id}, answered late", self._record(late, outcome))
 
     async def _record(self, late: LateAnswer, outcome: Outcome) -> None:
@@ -332,9 +332,10 @@ class LateAnswers:
         return LookupResult(happened, outcome.output, fault, (*echoed.events, event), (ended,), echoed.flags)
 
 
-def _silent(outcome: Outcome) -> bool:
-    """Tell whether the time for a late answer was over as well."""
-    return outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
+def _silent(outcome: Outcome, effect: str) -> bool:
+    """Tell whether the time for a late answer was over as well, and the connector knows nothing."""
+    over = outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
+    return over and classify(outcome, effect) is Meaning.IN_DOUBT
 
 
 async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime) -> Outcome | None:

@@ -14,6 +14,7 @@ from .test_reconciling import DoubtCase
 _REFUSED = Outcome(fault=Fault("external_api_error", "no such channel", "external"))
 _BROKEN = Outcome(fault=Fault("external_api_error", "502", "external"), classified=False, status=502)
 _DONE = Outcome({"ts": "9"})
+_OVER = Fault("resource_limit_exceeded", "time is up", "runtime")
 
 
 class LateCase(DoubtCase):
@@ -89,6 +90,14 @@ class LateTests(LateCase):
         self.assertTrue(self.answer.called)
         for each in (run, other):
             self.assertEqual((self.state(each), self.record(each, "execution.late_answer")), (RunState.UNKNOWN, []))
+
+    def test_nothing_done(self) -> None:
+        """A connector that has no answer by then, and says that nothing was done, settles the run by that."""
+        for outcome in (Outcome(fault=_OVER), Outcome(fault=_OVER, sent=False, classified=False)):
+            run = self.overdue()
+            self.answer.callback(outcome)
+            (event,) = self.record(run, "execution.late_answer")
+            self.assertEqual((self.state(run), event.payload["happened"]), (RunState.FAILED, False))
 
     def test_answered_before_it_is_found(self) -> None:
         """What was answered is not looked for."""
