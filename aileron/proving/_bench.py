@@ -52,6 +52,7 @@ _PROVER = Actor("human", "prove")
 _MOST_JUMPS, _MOST_REAL_SECONDS = 200, 30.0
 _STILL_TURNS, _STILL_TURNS_BESIDE = 4, 10  # the latter where something runs beside the reactor, and hands on in turns
 _PAUSE_SECONDS = 0.002
+_GONE_SECONDS = 3.0
 _ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
 
 
@@ -62,11 +63,13 @@ class Seen:
     :ivar states: in which it came to rest, one after the other.
     :ivar told: its row, its events and the log.
     :ivar message: why it did not complete.
+    :ivar left: as of L{Double}.
     """
 
     states: Sequence[RunState]
     told: str = field(default="", repr=False)
     message: str = ""
+    left: str = ""
 
 
 @frozen
@@ -151,12 +154,20 @@ class Bench:
             if not due or (run.state in _ENDS and not self.double.looking):
                 break
             self.clock.advance(max(0.0, min(due) - self.clock.seconds()) + 0.001)
+        left = await self._find_left()
         self.double.drop()
         await self._settle()
         records = (await self._parts.store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
         told = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
         self._logged.clear()
-        return Seen(states, told, "" if run.fault is None else run.fault.message)
+        return Seen(states, told, "" if run.fault is None else run.fault.message, left)
+
+    async def _find_left(self) -> str:
+        """Return what is left of the double; what was killed a moment ago has a little real time to be gone."""
+        since = time.monotonic()
+        while (left := self.double.left()) and time.monotonic() - since < _GONE_SECONDS:
+            await deferLater(self.network.reactor, _PAUSE_SECONDS)
+        return left
 
     async def _approve(self, run_id: str) -> None:
         approval = await self._parts.runner.decisions.approval(run_id)

@@ -180,6 +180,10 @@ class Double:
         """Tell whether anything is under way that it does not hold open on purpose."""
         return not all(each.held or each.rests for each in self.open)
 
+    def left(self) -> str:
+        """Return what still runs though nobody waits for it any more, in a clause; empty: nothing does."""
+        return ""
+
     async def rest(self) -> None:
         """Wait until what runs beside the reactor has taken its turn."""
 

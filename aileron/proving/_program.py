@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -17,13 +20,13 @@ from ._double import Case, Double
 from ._network import STRANGER, ProofReactor, surroundings
 from ._trials import Rig, Trial, controls, written
 
-_SCRIPT = f"""#!/bin/sh
+_SCRIPT = f"""exec 8<>"$alive"
 note() {{ echo "$1 $AILERON_EFFECT_KEY" >>journal; }}
 note runs
 [ -z "${STRANGER}" ] || note strange
 """
 _DO, _DIE = "note does", "kill -KILL $$"
-_HANG = "note holds; while kill -0 $PPID; do /bin/sleep 1; done"  # but ends with the proof, however that ends
+_HANG = 'note holds; while kill -0 $PPID && [ -e "$alive" ]; do /bin/sleep 1; done'  # but ends with the proof
 _AGAIN = f"{_DO}; AILERON_EFFECT_KEY=another; {_DO}"
 _SAY = {"json": 'printf %s \'{"text": "sample"}\'', "text": "echo sample", "none": ":"}
 _BLOCK = 4096
@@ -52,17 +55,29 @@ class ProgramCase(Case):
 class ProgramDouble(Double):
     """A script that is started in the place of a program, and keeps a journal of what it does.
 
-    :ivar directory: where both are.
+    It holds a named pipe open, and so does what it starts: a pipe that nobody holds has nobody left.
+
+    :ivar directory: where all three are.
     """
 
     directory: Path = field(kw_only=True)
     processes: ProofReactor = field(kw_only=True)
+    _run: str = field(init=False, default="")
+
+    @property
+    def pipe(self) -> Path:
+        """The pipe of this run; without it, what it has left ends by itself."""
+        return self.directory / f"alive-{self._run}"
 
     def begin(self, case: Any, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
         """Write another script, and forget the journal."""
         super().begin(case, moves, shows, twist)
+        self.pipe.unlink(missing_ok=True)
+        self._run = secrets.token_hex(8)
+        os.mkfifo(self.pipe)
         (self.directory / "journal").write_text("")
-        (self.directory / "program").write_text(_SCRIPT + (moves[0] if moves else case.well) + "\n")
+        script = moves[0] if moves else case.well
+        (self.directory / "program").write_text(f"#!/bin/sh\nalive={self.pipe.name}\n{_SCRIPT}{script}\n")
 
     def busy(self) -> bool:
         """Read the journal; tell whether a program runs that does not hang."""
@@ -73,6 +88,13 @@ class ProgramDouble(Double):
         words = {word for word, _ in notes}
         self.strange = ["the program was given a variable of the daemon's"] if "strange" in words else []
         return self.processes.running > 0 and "holds" not in words
+
+    def left(self) -> str:
+        """Tell whether the program, or what it has started, still runs."""
+        with suppress(OSError):
+            os.close(os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK))
+            return "the program had ended or its time was up, and a process of it still runs"
+        return ""
 
     def drop(self) -> None:
         """End what still runs."""
@@ -116,6 +138,8 @@ def _list_trials(case: Any, secret: str) -> Iterator[Trial]:
         "does it, and is killed after it has written": f"{_DO}; {say}; {_DIE}",
         "does it, and never ends": f"{_DO}; {say}; {_HANG}",
         "never ends, and does nothing": _HANG,
+        "does it, and never ends, nor does what it has started": f"{_DO}; ({_HANG}) & {_HANG}",
+        "does it, and what it has started never ends": f"{_DO}; {say}; ({_HANG}) & exit {success}",
         "does it, and writes more than is read": f"{_DO}; {flood}; exit {success}",
         "does it, and writes in another form": f"{_DO}; printf '<h1>'; exit {success}",
     }.items():

@@ -179,6 +179,47 @@ class FindsNothing(Wrong):
         return Finding(None) if finding.happened else finding
 
 
+@frozen
+class Sparing:
+    """Starts programs that lose a method.
+
+    :ivar method: by which they are ended.
+    """
+
+    reactor: Any
+    method: str
+
+    def spawnProcess(self, protocol: Any, *arguments: Any, **options: Any) -> Any:
+        """Start one."""
+        setattr(protocol, self.method, lambda *_: None)
+        return self.reactor.spawnProcess(protocol, *arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.reactor, name)
+
+
+def sparing(method: str) -> Make:
+    """What makes a connector that does not end its programs, or only the first process of each."""
+
+    def make(spec: Any, bench: Bench) -> IConnector:
+        connector: IConnector = Screened(CommandConnector(spec, Sparing(bench.processes, method), {STRANGER: "yes"}))
+        return connector
+
+    return make
+
+
+class GivesUpLate(Wrong):
+    """Takes what was not over when nobody listens any more for not done."""
+
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        """Say that it was not done."""
+        outcome = await super().invoke(request, credential, seconds, late_seconds)
+        late = outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded"
+        return evolve(outcome, classified=True) if late else outcome
+
+
 def inheriting(spec: Any, bench: Bench) -> IConnector:
     """A connector whose program is given a variable that its file does not name."""
     more = evolve(spec, environment=evolve(spec.environment, inherited=(STRANGER,)))
@@ -250,7 +291,14 @@ _LOOKS: Mapping[str, tuple[Make, str]] = {
 WRONG: Mapping[str, Mapping[str, tuple[Make, str]]] = {
     "git": {**_ALL, **_LOOKS},
     "mail": {**_ALL, **_LOOKS, "believes any reply": (wrapped(BelievesAnyReply), "truth")},
-    "command": {**_ALL, "inherits": (inheriting, "secret"), "calls it done": (wrapped(CallsItDone), "truth")},
+    "command": {
+        **_ALL,
+        "inherits": (inheriting, "secret"),
+        "calls it done": (wrapped(CallsItDone), "truth"),
+        "kills nothing": (sparing("kill"), "truth"),
+        "kills the first process alone": (sparing("signal_group"), "truth"),
+        "gives up late": (wrapped(GivesUpLate), "truth"),
+    },
     "mcp": {
         "gives up": _ALL["gives up"],
         "tells the secret": _ALL["tells the secret"],
