@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from attrs import define, field, frozen
 from twisted.internet.defer import CancelledError, Deferred, succeed
@@ -13,6 +13,7 @@ from twisted.internet.interfaces import (
     IHandshakeListener,
     IProtocol,
     IProtocolFactory,
+    IPushProducer,
     ISSLTransport,
     IStreamClientEndpoint,
     ITransport,
@@ -23,6 +24,8 @@ from twisted.python.failure import Failure
 from twisted.web.client import ResponseDone
 from twisted.web.iweb import IBodyProducer, IResponse
 from zope.interface import implementer
+
+_T = TypeVar("_T")
 
 
 class NotConnected(Exception):
@@ -42,11 +45,13 @@ class GuardedConnection(ProtocolWrapper):
 
     :ivar opened: fires with HTTP's protocol as soon as a request may be written.
     :ivar closed_cleanly: whether the peer closed it in order.
+    :ivar head: of the answer, as it came; L{None}: it is not kept.
     :ivar max_head_bytes: of an answer; set before a request is written.
     """
 
     transport: Any
     max_head_bytes: int
+    head: bytearray | None = None
 
     def __init__(self, factory: WrappingFactory[Self], wrapped: IProtocol) -> None:
         super().__init__(factory, wrapped)
@@ -86,6 +91,8 @@ class GuardedConnection(ProtocolWrapper):
         """Pass it on, and cut the connection off where the head does not end."""
         if self._head_bytes_left is not None:
             self._head_bytes_left -= len(data)
+            if self.head is not None:
+                self.head += data
         super().dataReceived(data)  # type: ignore[no-untyped-call]
         if self._head_bytes_left is not None and self._head_bytes_left < 0:
             self.transport.abortConnection()
@@ -174,16 +181,18 @@ def read_body(
     max_bytes: int,
     is_whole: Callable[[Failure], bool] = is_response_done,
     take: Callable[[bytes], bool] | None = None,
+    consumer: IConsumer | None = None,
 ) -> Deferred[bytes]:
     """Read the whole body; cancelling ends the connection.
 
     :param is_whole: tells by why it ended whether it is all there.
     :param take: is given each piece instead, and tells whether that is enough, in which case no more is read; what it
         raises is raised.
+    :param consumer: has the body wait where it cannot take more, as long as there is more of it.
     :raises BodyTooLong: it has more than C{max_bytes}.
     :raises Exception: whatever cut it off, a missing end included.
     """
-    reader = _BodyReader(max_bytes, is_whole) if take is None else _BodyTaker(max_bytes, is_whole, take)
+    reader = _BodyReader(max_bytes, is_whole) if take is None else _BodyTaker(max_bytes, is_whole, take, consumer)
     response.deliverBody(reader)
     return reader.done
 
@@ -234,9 +243,26 @@ class _BodyReader(EndedBody):
 class _BodyTaker(_BodyReader):
     """Passes the body on, piece by piece."""
 
-    def __init__(self, max_bytes: int, is_whole: Callable[[Failure], bool], take: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self,
+        max_bytes: int,
+        is_whole: Callable[[Failure], bool],
+        take: Callable[[bytes], bool],
+        consumer: IConsumer | None,
+    ) -> None:
         super().__init__(max_bytes, is_whole)
-        self._take = take
+        self._take, self._consumer = take, consumer
+
+    def connectionMade(self) -> None:
+        """Let the consumer say when it takes no more, until the body is over."""
+        if self._consumer is not None:
+            self._consumer.registerProducer(cast("IPushProducer", self.transport), True)
+            self.done.addBoth(self._release, self._consumer)
+
+    @staticmethod
+    def _release(result: _T, consumer: IConsumer) -> _T:
+        consumer.unregisterProducer()
+        return result
 
     def take(self, data: bytes) -> None:
         """Pass a piece on, and close the connection if that was enough."""

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.python.failure import Failure
 
 _T = TypeVar("_T")
+
+
+class Interrupted(CancelledError):
+    """The end of cancelled work of which something is to be recorded all the same.
+
+    :ivar notes: as of an L{aileron.values.Outcome}.
+    """
+
+    def __init__(self, notes: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.notes = notes
+
+
+def notes_of(ended: CancelledError) -> Mapping[str, Any]:
+    """Return what is to be recorded of cancelled work."""
+    return ended.notes if isinstance(ended, Interrupted) else {}
 
 
 class Waiting:

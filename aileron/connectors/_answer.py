@@ -7,6 +7,7 @@ from typing import Protocol
 
 from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IConsumer
 
 
 @frozen
@@ -94,9 +95,12 @@ class Transport(Protocol):
 class StreamingTransport(Transport, Protocol):
     """A transport that can hand on an answer piece by piece."""
 
-    def stream(self, message: OutgoingRequest, flight: Flight, begin: BeginBody) -> Deferred[ServiceAnswer]:
+    def stream(
+        self, message: OutgoingRequest, flight: Flight, begin: BeginBody, consumer: IConsumer | None = None
+    ) -> Deferred[ServiceAnswer]:
         """Send C{message} as L{send} does, and hand each piece of the body on as it comes.
 
+        :param consumer: has the body wait where it cannot take more; the body is its producer until it is over.
         :return: the answer without a body, once it ended or enough of it came, or a failure: of those of L{send}, or
             what C{begin} or the taking raises, if that is L{NotUnderstood}.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -38,6 +39,7 @@ Resolve = Callable[[str], Deferred[Sequence[str]]]
 _MOST_ADDRESSES = 4
 _CONNECT_SECONDS = 10
 _MOST_HEAD_BYTES = 256 * 1024
+_LENGTH = re.compile(rb"^content-length:[ \t]*+([0-9]{1,18})[ \t]*+\r?$", re.IGNORECASE | re.MULTILINE)
 
 
 @define(eq=False)
@@ -48,6 +50,7 @@ class ServiceConnection:
     :ivar ask_for_tls: what is said before TLS, where a protocol begins without; L{None}: TLS comes first.
     :ivar given_up: set when nobody waits any more: no further address is tried.
     :ivar reason: why the last address that was tried did not do.
+    :ivar keeps_head: whether the head of the answer is kept as it came: what reads it leaves out its length.
     """
 
     flight: Flight
@@ -55,6 +58,7 @@ class ServiceConnection:
     ask_for_tls: AskForTls | None = None
     given_up: bool = False
     reason: BaseException | None = None
+    keeps_head: bool = False
     _guard: GuardedConnection | None = None
 
     def give_up(self) -> None:
@@ -64,7 +68,13 @@ class ServiceConnection:
     def carried_by(self, guard: GuardedConnection) -> None:
         """Note that the connection is there, and that the request is written in this very turn."""
         self._guard = guard
+        guard.head = bytearray() if self.keeps_head else None
         self.flight.sent = True
+
+    def length_headers(self) -> tuple[str, ...]:
+        """Return the name and the value of the length that a kept head tells; nothing: it tells none."""
+        found = _LENGTH.findall(b"" if self._guard is None else self._guard.head or b"")
+        return ("Content-Length", found[-1].decode("ascii")) if found else ()
 
     def is_whole(self, reason: Failure) -> bool:
         """Tell by why a body ended whether it is all there: it may have no other end than its connection's."""

@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import (
     IAddress,
+    IConsumer,
     IHostResolution,
     IProtocol,
     IProtocolFactory,
@@ -64,27 +65,36 @@ class HttpTransport:
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send it on a fresh connection, which is dropped whatever happens."""
-        return self._exchange(message, flight, None)
+        return self._exchange(message, flight, None, None)
 
-    def stream(self, message: OutgoingRequest, flight: Flight, begin: BeginBody) -> Deferred[ServiceAnswer]:
+    def stream(
+        self, message: OutgoingRequest, flight: Flight, begin: BeginBody, consumer: IConsumer | None = None
+    ) -> Deferred[ServiceAnswer]:
         """Send it as L{send} does, and hand on each piece of the body as it comes, as long as more is wanted."""
-        return self._exchange(message, flight, begin)
+        return self._exchange(message, flight, begin, consumer)
 
-    def _exchange(self, message: OutgoingRequest, flight: Flight, begin: BeginBody | None) -> Deferred[ServiceAnswer]:
-        connection = ServiceConnection(flight, message.private_network)
-        answered = Deferred.fromCoroutine(self._answer(message, connection, begin))
+    def _exchange(
+        self, message: OutgoingRequest, flight: Flight, begin: BeginBody | None, consumer: IConsumer | None
+    ) -> Deferred[ServiceAnswer]:
+        connection = ServiceConnection(flight, message.private_network, keeps_head=message.method == "HEAD")
+        answered = Deferred.fromCoroutine(self._answer(message, connection, begin, consumer))
         return given_up_at_once(answered, connection.give_up)
 
     async def _answer(
-        self, message: OutgoingRequest, connection: ServiceConnection, begin: BeginBody | None
+        self,
+        message: OutgoingRequest,
+        connection: ServiceConnection,
+        begin: BeginBody | None,
+        consumer: IConsumer | None,
     ) -> ServiceAnswer:
         try:
             response, most = await self._response(message, connection), message.max_response_bytes
             if response.length is not UNKNOWN_LENGTH and response.length > most:
                 raise TooLarge(response.code)  # noqa: TRY301 - as if it had been read
-            head = ServiceAnswer(response.code, _first_values(response.headers), b"", tuple(_head(response)))
+            fields = (*_head(response), *connection.length_headers())
+            head = ServiceAnswer(response.code, _first_values(response.headers), b"", fields)
             take = None if begin is None else begin(head)
-            return evolve(head, body=await _read(response, most, connection, take))
+            return evolve(head, body=await _read(response, most, connection, take, consumer))
         except (AddressRefused, TooLarge, ServiceUnreachable, NotUnderstood):
             raise
         except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
@@ -191,9 +201,15 @@ class _CheckedEndpoint:
         return Deferred.fromCoroutine(self.opener.open(self.origin, self.connection, protocolFactory))
 
 
-async def _read(response: IResponse, most: int, connection: ServiceConnection, take: TakeBody | None = None) -> bytes:
+async def _read(
+    response: IResponse,
+    most: int,
+    connection: ServiceConnection,
+    take: TakeBody | None,
+    consumer: IConsumer | None,
+) -> bytes:
     try:
-        return await read_body(response, most, connection.is_whole, take)
+        return await read_body(response, most, connection.is_whole, take, consumer)
     except BodyTooLong:
         raise TooLarge(response.code) from None
 

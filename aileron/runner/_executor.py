@@ -57,7 +57,7 @@ from aileron.values import (
     StepRow,
     Transition,
 )
-from aileron.waiting import afterwards
+from aileron.waiting import afterwards, notes_of
 
 _log = Logger()
 _STOPPED = Outcome(
@@ -196,8 +196,8 @@ class Executor:
             request = execution.plan.request_for(planned, execution.run.effect_key, execution.outputs)
             execution.built = None if planned.request is not None else request
             return self._effects.rates.noted(planned, await self._send(execution, planned, request))
-        except CancelledError:
-            return _STOPPED
+        except CancelledError as stopped:
+            return evolve(_STOPPED, notes=notes_of(stopped))
         except AileronError as error:  # raised, by contract, before anything is sent
             return Outcome(fault=error.fault(), sent=False)
         except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here

@@ -353,22 +353,26 @@ async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime
     try:
         return await there
     except CancelledError:
-        let_go(answer)
-        raise
+        raise let_go(answer) from None
     finally:
         if late.active():
             late.cancel()
 
 
-def let_go(answer: Deferred[Outcome]) -> None:
-    """Drop the connection of an answer that nobody waits for any more."""
-    answer.addErrback(_note_cancelled)
+def let_go(answer: Deferred[Outcome]) -> CancelledError:
+    """Drop the connection of an answer that nobody waits for any more, and return what is known of its end."""
+    ended = CancelledError()
+
+    def note(failure: Failure) -> None:
+        nonlocal ended
+        if isinstance(failure.value, CancelledError):
+            ended = failure.value
+        else:
+            _log.failure("what a connector raised that was told to stop", failure)
+
+    answer.addErrback(note)
     answer.cancel()
-
-
-def _note_cancelled(failure: Failure) -> None:
-    if not failure.check(CancelledError):
-        _log.failure("what a connector raised that was told to stop", failure)
+    return ended
 
 
 def _relay(result: Outcome | Failure, there: Deferred[Outcome | None]) -> Outcome | Failure | None:

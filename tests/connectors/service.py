@@ -31,6 +31,9 @@ NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 Reply = bytes | None
 """Raw bytes of an answer, after which the service keeps the connection; L{None}: it never answers."""
 
+PIECE_BYTES = 64 * 1024
+"""That arrive at once, at most."""
+
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
@@ -72,6 +75,41 @@ class _Peer(Protocol):
 
     def connectionLost(self, reason: object = None) -> None:
         self.closed = True
+
+
+class _Socket(FakeTransport):
+    """Reads in pieces, and nothing while it is paused."""
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__(protocol, isServer=False)  # type: ignore[no-untyped-call]
+        self._paused, self._unread, self._ended, self._reading = False, b"", False, False
+
+    def pauseProducing(self) -> None:
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        self._paused = False
+        self._read()
+
+    def bufferReceived(self, buf: bytes) -> None:
+        self._unread += buf
+        self._read()
+
+    def reportDisconnect(self) -> None:
+        self._ended = True
+        self._read()
+
+    def _read(self) -> None:
+        if self._reading:
+            return
+        self._reading = True
+        while self._unread and not self._paused and not self.disconnecting:
+            piece, self._unread = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
+            self.protocol.dataReceived(piece)
+        self._reading = False
+        if self._ended and (self.disconnecting or not (self._unread or self._paused)):
+            self._ended = False
+            super().reportDisconnect()  # type: ignore[no-untyped-call]
 
 
 @implementer(IConnectingReactor)
@@ -203,5 +241,5 @@ class Service:
         return server
 
     def _join(self, client: IProtocol | None, server: IProtocol) -> None:
-        ends = FakeTransport(server, isServer=True), FakeTransport(client, isServer=False)
+        ends = FakeTransport(server, isServer=True), _Socket(client)
         self._pumps.append(connect(server, ends[0], client, ends[1]))

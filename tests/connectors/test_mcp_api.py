@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,9 @@ from aileron.errors import CapabilityDenied, VaultLocked
 from aileron.interfaces import ICredential
 from aileron.testing import MemoryCredential
 from aileron.values import JSON, READ, WRITE, Authorization, Request, Scope, canonical
+from aileron.waiting import Interrupted
 from tests.connectors.mcpserver import filled, result, spec_of
-from tests.connectors.service import NOW, Service, answer
+from tests.connectors.service import NOW, PIECE_BYTES, Service, answer
 from tests.connectors.test_mcp_local import FILE as LOCAL
 from tests.connectors.test_mcp_local import LocalCase
 from tests.extent import examples
@@ -47,6 +48,32 @@ HERE = "http://127.0.0.1:8377/api/v1"
 LAUNCH = Launch(["/usr/bin/tracker", "--api=${api.url}/"], "/srv", {"API_URL": "${api.url}"})
 CREATE = Request("local://me/tracker", "create_issue", WRITE, False, "CALL", "file:///usr/bin/tracker")
 SEARCH = evolve(CREATE, operation="search", effect=READ)
+
+
+class SlowTransport(StringTransport):
+    """A connection whose other end reads when a test says so."""
+
+    def write(self, data: bytes) -> None:
+        """Hold it, and no more than a little."""
+        super().write(data)  # type: ignore[no-untyped-call]
+        if len(self.value()) > PIECE_BYTES:
+            self.producer.pauseProducing()  # type: ignore[union-attr]
+
+    def writeSequence(self, data: Any) -> None:
+        """Hold it likewise."""
+        self.write(b"".join(data))
+
+    def read(self) -> None:
+        """Read all that is held."""
+        self.clear()
+        self.producer.resumeProducing()  # type: ignore[union-attr]
+
+
+def _chunks(framed: bytes) -> Iterator[bytes]:
+    while framed:
+        size, _, framed = framed.partition(b"\r\n")
+        yield framed[: int(size, 16)]
+        framed = framed[int(size, 16) + 2 :]
 
 
 class Signing:
@@ -93,9 +120,9 @@ class RelayCase(SynchronousTestCase):
         self.factory = factory
         return "the socket", partial(self.stopped.append, True)
 
-    def connect(self) -> tuple[Any, StringTransport]:
+    def connect(self, transport: Any = None) -> tuple[Any, Any]:
         """Connect, as the server does."""
-        transport = StringTransport()
+        transport = transport or StringTransport()
         if self.channel is not None:
             self.channel.connectionLost(Failure(ConnectionDone()))
         channel = self.channel = self.factory.buildProtocol(None)
@@ -185,10 +212,17 @@ class PassedTests(RelayCase):
             self.assertIn(f"Location: {shown}\r\n".encode(), said)
 
     def test_head(self) -> None:
-        """An answer without a body stays one."""
+        """An answer without a body stays one, and tells the length that the body would have."""
+        early = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
+        for before in (b"", early):
+            with self.during():
+                head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nX-A: b\r\n\r\n"
+                _, said = self.ask("HEAD {base}/x HTTP/1.1", reply=before + head)
+            self.assertTrue(said.endswith(b"\r\n\r\n"))
+            self.assertEqual(said.count(b"\r\nContent-Length: 9\r\n"), 1)
         with self.during():
-            _, said = self.ask("HEAD {base}/x HTTP/1.1", reply=b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
-        self.assertTrue(said.endswith(b"\r\n\r\n"))
+            _, said = self.ask("HEAD {base}/x HTTP/1.1", reply=b"HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n")
+        self.assertNotIn(b"ength", said)
 
     def test_underscores(self) -> None:
         """The server cannot send the credential's header beside it, in whatever way an API reads its name."""
@@ -433,6 +467,45 @@ class AnswerTests(RelayCase):
             self.ask("GET {base}/x HTTP/1.1", reply=endless)
             self.assertTrue(self.last.disconnecting)
 
+    def test_slow_reader(self) -> None:
+        """Of an answer that its server reads slowly, little is held; the rest is left with the API until then."""
+        body, got, transport = b"0123456789abcdef" * 64 * 1024, b"", SlowTransport()
+        self.service.replies += [answer(body), answer(b"next")]
+        with self.during():
+            channel, _ = self.connect(transport)
+            line = b"GET /api/v1/x HTTP/1.1\r\nHost: 127.0.0.1:8377\r\n\r\n"
+            channel.dataReceived(line)
+            while piece := self._held(transport):
+                self.assertLess(len(piece), 3 * PIECE_BYTES)
+                got += piece
+                transport.read()
+            self.assertEqual(len(b"".join(_chunks(got.partition(b"\r\n\r\n")[2]))), len(body))
+            channel.dataReceived(line)
+            self.assertIn(b"HTTP/1.1 200", self._held(transport))
+
+    def test_slow_reader_leaves(self) -> None:
+        """A server that leaves in the middle, or whose call ends then, has the API's connection dropped."""
+        for leaves in (True, False):
+            self.service.replies.append(answer(b"x" * 1024 * 1024))
+            with self.during() as notes:
+                channel, transport = self.connect(SlowTransport())
+                channel.dataReceived(b"GET /api/v1/x HTTP/1.1\r\nHost: 127.0.0.1:8377\r\n\r\n")
+                self._held(transport)
+                if leaves:
+                    transport.producer.stopProducing()
+                    channel.connectionLost(Failure(ConnectionDone()))
+                    self.channel = None
+                    self.service.advance()
+                    self.assertEqual(notes()["api"]["failed"], 1)  # type: ignore[index,call-overload]
+            self.service.advance()
+            self.assertTrue(self.service.peers[-1].closed)
+            self.assertEqual(transport.disconnecting, not leaves)
+
+    def _held(self, transport: StringTransport) -> bytes:
+        self.service.advance()
+        held: bytes = transport.value()
+        return held
+
 
 class UnconfinedTests(RelayCase):
     """Without a network of its own."""
@@ -469,6 +542,7 @@ class ProcessTests(LocalCase):
 
     def listen(self, factory: Any) -> tuple[Any, Callable[[], object]]:
         """Listen in it."""
+        self.factory = factory
         return None, lambda: None
 
     def test_accounts(self) -> None:
@@ -501,6 +575,18 @@ class ProcessTests(LocalCase):
         self.assertEqual(outcome.output, {"text": "http://127.0.0.1:8765/api/v1/issues/7, [redacted]"})
         lines = [each["line"] for each in logged if "line" in each]
         self.assertEqual(lines, ["GET http://127.0.0.1:8765/api/v1/issues", "no: [redacted]"])
+
+    def test_cancelled(self) -> None:
+        """Of a call that is cancelled it is recorded what was asked of the relay during it."""
+        self.service.answers["tools/call"] = lambda _: b""
+        calling = self.start(self.service.local(spec_of(FILE), self.enclose))
+        channel = self.factory.buildProtocol(None)
+        channel.makeConnection(StringTransport())
+        channel.dataReceived(b"GET /admin HTTP/1.1\r\nHost: 127.0.0.1:8377\r\n\r\n")
+        calling.cancel()
+        ended = self.failureResultOf(calling, Interrupted).value
+        assert isinstance(ended, Interrupted)
+        self.assertEqual(ended.notes["api"]["refused"], 1)
 
     def test_argument(self) -> None:
         """Where all users of the machine could read the relay's URL, it does not go into an argument."""

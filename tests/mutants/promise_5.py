@@ -76,7 +76,7 @@ GUARDS = (
         5,
         "an effect that is stopped leaves doubt",
         _EXECUTOR,
-        "            return _STOPPED\n",
+        "            return evolve(_STOPPED, notes=notes_of(stopped))\n",
         "            return Outcome(fault=_STOPPED.fault, sent=False)\n",
         "DoubtTests.test_stopped",
     ),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.runner.outcomes import LATE_SECONDS
-from aileron.values import Fault, Finding, Outcome, Run, RunState
+from aileron.values import JSON, Fault, Finding, Outcome, Run, RunState
+from aileron.waiting import Interrupted
 
 from .kit import step
 from .test_reconciling import DoubtCase
@@ -200,6 +203,17 @@ class CrowdTests(LateCase):
         answers[1].callback(_DONE)
         self.assertIs(self.now(runs[0]).state, RunState.UNKNOWN)
         self.assertIs(self.now(runs[1]).state, RunState.COMPLETED)
+
+    def test_interrupted(self) -> None:
+        """What a connector tells of a call that is cancelled is recorded with its attempt."""
+        api: dict[str, JSON] = {"requests": 3}
+        self.connector.script.append(Deferred(lambda asked: asked.errback(Interrupted({"api": api}))))
+        run = self.submit("open")
+        stopped = self.later(self.runner.stop(1.0))
+        self.clock.advance(1.0)
+        self.successResultOf(stopped)
+        (attempt,) = cast("list[dict[str, JSON]]", self.record(run, "execution.unknown")[0].payload["attempts"])
+        self.assertEqual((self.state(run), attempt["api"]), (RunState.UNKNOWN, api))
 
     def test_stop_and_hold(self) -> None:
         """Neither a stop nor a lock waits for late answers: the connections are dropped at once."""

@@ -218,7 +218,7 @@ class ApiRelay:
             exchange.begin(answer, self._link)
             return take
 
-        answer = await self.transport.stream(message, Flight(), begin)
+        answer = await self.transport.stream(message, Flight(), begin, exchange)
         rest = b""
         for each in filters:
             rest = each.body(rest) + each.rest()
@@ -272,9 +272,14 @@ class ApiExchange(http.Request):
         """Write the head of an answer; what links to the API links to us."""
         self.setResponseCode(answer.status)
         for name, value in zip(answer.head[1::2], answer.head[2::2], strict=True):
-            if name.lower() not in _KEPT_BACK:
+            if name.lower() not in _KEPT_BACK or (self.method == b"HEAD" and name.lower() == "content-length"):
                 self.responseHeaders.addRawHeader(name.encode("latin-1"), link(name, value).encode("latin-1"))
         self.write(b"")
+
+    def unregisterProducer(self) -> None:
+        """Let the body go; its sender may have left already."""
+        if self.channel:
+            super().unregisterProducer()  # type: ignore[no-untyped-call]
 
     def _fail(self, why: Failure) -> None:
         """Tell that there is no answer; half of one is cut off, so that this shows."""

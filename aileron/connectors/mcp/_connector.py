@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from math import ceil
 from typing import Any
 
 from attrs import evolve, field, frozen
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
@@ -30,6 +30,7 @@ from aileron.values import (
     canonical,
     plain,
 )
+from aileron.waiting import Interrupted
 
 from ._pins import list_tools
 from ._result import CallReader
@@ -108,8 +109,12 @@ class McpConnector:
         left = max(until - self.clock.seconds(), 0.0)
         run = _ToolRun(self, about, shown, sent, credential)
         relay = self.sessions.relay
-        with relay.during(request, credential) if relay and credential else nullcontext(dict) as notes:
-            outcome = await run.outcome(left, late_seconds)
+        notes: Callable[[], Mapping[str, JSON]] = dict
+        try:
+            with relay.during(request, credential) if relay and credential else nullcontext(dict) as notes:
+                outcome = await run.outcome(left, late_seconds)
+        except CancelledError:
+            raise Interrupted(notes()) from None
         outcome = evolve(outcome, notes={**outcome.notes, **notes()})
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
