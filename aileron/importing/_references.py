@@ -43,11 +43,13 @@ class Node:
 
     :ivar trail: the references that led here, by which a circle is known.
     :ivar marks: what it allows although the document refuses it.
+    :ivar beside: what stands beside each reference that led here, the first one first.
     """
 
     keys: Mapping[str, Any]
     trail: frozenset[str] = frozenset()
     marks: tuple[str, ...] = ()
+    beside: tuple[Mapping[str, Any], ...] = ()
 
 
 @frozen
@@ -61,17 +63,19 @@ class ApiDocument:
 
         :raises Inexpressible: it is none, or its reference leads to another document, nowhere, or in a circle.
         """
+        beside = list[Mapping[str, Any]]()
         for _ in range(_MOST_HOPS):
             if not isinstance(value, Mapping):
                 raise Inexpressible("is not an object")
             reference = value.get("$ref")
             if not isinstance(reference, str):
-                return Node(value, trail)
+                return Node(value, trail, beside=tuple(beside))
             if reference in trail:
                 raise Inexpressible("refers to itself")
             if len(trail) >= _MOST_REFERENCES:
                 raise Inexpressible("is nested too deeply")
             trail |= {reference}
+            beside.append(beside_reference(value))
             value = self._find(reference)
         raise Inexpressible("refers to a reference of a reference, too often")
 
@@ -110,8 +114,13 @@ class NamedTypes(ApiDocument):
         """Return the object that C{value} is, or refers to."""
         target = table_of(value).get("$ref")
         if target in trail or (target is not None and len(trail) >= self.most_within):
-            return Node({"type": "object"}, trail)
+            return Node({"type": "object"}, trail, beside=(beside_reference(table_of(value)),))
         return super().follow(value, trail)
+
+
+def beside_reference(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands beside the reference of an object."""
+    return {key: each for key, each in value.items() if key != "$ref"}
 
 
 def reference(name: str) -> dict[str, JSON]:

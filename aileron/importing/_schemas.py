@@ -105,10 +105,9 @@ def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozens
         node = Node(value, trail)
     else:
         node = document.follow({} if value is True else value, trail)
-        beside = {key: each for key, each in table_of(value).items() if key != "$ref"}
-        if beside:
+        for beside in filter(None, reversed(node.beside)):
             keys = _merge(node.keys, beside)
-            node = evolve(node, keys=keys, marks=_refused_members(keys, (node.keys, beside)))
+            node = evolve(node, keys=keys, marks=(*node.marks, *_refused_members(keys, (node.keys, beside))))
     work.take(1 + sum(len(each) for each in node.keys.values() if isinstance(each, list | dict)))
     parts = list_of(node.keys.get("allOf"))
     own = {key: each for key, each in node.keys.items() if key not in ("allOf", "const")}

@@ -127,6 +127,20 @@ class NarrowTests(SynchronousTestCase):
             self.assertEqual(narrowed.marks, ("another part of the schema does not allow b",), schema)
         self.schema({"allOf": [closed, {"properties": {"a": {"maxLength": 5}}}]})
 
+    def test_references_of_references(self) -> None:
+        """What stands beside a reference holds as well, however many references lead on from there."""
+        end = {"type": "string", "maxLength": 9, "description": "The end."}
+        one = {"$ref": "#/two", "maxLength": 5, "description": "One."}
+        two = {"$ref": "#/end", "minLength": 2, "pattern": "^a"}
+        found = self.narrowed({"$ref": "#/one", "maxLength": 7}, one=one, two=two, end=end)
+        expected = {"type": "string", "description": "One.", "minLength": 2, "maxLength": 5, "pattern": "^a"}
+        self.assertEqual((found.schema, found.marks), (expected, ()))
+        closed = {"type": "object", "properties": {"a": {}}, "additionalProperties": False}
+        found = self.narrowed({"$ref": "#/one"}, one={"$ref": "#/two", "properties": {"b": {}}}, two=closed)
+        self.assertEqual(found.marks, ("another part of the schema does not allow b",))
+        with self.assertRaisesRegex(Inexpressible, "two of `pattern`"):
+            self.narrowed({"$ref": "#/one"}, one={**two, "$ref": "#/two"} | {"pattern": "b"}, two=two, end=end)
+
     def test_old_bounds(self) -> None:
         """A bound of OpenAPI 3.0 that is exclusive stays so; one beyond every number is none."""
         schema = {
