@@ -8,14 +8,15 @@ import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli.daemon.process import stop
-from aileron.cli.daemon.supervise import POLL_SECONDS, REPLACED_SECONDS, ending_later, notify_ready, wait_for_end
+from aileron.cli.daemon.process import replacing, stop
+from aileron.cli.daemon.supervise import POLL_SECONDS, REPLACED_SECONDS, end, ending_later, notify_ready, wait_for_end
 from aileron.cli.vault.unlocking import start_with
 from aileron.home import acquire_lock, release_lock
 from aileron.vault.keys import DataKey
@@ -111,6 +112,29 @@ class StartStopTests(CommandCase):
         key = DataKey(b"k" * 32)
         self.assertEqual(start_with(self.cli_context(), key).url, URL)
         self.assertRaises(ValueError, key.subkey, "any")
+
+    def test_ended_while_replaced(self) -> None:
+        """A daemon that a command is putting in the place of another when the end is told is stopped as well."""
+        killed, looks = list[int](), list[float]()
+
+        def kill(pid: int, _: int) -> None:
+            killed.append(pid)
+            release_lock(self.home)
+
+        def sleep(seconds: float) -> None:
+            looks.append(seconds)
+            if len(looks) == 3:
+                acquire_lock(self.home)
+                held.close()
+
+        self.patch(os, "kill", kill)
+        context = attrs.evolve(super().cli_context(), sleep=sleep)
+        with ExitStack() as held:
+            held.enter_context(replacing(self.home))
+            end(context)
+        self.assertEqual((killed, len(looks)), ([os.getpid()], 3))
+        end(context)
+        self.assertEqual((killed, len(looks)), ([os.getpid()], 3))
 
     def test_just_ended(self) -> None:
         """A daemon that ends by itself just before it is told to has been stopped."""

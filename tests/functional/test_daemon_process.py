@@ -6,8 +6,11 @@ import socket
 import sqlite3
 from contextlib import closing
 
+from twisted.internet.defer import Deferred
+
+from aileron.home import running_pid
 from tests.functional import slack
-from tests.functional.operated import GATED, OperatedTestCase, kinds
+from tests.functional.operated import GATED, PASSPHRASE, OperatedTestCase, kinds
 from tests.functional.process import Command, Running
 from tests.functional.reactor import until
 
@@ -131,6 +134,18 @@ class RunTests(OperatedTestCase):
         await self.unlock()
         self.assertEqual((await again.signal(signal.SIGTERM)).exit_code, 0)
         self.assertFalse(self.state.discovery.exists())
+
+    async def test_ended_while_replaced(self) -> None:
+        """SIGTERM that comes while the vault is unlocked ends the daemon that is just being started."""
+        await self.furnish()
+        await self.command("daemon", "stop")
+        running = await self.run_daemon()
+        before = running_pid(self.state)
+        unlocking = Deferred.fromCoroutine(self.aileron("vault", "unlock", passphrase=PASSPHRASE))
+        await until(self.reactor, lambda: running_pid(self.state) != before, 30, "the end of the locked daemon")
+        self.assertEqual((await running.signal(signal.SIGTERM)).exit_code, 0)
+        await unlocking  # whatever it says of a daemon that was stopped
+        self.assertIs(running_pid(self.state), None)
 
 
 class EndTests(OperatedTestCase):

@@ -9,8 +9,8 @@ import site
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,6 +86,36 @@ def stop(cli: CliContext) -> bool:
             told = True
         cli.sleep(_POLL_SECONDS)
     return True
+
+
+@contextmanager
+def replacing(home: Home) -> Iterator[None]:
+    """Let L{is_being_replaced} tell that another daemon takes the place of this one, until that is there.
+
+    It is a lock of this process on the home itself, so it ends with the process.
+    """
+    with _home_opened(home) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+
+
+def is_being_replaced(home: Home) -> bool:
+    """Tell whether a command is putting another daemon in the place of one."""
+    with _home_opened(home) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@contextmanager
+def _home_opened(home: Home) -> Iterator[int]:
+    descriptor = os.open(home.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

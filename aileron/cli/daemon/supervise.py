@@ -19,11 +19,12 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import say
-from aileron.cli.daemon.process import last_words, stop
+from aileron.cli.daemon.process import START_SECONDS, STOP_SECONDS, is_being_replaced, last_words, stop
 from aileron.cli.vault.unlocking import any_key, start_with
 from aileron.home import Home, live_discovery, running_pid
 
 POLL_SECONDS = 1.0
+_REPLACED_POLL_SECONDS = 0.1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 REPLACED_SECONDS = 30.0
 """How long there may be no daemon while one takes the place of another."""
@@ -52,7 +53,7 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
         notify_ready(cli.environ)
         wait_for_end(cli, cli.home)
     except KeyboardInterrupt:
-        stop(cli)
+        end(cli)
     say("The daemon has stopped.")
 
 
@@ -86,6 +87,18 @@ def wait_for_end(cli: CliContext, home: Home) -> None:
             last = cli.seconds()
         elif home.discovery.exists() and running_pid(home) is None:
             raise CommandError("The daemon ended without being told to.", f"Its log is in {home.log}", last_words(home))
+
+
+def end(cli: CliContext) -> None:
+    """Stop the daemon, and the one that a command is putting in its place.
+
+    :raises CommandError: one of them takes too long.
+    """
+    stop(cli)
+    began = cli.seconds()
+    while is_being_replaced(cli.home) and cli.seconds() - began < START_SECONDS + STOP_SECONDS:
+        cli.sleep(_REPLACED_POLL_SECONDS)
+    stop(cli)
 
 
 def notify_ready(environ: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import LOST, CommandError
 from aileron.cli._output import note, say
 from aileron.cli._session import PROMPT, vault_state
-from aileron.cli.daemon.process import start, stop
+from aileron.cli.daemon.process import replacing, start, stop
 from aileron.home import Discovery, live_discovery, prepare
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def restart_with(cli: CliContext, key: DataKey) -> Discovery:
     if found is not None and vault_state(cli, found) == "unlocked":
         key.wipe()
         return found
-    stop(cli)
-    found = start_with(cli, key)
+    with replacing(cli.home):
+        stop(cli)
+        found = start_with(cli, key)
     if vault_state(cli, found) != "unlocked":
         raise CommandError(
             "The daemon is running, but did not accept the vault's key.", f"Its log is in {cli.home.log}"
@@ -95,18 +96,19 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
     old_key = cli.open_vault(cli.home.secrets, old)
     try:
         new = cli.new_passphrase(new_descriptor)
-        stop(cli)
-        try:
-            key = keys.change_passphrase(cli.home.secrets, old, new)
-        except BaseException:
-            note("The passphrase was not changed. The daemon is restarted as it was.")
-            start(cli, old_key)
-            raise
+        with replacing(cli.home):
+            stop(cli)
+            try:
+                key = keys.change_passphrase(cli.home.secrets, old, new)
+            except BaseException:
+                note("The passphrase was not changed. The daemon is restarted as it was.")
+                start(cli, old_key)
+                raise
+            say("Passphrase changed. Older copies of secrets.json still open with the old one: delete them.")
+            say("Approved runs that have not started need your approval again.")
+            return start_with(cli, key)
     finally:
         old_key.wipe()
-    say("Passphrase changed. Older copies of secrets.json still open with the old one: delete them.")
-    say("Approved runs that have not started need your approval again.")
-    return start_with(cli, key)
 
 
 def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
@@ -122,15 +124,16 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
     if cli.ask(f"Type the word {WORD} to continue: ").strip() != WORD:
         raise CommandError("Nothing was changed.")
     passphrase = cli.new_passphrase(new_descriptor)
-    ran = stop(cli)
-    try:
-        key = keys.reset(cli.home.secrets, passphrase, replace=True)
-    except BaseException:
-        if ran:
-            start(cli, None)
-        raise
-    say("Empty vault created: {path}", path=cli.home.secrets)
-    return start_with(cli, key)
+    with replacing(cli.home):
+        ran = stop(cli)
+        try:
+            key = keys.reset(cli.home.secrets, passphrase, replace=True)
+        except BaseException:
+            if ran:
+                start(cli, None)
+            raise
+        say("Empty vault created: {path}", path=cli.home.secrets)
+        return start_with(cli, key)
 
 
 def start_with(cli: CliContext, key: DataKey | None) -> Discovery:
