@@ -36,12 +36,14 @@ _log = Logger()
 class _TunnelStage(Enum):
     """The progress of a connection.
 
+    C{RECORDING}: there is a connection to the host, which goes on record before anything is sent by it.
     C{ANSWER}: the hello was sent on, and nothing more is before the server's answer tells whether another one follows.
     """
 
     HEAD = auto()
     ASKING = auto()
     CONNECTING = auto()
+    RECORDING = auto()
     HELLO = auto()
     ANSWER = auto()
     OPEN = auto()
@@ -113,9 +115,10 @@ class ProxyConnection(Protocol):
 
     def answered(self, data: bytes) -> None:
         """Take what comes from the host."""
-        waits = self._stage in (_TunnelStage.CONNECTING, _TunnelStage.HELLO)  # for what no TLS server says first
+        waits = self._stage in (_TunnelStage.RECORDING, _TunnelStage.HELLO)  # for what no TLS server says first
         if self._access is None or (waits and not self._asked_again):
             self._report("egress.blocked", "the host speaks first, so it is not TLS")
+            self._stage = _TunnelStage.REFUSED
             self.cut()
             return
         self._moved()
@@ -130,6 +133,8 @@ class ProxyConnection(Protocol):
 
     def cut(self) -> None:
         """End both ends now: what has not left yet never does.  Twice is safe."""
+        if self._connecting is not None and self._stage is _TunnelStage.CONNECTING:
+            self._connecting.cancel()
         self.transport.abortConnection()
         if self._upstream is not None:
             self._upstream.transport.abortConnection()
@@ -139,7 +144,7 @@ class ProxyConnection(Protocol):
         self._upstream = None
         if self._gone:
             self._be_done()
-        elif self._stage is not _TunnelStage.CONNECTING:
+        elif self._stage is not _TunnelStage.RECORDING:
             self.transport.unregisterProducer()  # the program's end would wait for what it says
             self.transport.loseConnection()
 
@@ -147,7 +152,7 @@ class ProxyConnection(Protocol):
         """End the other end, and what is under way; what a program sent before it left may take some time to arrive."""
         self._gone = True
         self._lost(self)
-        if self._connecting is not None:
+        if self._connecting is not None and self._stage is not _TunnelStage.RECORDING:
             self._connecting.cancel()
         if self._upstream is None:
             self._be_done()
@@ -204,11 +209,13 @@ class ProxyConnection(Protocol):
         factory.noisy = False
         self._stage = _TunnelStage.CONNECTING
         upstream: Any = await self._dialer.connect(self.host, factory, private_network=private)
-        self._upstream = upstream
+        self._upstream, self._stage = upstream, _TunnelStage.RECORDING
         await self._sessions.confirm(access, self.host)
-        if self._upstream is None:  # it hung up meanwhile
+        if self._upstream is None and not self._gone:  # it hung up meanwhile
             raise Unreachable
         self._connecting = None
+        if self._gone:
+            return
         self.transport.registerProducer(upstream.transport, True)
         self._stage = _TunnelStage.HELLO
         self._wait_for(HEAD_SECONDS)
@@ -219,8 +226,10 @@ class ProxyConnection(Protocol):
     def _failed(self, failure: Failure) -> None:
         self._connecting = None
         error = failure.value
-        if isinstance(error, EgressRefused | Unreachable) and self._stage is _TunnelStage.CONNECTING:
-            self._report("egress.failed", error.why)
+        if self._stage in (_TunnelStage.CONNECTING, _TunnelStage.RECORDING):
+            self._report("egress.failed", _explain(error))
+        if self._gone:
+            return
         if isinstance(error, EgressRefused):
             self._refuse(403, f"Aileron: {self.host} is not allowed: {error.why}")
         elif isinstance(error, Unreachable):
@@ -294,3 +303,11 @@ class ProxyConnection(Protocol):
         self._moved()
         self._access.count(self.host, sent=len(data))
         self._upstream.transport.write(data)
+
+
+def _explain(error: BaseException | None) -> str:
+    """Say why a connection was not made."""
+    if isinstance(error, EgressRefused | Unreachable):
+        return error.why
+    given_up = isinstance(error, CancelledError)
+    return "it was given up before it was connected" if given_up else "it failed; see aileron logs"

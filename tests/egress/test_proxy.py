@@ -331,6 +331,26 @@ class RecordTests(ProxyCase):
         self.assertIn(b"502 Aileron: registry.example:443 cannot be reached", program.got)
         self.assertEqual(self.types(), ["egress.admitted", "egress.connected", "egress.failed"])
 
+    def test_cut_meanwhile(self) -> None:
+        """What is cut meanwhile was connected, and nothing more is on record of that."""
+        for hangs_up in (False, True):
+            self.access.told.clear()
+            self.audit.gate = Deferred()
+            self.connected()
+            before = self.types()
+            if hangs_up:
+                self.host.transport.loseConnection()
+                self.net.run()
+            for tunnel in tuple(self.access.tunnels):
+                tunnel.cut()
+            self.net.run()
+            self.assertEqual(self.types(), before)
+            self.audit.gate.callback(None)
+            self.net.run()
+            self.assertEqual(self.types()[len(before) :], ["egress.connected"])
+            self.assertEqual((self.host.lost, len(self.access.tunnels)), (True, 0))
+            self.dialer.host = Peer()
+
     def test_host_speaks_meanwhile(self) -> None:
         """A host that speaks meanwhile is no TLS server: the connection ends, and nothing of it arrives."""
         program, _ = self.connected()
@@ -385,7 +405,12 @@ class RefusalTests(ProxyCase):
         """Any other failure is logged, and gets 500."""
         self.dialer.waiting = fail(ZeroDivisionError())
         self.assertIn("HTTP/1.1 500 ", self.answered())
+        self.assertEqual(self.ends(), ["it failed; see aileron logs"])
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def ends(self) -> list[object]:
+        """Why connections were not made, as is on record."""
+        return [payload["why"] for type_, payload in self.records_of_egress() if type_ == "egress.failed"]
 
     def test_many(self) -> None:
         """A session with too many connections gets 429."""
@@ -404,6 +429,17 @@ class RefusalTests(ProxyCase):
             tunnel.cut()
         self.net.run()
         self.assertEqual((len(self.access.tunnels), self.host.transport), (0, None))
+        self.assertEqual(self.ends(), ["it was given up before it was connected"])
+
+    def test_cut_early(self) -> None:
+        """A session that ends while it is connected has that on record before its own end."""
+        self.dialer.waiting = Deferred()
+        program, _ = self.connected()
+        self.sessions.end(self.access.session_id)
+        self.assertEqual([type_ for type_, _ in self.records_of_egress()][-2:], ["egress.failed", "egress.ended"])
+        self.net.run()
+        self.assertTrue(program.lost)
+        self.assertEqual((self.ends(), len(self.access.tunnels)), (["it was given up before it was connected"], 0))
 
 
 class TimeTests(ProxyCase):
