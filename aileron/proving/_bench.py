@@ -53,6 +53,9 @@ _MOST_JUMPS, _MOST_REAL_SECONDS = 200, 30.0
 _STILL_TURNS, _STILL_TURNS_BESIDE = 4, 10  # the latter where something runs beside the reactor, and hands on in turns
 _PAUSE_SECONDS = 0.002
 _GONE_SECONDS = 3.0
+_RESTLESS = (
+    f"something was still busy after {_MOST_REAL_SECONDS:g} seconds, so the proof went on without waiting for it"
+)
 _ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
 
 
@@ -63,7 +66,7 @@ class Seen:
     :ivar states: in which it came to rest, one after the other.
     :ivar told: its row, its events and the log.
     :ivar message: why it did not complete.
-    :ivar left: as of L{Double}.
+    :ivar left: as of L{Double}, or that it never came to rest; empty: all is over.
     """
 
     states: Sequence[RunState]
@@ -140,9 +143,9 @@ class Bench:
     async def run(self, name: str, step: str, arguments: Mapping[str, JSON]) -> Seen:
         """Run it until nothing more happens by itself; where it needs an approval, that is given at once."""
         run = await self._parts.runner.submission.submit(Call(name, arguments, _PROVER))
-        self.double.key, states = f"{run.effect_key}.{step}", list[RunState]()
+        self.double.key, states, rests = f"{run.effect_key}.{step}", list[RunState](), True
         for _ in range(_MOST_JUMPS):
-            await self._settle()
+            rests = await self._settle() and rests
             run = await self._parts.runner.submission.run(run.id)
             if run.state is RunState.PENDING:
                 await self._approve(run.id)
@@ -154,7 +157,7 @@ class Bench:
             if not due or (run.state in _ENDS and not self.double.looking):
                 break
             self.clock.advance(max(0.0, min(due) - self.clock.seconds()) + 0.001)
-        left = await self._find_left()
+        left = await self._find_left() if rests else _RESTLESS
         self.double.drop()
         await self._settle()
         records = (await self._parts.store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
@@ -173,8 +176,11 @@ class Bench:
         approval = await self._parts.runner.decisions.approval(run_id)
         await self._parts.runner.decisions.decide(run_id, Decision(True, approval.digest, _PROVER.id))
 
-    async def _settle(self) -> None:
-        """Wait until everything is idle, except what the double holds open."""
+    async def _settle(self) -> bool:
+        """Wait until everything is idle, except what the double holds open.
+
+        :return: whether it is; more is not waited for.
+        """
         still, since = 0, time.monotonic()
         while still < (_STILL_TURNS_BESIDE if self.double.beside else _STILL_TURNS):
             await deferLater(self.network.reactor, _PAUSE_SECONDS if self.processes.running else 0)
@@ -183,7 +189,8 @@ class Bench:
             moves = self.network.dialing or self.double.busy() or self.double.heard != before
             still = 0 if moves else still + 1
             if time.monotonic() - since > _MOST_REAL_SECONDS:
-                return
+                return False
+        return True
 
     @contextmanager
     def listening(self) -> Iterator[None]:

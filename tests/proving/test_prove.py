@@ -15,7 +15,7 @@ from aileron.cli._output import capture_lines
 from aileron.cli.actions.prove import check_operations, show_card
 from aileron.connectors import HttpConnector, HttpSpec, Specimen, find_specimens
 from aileron.interfaces import IConnector, ICredential
-from aileron.proving import Bench, ProofCard, prove, with_bench
+from aileron.proving import Bench, ProofCard, _bench, prove, with_bench
 from aileron.proving._kinds import Make
 from aileron.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, _sum_up
 from aileron.proving._trials import Result
@@ -191,6 +191,18 @@ class WrongTests(ProofTestCase):
         (card,) = await self.proved(self.written(FILE), operations=("create",), make=make)
         (fault,) = card.checks["secret"].faults
         self.assertEqual((fault.operation, "the file kept" in fault.message), ("all", True))
+
+    async def test_restless(self) -> None:
+        """Where something never comes to rest, the proof goes on, and fails with that."""
+        self.patch(_bench, "_MOST_REAL_SECONDS", 0.02)
+
+        def make(spec: HttpSpec, bench: Bench) -> IConnector:
+            bench.network.dialing += 1
+            return maker(HttpConnector)(spec, bench)
+
+        (card,) = await self.proved(self.written(FILE), operations=("list",), make=make)
+        self.assert_noticed(card, "truth", card)
+        self.assertTrue(all("still busy after" in each.message for each in card.checks["truth"].faults), card)
 
     def test_control(self) -> None:
         """A check that does not notice its control fails, though nothing else was found."""
