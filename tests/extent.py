@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from random import randrange
+from random import Random, randrange
 from typing import Any, TypeVar
+from zlib import crc32
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -14,6 +15,22 @@ T = TypeVar("T")
 VARIABLE = "AILERON_TESTS"
 """``all``: what is left out on other days is run as well."""
 _EXAMPLES = 50
+
+SEED_VARIABLE = "AILERON_TESTS_SEED"
+SEED = int(os.environ.get(SEED_VARIABLE) or randrange(10_000))
+"""By which a part is chosen of what one run does not try whole; another in each run, unless the variable says it."""
+
+_RANDOM = Random(SEED)
+
+
+def place_among(name: str, number: int) -> int:
+    """Choose one of so many places for what is named so: with the same seed the same."""
+    return crc32(f"{SEED} {name}".encode()) % number
+
+
+def how_to_repeat() -> str:
+    """What a failure says, so that the same parts can be tried once more."""
+    return f"to try the same parts: {SEED_VARIABLE}={SEED}"
 
 
 def is_all() -> bool:
@@ -49,7 +66,7 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._numbers = count(randrange(10_000))
+        self._numbers = count(_RANDOM.randrange(10_000))
 
     def of(self, *choices: T) -> Sequence[T]:
         """The next one, or all."""

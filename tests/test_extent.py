@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from unittest import TestSuite
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.extent import VARIABLE, Turns, seldom
+from tests.extent import SEED_VARIABLE, VARIABLE, Turns, how_to_repeat, place_among, seldom
 from tests.installed import each_wanted
 
 
@@ -30,6 +33,23 @@ class SeldomTests(SynchronousTestCase):
         self.assertEqual([each.id().rpartition(".")[2] for each in each_wanted(suite)], ["test_often"])
         os.environ[VARIABLE] = "all"
         self.assertEqual(len(list(each_wanted(suite))), 2)
+
+
+class PlaceTests(SynchronousTestCase):
+    """Parts that are another in each run."""
+
+    def test_repeated(self) -> None:
+        """Another process with the same seed tries the same, whatever its hashes are; with another seed it does not."""
+        told = re.search(rf"{SEED_VARIABLE}=([0-9]+)", how_to_repeat())
+        assert told is not None
+        script = "from tests.extent import place_among; print([place_among(n, 9**9) for n in 'ab'])"
+
+        def ask(seed: str) -> str:
+            environment = {**os.environ, SEED_VARIABLE: seed, "PYTHONHASHSEED": seed}
+            return subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
+
+        self.assertEqual(ask(told[1]), f"{[place_among(name, 9**9) for name in 'ab']}\n")
+        self.assertNotEqual(ask(told[1]), ask(f"{told[1]}1"))
 
 
 class TurnsTests(SynchronousTestCase):

@@ -17,7 +17,7 @@ from aileron.web.approvals.markup import addresses, markup
 from aileron.web.approvals.reading import reading
 from aileron.web.approvals.review import recipients
 
-from .extent import is_all
+from .extent import how_to_repeat, is_all, place_among
 from .growth import fault, made_for, usual
 from .rules._expressions import ROOT, Expression, expressions, imported_otherwise, missed, uncompiled
 
@@ -59,12 +59,13 @@ def faults(tried: Expression, parts: int = 1) -> Iterator[str]:
 
     :param parts: of what many are slow on it is tried on one of so many parts, another in each run.
     """
-    texts = [*made_for(tried.pattern), *[*usual()][hash(tried.place) % parts :: parts]]
+    texts = [*made_for(tried.pattern), *[*usual()][place_among(tried.place, parts) :: parts]]
     for call in calls(tried):
         for text in texts:
             found = fault(call, text)
             if found:
-                yield f"{tried.place} {tried.pattern.pattern!r} on {text(30)!r}: {found}"
+                how = f"; {how_to_repeat()}" if parts > 1 else ""
+                yield f"{tried.place} {tried.pattern.pattern!r} on {text(30)!r}: {found}{how}"
                 return
 
 
