@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .guard import ATTACKS
+from .guard import ATTACKS, RELAY
 from .table import ATTACKED, GUARDS
 from .trying import Found, Tree, try_all, whole
 
@@ -36,7 +36,7 @@ def main(words: list[str]) -> int:
 def _told(found: Found) -> Found:
     guard = found.guard
     noticed = guard.test if found.problem is None else f"NOT NOTICED: {found.problem}"
-    promise = "attack" if guard.promise == ATTACKS else guard.promise
+    promise = {ATTACKS: "attack", RELAY: "relay"}.get(guard.promise, guard.promise)
     print(f"{promise:>7}  {guard.what:58}{guard.file:38}{noticed}", flush=True)
     return found
 

@@ -22,14 +22,17 @@ PROMISES = {
 ATTACKS = 1
 """Stands for the attacks on the installed programs, of which doc/attacks.md tells."""
 
-_MODULES = {ATTACKS: "tests.attacks", **PROMISES}
+RELAY = 7
+"""Stands for the relay by which a local MCP server uses a credential that it does not have (ADR 63)."""
+
+_MODULES = {ATTACKS: "tests.attacks", RELAY: "tests.connectors.test_mcp_api", **PROMISES}
 
 
 @frozen
 class Guard:
     """One guard: where it stands, and what stands there when it is disabled.
 
-    :ivar promise: which one it keeps, or C{ATTACKS}.
+    :ivar promise: which one it keeps, or C{ATTACKS} or C{RELAY}.
     :ivar what: in a few words.
     :ivar file: below the package.
     :ivar text: exactly as it stands there, once.

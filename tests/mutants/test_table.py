@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from tests.test_security import exists
 
-from .guard import PROMISES
+from .guard import PROMISES, RELAY
 from .table import ATTACKED, GUARDS
 from .trying import ROOT
 
@@ -22,9 +22,9 @@ class TableTests(SynchronousTestCase):
         self.assertEqual({what: problem for what, problem in problems.items() if problem is not None}, {})
 
     def test_enough(self) -> None:
-        """There are guards of every promise, and none is there twice."""
+        """There are guards of every promise and of the relay, and none is there twice."""
         self.assertGreaterEqual(len(GUARDS), 40)
-        self.assertEqual(set(Counter(guard.promise for guard in GUARDS)), set(PROMISES))
+        self.assertEqual(set(Counter(guard.promise for guard in GUARDS)), {*PROMISES, RELAY})
         self.assertEqual(len({guard.what for guard in GUARDS}), len(GUARDS))
 
     def test_attacks(self) -> None:
