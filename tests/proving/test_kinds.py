@@ -10,6 +10,7 @@ from twisted.internet.task import deferLater
 from aileron.proving import Bench, ProofCard, prove, with_bench
 from aileron.proving._kinds import set_up
 from aileron.proving._prover import FAILS, HOLDS, NOT_APPLICABLE
+from tests.extent import Turns
 
 from .kinds import FILES, TRIED, WRONG
 from .test_prove import ProofTestCase, _running_reactor
@@ -19,11 +20,12 @@ class KindTests(ProofTestCase):
     """Each kind against its double."""
 
     async def check_kind(self, kind: str) -> None:
-        """Prove the right connector of a kind, and the wrong ones."""
+        """Prove the right connector of a kind, and a wrong one, or all of them: each takes as long as the right one."""
         specimen, operations = self.written(FILES[kind], None), (TRIED[kind],)
+        wrong = Turns().of(*WRONG[kind].items())
 
         async def work(bench: Bench) -> list[ProofCard]:
-            makes = (None, *(make for make, _ in WRONG[kind].values()))
+            makes = (None, *(make for _, (make, _) in wrong))
             return [await prove(bench, specimen, operations, each) for each in makes]
 
         right, *cards = await with_bench(_running_reactor(), work)
@@ -31,7 +33,7 @@ class KindTests(ProofTestCase):
         self.assertEqual(self.verdicts(right), [HOLDS, HOLDS, HOLDS, looks], right)
         controls = [each.control for each in right.checks.values() if each.verdict == HOLDS]
         self.assertTrue(controls and all(controls))
-        for card, (what, (_, check)) in zip(cards, WRONG[kind].items(), strict=True):
+        for card, (what, (_, check)) in zip(cards, wrong, strict=True):
             self.assertEqual(card.checks[check].verdict, FAILS, (what, card))
             self.assertTrue(card.checks[check].faults, what)
 
