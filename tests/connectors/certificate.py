@@ -26,11 +26,21 @@ class Certificate:
 
     def verifying(self, host: str) -> IOpenSSLClientConnectionCreator:
         """A client's side that trusts this certificate alone."""
-        made: IOpenSSLClientConnectionCreator = ssl.optionsForClientTLS(
-            host, trustRoot=ssl.Certificate.loadPEM(self.pem)
-        )
-        return made
+        return _verifying(self.pem, host)
 
     def serving(self, factory: IProtocolFactory, clock: IReactorTime) -> TLSMemoryBIOFactory:
         """A server's side that shows it."""
-        return TLSMemoryBIOFactory(ssl.PrivateCertificate.loadPEM(self.pem).options(), False, factory, clock=clock)
+        return TLSMemoryBIOFactory(_options(self.pem), False, factory, clock=clock)
+
+
+# Read once in a process: tests connect thousands of times.
+@cache
+def _verifying(pem: bytes, host: str) -> IOpenSSLClientConnectionCreator:
+    made: IOpenSSLClientConnectionCreator = ssl.optionsForClientTLS(host, trustRoot=ssl.Certificate.loadPEM(pem))
+    return made
+
+
+@cache
+def _options(pem: bytes) -> ssl.CertificateOptions:
+    made: ssl.CertificateOptions = ssl.PrivateCertificate.loadPEM(pem).options()
+    return made

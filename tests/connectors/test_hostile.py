@@ -226,7 +226,7 @@ class HostileTests(HostileCase):
         """A service that answers never, or in drops, is waited for until the time is over, and a write is in doubt."""
         for name, call in self.each():
             within = call.operation.operation.timeout_seconds + 1
-            for drop in (None, b"HTTP/1.1 200 OK\r\nX-A: b"):
+            for drop in self.turns.of(None, b"HTTP/1.1 200 OK\r\nX-A: b"):
                 self.assert_truthful(name, call, self.send(name, call, drop, partial(_pass, within)))
 
     def test_twice(self) -> None:
@@ -277,14 +277,13 @@ class HostileTests(HostileCase):
 
     def test_echoed(self) -> None:
         """Whatever a service writes back of the credential, wherever, is handed on by nobody, recorded nor logged."""
+        told = {"error": SECRET, "message": ENCODED[1], "ok": False, "detail": [ENCODED[2]]}
+        words = json.dumps(told).encode()
+        xml = f"<Error><Code>{SECRET}</Code><Message>{ENCODED[1]}</Message></Error>".encode()
         for name, call in self.each():
             shown = {f"X-Echo-{number}": form for number, form in enumerate(ENCODED)}
             seen = self.send(name, call, call.reply(call.body(infected), None, shown))
             self.assertEqual(seen.sent, True)
-            for status in self.turns.of(400, 401, 403, 429, 500, 302):
-                words = json.dumps(
-                    {"error": SECRET, "message": ENCODED[1], "ok": False, "detail": [ENCODED[2]]}
-                ).encode()
-                self.send(name, call, call.reply(words, status, {"Retry-After": SECRET}))
-            xml = f"<Error><Code>{SECRET}</Code><Message>{ENCODED[1]}</Message></Error>".encode()
-            self.send(name, call, call.reply(xml, 403))
+            statuses = [(status, words) for status in (400, 401, 403, 429, 500, 302)]
+            for status, said in self.turns.of(*statuses, (403, xml)):
+                self.send(name, call, call.reply(said, status, {"Retry-After": SECRET}))
