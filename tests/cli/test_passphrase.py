@@ -121,10 +121,11 @@ class TerminalTests(SynchronousTestCase):
             self.assertTrue(person.echoes())
 
     def test_new(self) -> None:
-        """A new one is asked for until it is good and typed twice alike."""
+        """A new one is asked for until it is good; one that is not the shown one is typed twice alike."""
         person = Person(self, f"new_passphrase() == {CANARY!r}")
         person.types("\n")
         for answer, prompt in (
+            ("\n", "New passphrase: "),
             ("short\n", "New passphrase: "),
             (f"{CANARY}\n", "New passphrase: "),
             ("x\n", "Repeat the passphrase: "),
@@ -136,8 +137,24 @@ class TerminalTests(SynchronousTestCase):
             person.sees(prompt)
             person.types(answer)
         person.sees("found [True]")
-        self.assertIn("12 to 1024 characters", person.seen)
+        for told in ("Nothing was typed.", "12 to 1024 characters", "not the passphrase that is shown"):
+            self.assertIn(told, person.seen)
         self.assertNotIn("Canary", person.seen)
+
+    def test_shown(self) -> None:
+        """The words that are shown are typed once, whatever the blanks between them; more or other ones do not do."""
+        person = Person(self, "new_passphrase()")
+        person.types("\n")
+        person.sees("New passphrase: ")
+        (words,) = (line.strip() for line in person.seen.splitlines() if len(line.split()) == 6 and line[:4] == "    ")
+        for wrong in (f"{words} x", words.removesuffix(words.split()[-1]), words.upper()):
+            person.types(f"{wrong}\n")
+            person.sees("Repeat the passphrase: ")
+            person.types("\n")
+            person.sees("New passphrase: ")
+        person.types(f"  {words.replace(' ', '  ')} \n")
+        person.sees(f"found ['{words}']")
+        self.assertEqual(person.seen.count(words), 2, "it was shown once, and returned")
 
     def test_no_person(self) -> None:
         """Whoever never chooses one comes to an end."""

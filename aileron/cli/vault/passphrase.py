@@ -19,6 +19,13 @@ from aileron.vault.keys import check_passphrase, generate_words
 VARIABLE = "AILERON_VAULT_PASSPHRASE"
 _MAX_BYTES = 4096
 _ATTEMPTS = 5
+_OFFER = """\
+Your passphrase:
+
+    {words}
+
+Write it down; nobody can recover it. Type it to go on, or type one of your own (at least 12 characters).
+"""
 
 
 @frozen
@@ -51,7 +58,7 @@ def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unat
 
 
 def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = generate_words) -> str:
-    """Choose a passphrase for a vault that is to be made: typed twice, or six words that are shown once.
+    """Choose a passphrase for a vault that is to be made: six words that are shown, or another that is typed twice.
 
     :raises WeakPassphrase: what came by the descriptor is refused; in the terminal the person is asked again.
     :raises InvalidRequest: there is no terminal, what came is no text, or too many attempts failed.
@@ -113,18 +120,22 @@ def _text(data: bytes, source: str) -> str:
 
 
 def _choose(terminal: Terminal, generate: Callable[[], str]) -> str:
-    terminal.say("Choose a passphrase for the vault (at least 12 characters), or press Enter to generate six words.\n")
+    words = generate()
+    terminal.say(_OFFER.format(words=words))
     for _ in range(_ATTEMPTS):
-        first = terminal.ask_secret("New passphrase: ")
-        if not first:
-            first = generate()
-            terminal.say(f"\n    {first}\n\nWrite it down and keep it safe. It cannot be recovered.\n")
+        typed = terminal.ask_secret("New passphrase: ")
+        if " ".join(typed.split()) == words:
+            return words
+        if not typed:
+            terminal.say("Nothing was typed. Type the passphrase that is shown, or one of your own.\n")
+            continue
         try:
-            check_passphrase(first)
+            check_passphrase(typed)
         except InvalidRequest as error:
             terminal.say(f"{error.message}\n")
             continue
-        if terminal.ask_secret("Repeat the passphrase: ") == first:
-            return first
+        terminal.say("This is not the passphrase that is shown. To use your own, type it once more.\n")
+        if terminal.ask_secret("Repeat the passphrase: ") == typed:
+            return typed
         terminal.say("The passphrases do not match.\n")
     raise InvalidRequest("No passphrase was set.")
