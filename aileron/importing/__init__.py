@@ -1,5 +1,6 @@
 """Makes connector and action files of a foreign description of an API."""
 
+from ._curl import CurlCommand
 from ._description import (
     ARGUMENT,
     BODY,
@@ -34,6 +35,7 @@ __all__ = [
     "ApiParameter",
     "ApiReader",
     "ApiVariable",
+    "CurlCommand",
     "NotImported",
     "OperationSummary",
     "ServerTools",

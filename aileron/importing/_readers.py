@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from aileron.values import JSON
 
 from ._aws import AwsModel
+from ._curl import CurlCommand
 from ._derive import name_of
 from ._description import ApiReader, NotImported, OperationSummary
 from ._discovery import DiscoveryDocument
@@ -24,9 +25,10 @@ READERS: Sequence[Callable[[Mapping[str, JSON], str, str], ApiReader | None]] = 
 
 _KNOWN = (
     "Supported: OpenAPI 3.0 and 3.1, as JSON or YAML; Google API Discovery documents; AWS service models; "
-    "GraphQL schemas, as SDL or as the answer of an introspection."
+    "GraphQL schemas, as SDL or as the answer of an introspection; a curl command."
 )
 _SDL = re.compile(rb'"""|(?:schema|type|interface|enum|input|union|scalar|directive|extend)\s*[^\s:]')
+_CURL = re.compile(rb"\s{0,80}(?:\$ )?curl\s")
 _MOST_COMMENTS = 64 * 1024
 
 
@@ -37,6 +39,8 @@ def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
     :param base_url: of the API, in the place of the document's own.
     :raises NotImported: it is none that is known, or is not read.
     """
+    if _CURL.match(data):
+        return CurlCommand.read([data.decode("utf-8", "replace")], base_url)
     if _is_sdl(data):
         return _read_graphql(data.decode("utf-8-sig", "replace"), base_url)
     document = read_document(data)

@@ -42,7 +42,7 @@ _IGNORED_HEADERS = frozenset(
     "accept accept-encoding authorization connection content-length content-type cookie expect host keep-alive "
     "proxy-authorization te trailer transfer-encoding upgrade user-agent".split()
 )
-_REROUTING = frozenset(
+REROUTING = frozenset(
     "_method x-http-method x-http-method-override x-method-override x-original-url x-rewrite-url".split()
 )
 """Headers that the daemon sets, and parameters that would make another request of it than what was reviewed."""
@@ -99,7 +99,7 @@ class Arguments:
         if place == HEADER and name.lower() in _KEYS:
             self.headers[name] = "${effect.uuid}"
             return
-        if name.lower() in self.reserved | _REROUTING | (_IGNORED_HEADERS if place == HEADER else frozenset()):
+        if name.lower() in self.reserved | REROUTING | (_IGNORED_HEADERS if place == HEADER else frozenset()):
             return
         if self.reserved and place in (HEADER, QUERY) and name.lower() in _SECRETS:
             self._left_out.setdefault("is a credential, and the connector adds its own", []).append(name)
@@ -152,6 +152,17 @@ class Arguments:
         """
         self.body = "json"
         self._add_json(flatten(self.document, schema, self.work), True, "")
+
+    def add_leaf(self, steps: tuple[str, ...], schema: JSON) -> None:
+        """Take in a value that lies in the body, under the last two of the names that lead to it.
+
+        :param steps: none: it is the whole body.
+        :raises Inexpressible: it cannot be said.
+        """
+        taken = {each.name for each in self.found}
+        name = "_".join(steps[-2:]) or "body"
+        name = "_".join(steps) if name_of(name, most=_MOST_INPUT_NAME) in taken else name
+        self.found.append(self._make(name, BODY, steps, schema, frozenset(), required=True))
 
     def write_path(self, path: str) -> tuple[str, dict[str, JSON]]:
         """Return a path with the names of inputs, and the key C{slashes}: those that C{+} lets be several segments.

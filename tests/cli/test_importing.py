@@ -155,6 +155,18 @@ class ImportTests(CommandCase):
         self.assertIn("status 404. Nothing was written.", err)
         self.assertIn("--mcp", err)
 
+    def test_command(self) -> None:
+        """A curl command is a description of one operation, in the argument and in a file."""
+        command = "curl -X POST https://tracker.example/api/issues -H 'Authorization: Bearer $KEY' -d '{\"a\": 1}'"
+        file = Path(self.mktemp()).absolute()
+        file.write_text(command)
+        for source, more in ((command, ("--op", "post_issues")), (str(file), ("--op", "POST /api/issues"))):
+            code, _, err = self.imported(*more, "--name", "local://me/tracker", source=source)
+            self.assertEqual((code, self.names()), (0, ["tracker-post-issues.md", "tracker.toml"]), err)
+        self.assertIn('format = "Bearer {key}"', (self.output / "tracker.toml").read_text())
+        code, _, err = self.imported(source="curl -k https://tracker.example")
+        self.assertEqual((code, "-k of the curl command is not understood" in err), (1, True))
+
     def test_wrong(self) -> None:
         """What is no document, no operation or no name is told, with what to do, and nothing is written."""
         swagger = Path(self.mktemp()).absolute()

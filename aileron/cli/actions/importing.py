@@ -60,7 +60,7 @@ def import_command(connectors: Sort) -> click.Command:
     """C{aileron connector import}."""
 
     @click.command("import")
-    @click.argument("source", metavar="FILE|URL|NAME")
+    @click.argument("source", metavar="FILE|URL|NAME|CURL")
     @click.option("--op", "operations", multiple=True, metavar="NAME", help="An operation to import; can be repeated.")
     @click.option("--search", "words", default="", metavar="WORDS", help="List only operations with all these words.")
     @click.option("--name", metavar="local://NAME", help="Name of the connector. Default: from the title of the API.")
@@ -91,7 +91,7 @@ def import_command(connectors: Sort) -> click.Command:
         FILE or URL is the API's description: OpenAPI 3.0 or 3.1, a Google API Discovery document, an AWS service
         model or a GraphQL schema. Without --op, the command lists the operations; in a terminal, it asks which ones to
         import. Reads need no approval unless they may disclose a secret; everything else does. Nothing is trusted,
-        and nothing is added to your home.
+        and nothing is added to your home. CURL is a whole curl command, in quotes: it is made an operation.
 
         NAME is a connector to an MCP server that you have added. The command lists the server's tools, shows what
         has changed since you reviewed them, and pins those that you choose.
@@ -135,6 +135,8 @@ def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
     from aileron.importing import read_api
 
     source = request.source
+    if source.split(maxsplit=1)[:1] == ["curl"]:
+        return read_api(source.encode("utf-8", "replace"), "", request.base_url)
     if "://" in source:
         try:
             data = cli.drive(lambda _: cli.fetch(source, MOST_BYTES))
@@ -216,13 +218,16 @@ def _write(
     if len(written.refused) == len(chosen):
         _tell_refused(written)
         raise CommandError("Nothing was written: none of the operations can be imported.")
-    _check(written, connectors)
+    check_written(written, connectors)
     _save(request, written)
     _tell(request, written)
 
 
-def _check(written: WrittenFiles, connectors: Sort) -> None:
-    """Check the files as the daemon would, before any is written to its place."""
+def check_written(written: WrittenFiles, connectors: Sort) -> None:
+    """Check the files as the daemon would, before any is written to its place.
+
+    :raises CommandError: one has errors.
+    """
     with TemporaryDirectory() as directory:
         faults: list[LoadError] = []
         for sort, file in ((connectors, written.connector), *((ACTIONS, each) for each in written.actions)):
