@@ -100,6 +100,14 @@ def _ask(prompt: str) -> str:
         return terminal.ask(prompt)
 
 
+def _ask_command(prompt: str) -> str:
+    from ._drive import interruptible
+    from .vault.terminal import Terminal
+
+    with interruptible(), Terminal.open() as terminal:
+        return terminal.ask_command(prompt)
+
+
 def _terminal() -> AbstractContextManager[Conversation]:
     from .vault.terminal import Terminal
 
@@ -191,7 +199,8 @@ class CliContext:
     :ivar drive: see L{Drive}.
     :ivar probe: a GET of the agent site before any reactor runs: address, path, launch key.
     :ivar ask: one line from the person's terminal, after a prompt.
-    :ivar terminal: the same without waiting; L{InvalidRequest} where there is none.
+    :ivar ask_command: the same, of several lines where a shell would read on.
+    :ivar terminal: the first without waiting; L{InvalidRequest} where there is none.
     :ivar passphrase: of the vault, as L{aileron.cli.vault.passphrase.read_passphrase} finds it.
     :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
     :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
@@ -210,6 +219,7 @@ class CliContext:
     drive: Drive = _drive
     probe: Callable[[str, str, str | None], Mapping[str, Any]] = probe
     ask: Callable[[str], str] = _ask
+    ask_command: Callable[[str], str] = _ask_command
     terminal: Callable[[], AbstractContextManager[Conversation]] = _terminal
     passphrase: Callable[[str, int | None, Unattended | None], str] = _passphrase
     new_passphrase: Callable[[int | None], str] = _new_passphrase

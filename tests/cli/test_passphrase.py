@@ -156,6 +156,12 @@ class TerminalTests(SynchronousTestCase):
         person.sees(f"found ['{words}']")
         self.assertEqual(person.seen.count(words), 2, "it was shown once, and returned")
 
+    def test_command(self) -> None:
+        """A command that is pasted goes on where a shell would read on, and nothing of it is lost."""
+        typed = "curl https://a.example \\\n  -d '{\n \"a\": 1}'\n"
+        person = self.asked("real_context().ask_command('Service: ')", "Service: ", typed)
+        person.sees(f"found [{typed[:-1]!r}]")
+
     def test_no_person(self) -> None:
         """Whoever never chooses one comes to an end."""
         person = Person(self, "new_passphrase()")

@@ -29,7 +29,10 @@ $ aileron connect slack --dry-run
 
 Nothing is active until you trust it. Of these ready actions, those that only read need no approval, and all others ask
 you each time. An action is a file of yours from then on: change it as you like, and trust it again; see
-[Writing an action](../writing-an-action.md). For any other service, see [Add your REST API](../rest-api.md).
+[Writing an action](../writing-an-action.md).
+
+`aileron setup slack` takes the usual actions without asking which ones, and creates the vault if there is none yet.
+For any other service, put `aileron setup` in front of a `curl` command: see [Add your REST API](../rest-api.md).
 
 | service | for |
 |---|---|

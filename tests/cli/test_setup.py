@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import attrs
 
 from aileron.cli._context import CliContext
@@ -16,7 +18,9 @@ SERVICES = list(find_services())
 NUMBER = str(SERVICES.index("slack") + 1)
 SLACK = [each.name for each in read_service("slack").actions if each.name in read_service("slack").chosen]
 OTHER = str(len(SERVICES) + 1)
-REST = (OTHER, "https://tracker.example/api/issues", "", "Opens an issue.", "title, text", "")
+URL = "https://tracker.example/api/issues"
+REST = (OTHER, URL, "title, text")
+CURL = ("curl", "-X", "POST", URL, "-H", "Authorization: Bearer $KEY", "-d", '{"title": "a", "text": "b"}')
 
 
 class SetupTests(TrustCase):
@@ -44,13 +48,15 @@ class SetupTests(TrustCase):
         programs.mkdir(exist_ok=True)
         (programs / "goose").write_text("#!/bin/sh\n")
         (programs / "goose").chmod(0o700)
-        return attrs.evolve(super().cli_context(), environ={**self.environ, "PATH": str(programs)})
+        return attrs.evolve(
+            super().cli_context(), environ={**self.environ, "PATH": str(programs)}, ask_command=self._asked
+        )
 
-    def played(self, *answers: str) -> tuple[int, str, str]:
+    def played(self, *answers: str, words: tuple[str, ...] = ()) -> tuple[int, str, str]:
         """Run it with these answers; the vault is there."""
         self.home.secrets.write_text("{}")
         self.typed = [*answers]
-        return self.command("setup")
+        return self.command("setup", *words)
 
     def listed(self, *names: str, needs: tuple[str, ...] = ()) -> None:
         """Have the daemon list the actions, and what they need, as new."""
@@ -70,43 +76,122 @@ class SetupTests(TrustCase):
         self.assertIn("aileron connect slack", err)
         self.assertNotIn("aileron launch codex", out)
 
+    def test_named(self) -> None:
+        """A service that ships is named in the arguments, by name or number; an unknown one is told."""
+        self.listed(*SLACK)
+        for words in (("slack",), (NUMBER,), ("builtin://slack",)):
+            code, out, err = self.played(PASSPHRASE, "y", "xoxb-canary", words=words)
+            self.assertEqual((code, self.typed, "Amazon S3" in out), (0, [], False), err)
+        self.assertEqual(self.prompts[-3:], ["Passphrase of the vault", *self.prompts[-2:]])
+        for unknown in (("slak",), ("slack", "github"), ("0",), ("",)):
+            code, _, err = self.played("unused", words=unknown)
+            self.assertEqual((code, "aileron connect --list" in err, "Nothing was set up" in err), (1, True, True))
+        self.assertEqual(len(self.sent()), 3)
+
     def test_rest(self) -> None:
         """For a service of one's own a sound connector and a sound action are written, and trusted at once."""
-        self.listed("tracker-create", needs=("local://me/tracker",))
-        code, _, _ = self.played(*REST, PASSPHRASE, "y", "canary")
-        self.assertEqual((code, self.typed), (0, []))
-        self.assertEqual(self.sent(), [[word("local://me/tracker", "connector"), word("tracker-create")]])
+        name = "tracker-post-issues"
+        for at, (answers, words) in enumerate(
+            (
+                (REST, ()),
+                (REST[1:], ()),
+                (REST[2:], (URL,)),
+                ((), CURL),
+                ((), (shlex.join(CURL),)),
+                ((shlex.join(CURL),), ()),
+                ((OTHER, shlex.join(CURL)), ()),
+            ),
+            1,
+        ):
+            self.listed(name, needs=("local://me/tracker",))
+            code, out, err = self.played(*answers, PASSPHRASE, "y", "canary", words=words)
+            self.assertEqual((code, self.typed, "canary" in out + err), (0, [], False), err)
+            self.assertEqual(self.sent()[at - 1 :], [[word("local://me/tracker", "connector"), word(name)]])
+            self.assertEqual("was written" in out or "Written" in out, at == 1, "what is there the same is kept")
+            self.assertIn(f"aileron action edit {name}", out)
+            self.assertIn("in the header Authorization, as: Bearer {key}", out)
+            self.assertEqual([each.name for each in self.home.connectors.iterdir()], ["tracker.toml"])
         connector = (self.home.connectors / "tracker.toml").read_text()
-        self.assertIn('json = { title = "${in.title}", text = "${in.text}" }', connector)
+        self.assertIn('json = {title = "${in.title}", text = "${in.text}"}', connector)
         self.assertIn('format = "Bearer {key}"', connector)
         self.assertNotIn("private_network", connector)
-        self.assertIn("\nOpens an issue.\n", (self.home.actions / "tracker-create.md").read_text())
+        action = (self.home.actions / f"{name}.md").read_text()
+        self.assertIn("\nSends POST /api/issues to tracker.example with title and text.\n", action)
         self.assertEqual(connector_faults(self.home.connectors / "tracker.toml"), [])
-        self.assertEqual(action_faults(str(self.home.actions / "tracker-create.md")), [])
+        self.assertEqual(action_faults(str(self.home.actions / f"{name}.md")), [])
 
     def test_asked_again(self) -> None:
         """An answer that cannot be is asked for again, and why; nothing is written before all are good."""
-        self.home.connectors.mkdir(exist_ok=True)
-        (self.home.connectors / "tracker.toml").write_text("")
-        self.listed("mine-create", needs=("local://me/mine",))
+        self.listed("local-post-x", needs=("local://me/local",))
+        own = ("--header", "X-Key")
         wrong = {
-            "Number": ("0", "four", "\u0663"),
-            "URL": ("http://tracker.example/x", "https://tracker.example", "https://a:b@tracker.example/x"),
-            "Name": ("tracker", "../x", "A"),
-            "What": ("", "# x", "a\u202eb"),
+            "Service": ("0", "four", "\u0663", "", "curl", "curl -k https://a.example", "https://tracker.example"),
+            "URL": ("http://tracker.example/x", "https://a:b@tracker.example/x", "slak"),
             "Fields": ("a,a", "a b", ","),
-            "Header": ("X Y", "X\n"),
         }
-        good = (OTHER, "http://127.0.0.1:8080/x", "mine", "Does it.", "title", "X-Key")
+        good = (OTHER, "http://127.0.0.1:8080/x", "title")
         answers = [answer for bad, each in zip(wrong.values(), good, strict=True) for answer in (*bad, each)]
-        answers.remove("X\n")  # the terminal's own end of a line
-        code, _, err = self.played(*answers, PASSPHRASE, "y", "canary")
-        self.assertEqual((code, self.typed), (0, []))
+        code, _, err = self.played(*answers, PASSPHRASE, "y", "canary", words=own)
+        self.assertEqual((code, self.typed), (0, []), err)
         self.assertEqual(err.count("The answer "), len(answers) - len(good))
-        connector = (self.home.connectors / "mine.toml").read_text()
+        connector = (self.home.connectors / "local.toml").read_text()
         self.assertIn('header = "X-Key"\nformat = "{key}"', connector)
         self.assertIn("private_network = true", connector)
-        self.assertEqual(connector_faults(self.home.connectors / "mine.toml"), [])
+        self.assertEqual(connector_faults(self.home.connectors / "local.toml"), [])
+
+    def test_refused_command(self) -> None:
+        """What cannot be expressed is told before anything is made, and no key in it is repeated."""
+        key = "sk-live-4f9a8b7c6d5e4f3a2b1c"
+        for words, told in (
+            (("curl", "-F", f"a={key}", URL), "-F of the curl command is not understood"),
+            (("curl", URL, "-d", f'{{"token": "{key}"}}'), "carries its key in the body"),
+            (("curl", URL, "-d", '{"a": 1}'), "carries no key"),
+            (("curl", f"{URL}/{key}", "-d", '{"a": 1}'), "hold its key in the path"),
+            (("curl", URL, "-u", f"{key}:", "-d", "a=1"), "-u with an empty password"),
+            (("curl", URL, "-H", f"Authorization: Odd {key} x", "-d", "a=1"), "$KEY in the place of the key"),
+            (("curl", f"https://{key}@a.example/x", "-d", "a=1"), "user name or password"),
+            (("curl", URL, "-H", f"X-API-Key: {key}", "-H", f"Authorization: Bearer {key}"), "several keys"),
+            (("curl", URL, "-H", f"X-API-Key: {key}", "-d", '{"each": [], "as": 1}'), "Nothing was written"),
+            (("--name", "A/b", *CURL), "--name must be of a-z"),
+            (("--header", "X Y", URL), "--header must be the name of a header"),
+        ):
+            self.typed = ["unused"]
+            code, out, err = self.command("setup", *words)
+            self.assertIn(told, err)
+            self.assertEqual((code != 0, key in out + err, self.home.secrets.exists()), (True, False, False))
+        self.assertEqual([*self.home.connectors.iterdir(), *self.home.actions.iterdir()], [])
+
+    def test_real_key(self) -> None:
+        """A key in the arguments is not used, kept or repeated; that others could read it is told, where they could."""
+        key = "sk-live-4f9a8b7c6d5e4f3a2b1c"
+        words = tuple(each.replace("$KEY", key) for each in CURL)
+        self.listed("tracker-post-issues", needs=("local://me/tracker",))
+        for answers, given, told in (((), words, 1), ((shlex.join(words),), (), 0), ((), CURL, 0)):
+            code, out, err = self.played(*answers, PASSPHRASE, "y", "canary", words=given)
+            self.assertEqual((code, err.count("seems to hold a real key"), key in out + err), (0, told, False), err)
+        self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup")[0]["secret"], "canary")
+        written = [*self.home.connectors.iterdir(), *self.home.actions.iterdir()]
+        self.assertEqual([path for path in written if key in path.read_text()], [])
+
+    def test_taken(self) -> None:
+        """Another service of that name keeps it: a free one is taken and told, but for a name that was given."""
+        self.home.connectors.mkdir(exist_ok=True)
+        (self.home.connectors / "tracker.toml").write_text("")
+        self.listed("tracker-2-post-issues", needs=("local://me/tracker-2",))
+        code, _, err = self.played(PASSPHRASE, "y", "canary", words=CURL)
+        self.assertEqual((code, "this one is named tracker-2" in err), (0, True), err)
+        code, _, err = self.played("unused", words=("--name", "tracker", *CURL))
+        self.assertEqual((code, "Choose another name" in err), (1, True))
+        self.assertEqual((self.home.connectors / "tracker.toml").read_text(), "")
+
+    def test_read(self) -> None:
+        """What only reads needs no approval, and the user is not told to give one."""
+        self.listed("tracker-get-issues", needs=("local://me/tracker",))
+        words = ("curl", f"{URL}?state=open", "-u", "ada:$PASSWORD")
+        code, out, err = self.played(PASSPHRASE, "y", "ada:canary", words=words)
+        self.assertEqual((code, self.typed, "approval approve" in out, "only reads" in out), (0, [], False, True), err)
+        self.assertIn("USER:PASSWORD", out)
+        self.assertIn("required = false", (self.home.actions / "tracker-get-issues.md").read_text())
 
     def test_again(self) -> None:
         """What is there is kept: a changed file of that name, trust, and a binding; one that does not fit is told."""

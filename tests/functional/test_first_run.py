@@ -1,39 +1,42 @@
 """The first hour of a new user at a terminal: from an empty home to an approved effect, every question counted."""
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
 
 import attrs
 
-from aileron.cli.actions.services import find_services
 from aileron.home import Home as State
 from aileron.home import prepare
 from tests.extent import seldom
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
-from tests.functional.process import Command, Finished
+from tests.functional.process import Command, Finished, Running
 from tests.importing import page
 
 CHARACTERS_A_MINUTE = 150
 """Of somebody who types slowly."""
 QUESTION = re.compile(
-    r"New passphrase: |Repeat the passphrase: |Secret for .+?: |Passphrase of the vault: |\[y/N\] |Enter to leave: "
+    r"New passphrase: |Repeat the passphrase: |(?:Secret|Key|Bot token[^:]*) for .+?: "
+    r"|Passphrase of the vault: |\[y/N\] |Enter to leave: "
 )
+ACTION = "local-chat-post-message"
+"""What `aileron setup` makes of L{curl_of}."""
 
 
-def answers_of_setup(url: str, secret: str) -> Mapping[str, str]:
-    """The questions of ``aileron setup`` where there is nothing yet, and answers that add a service of one's own."""
+def curl_of(url: str) -> tuple[str, ...]:
+    """A command that posts a message, as the documentation of a service may show it."""
+    message = json.dumps({"channel": "#general", "text": "Hello"})
+    return "curl", "-X", "POST", f"{url}/api/chat.postMessage", "-H", "Authorization: Bearer $TOKEN", "-d", message
+
+
+def answers_of_setup(secret: str) -> Mapping[str, str]:
+    """The questions of ``aileron setup`` with that command where there is nothing, and a passphrase of one's own."""
     return {
         "New passphrase: ": PASSPHRASE,
         "Repeat the passphrase: ": PASSPHRASE,
-        "Number: ": str(len(find_services()) + 1),
-        "URL that takes a POST request: ": f"{url}/api/chat.postMessage",
-        "Name of the service: ": "chat",
-        "What it does, in a sentence for the model: ": "Posts a message to the team.",
-        r"Fields of its JSON body \[title, body\]: ": "channel, text",
-        r"Header that carries the key \[Authorization\]: ": "",
         r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
-        r"Key for local://me/chat \(not shown\): ": secret,
+        r"Key for local://me/local \(not shown\): ": secret,
     }
 
 
@@ -92,26 +95,52 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual(self.questions, ["New passphrase: ", "Repeat the passphrase: ", "[y/N] ", *self.after_that()])
         self.assertIn("The daemon is not running", await self.stopped())
 
+    async def set_up(self, *words: str) -> tuple[Running, str, int]:
+        """Begin ``aileron setup`` on a terminal and answer until the key is asked for, the third question.
+
+        :return: with the passphrase that was shown and typed once, and the characters typed so far, each Enter too.
+        """
+        running = self.start(self.plain(self.home.on_terminal("aileron", "setup", *words, PAGER="less")))
+        await running.expect("New passphrase: ")
+        (passphrase,) = re.findall(r"(?m)^    ([a-z]+(?: [a-z]+){5})\r?$", running.output)
+        running.send(passphrase)
+        asked = (await running.expect(QUESTION.pattern))[0]
+        self.assertEqual(asked, "[y/N] ", running.output)
+        running.send("y")
+        asked = (await running.expect(QUESTION.pattern))[0]
+        self.assertRegex(asked, "^(Key|Bot token) for ", running.output)
+        return running, passphrase, len(shlex.join(("aileron", "setup", *words))) + len(passphrase) + 4
+
     async def test_set_up(self) -> None:
-        """Setup leads from nothing to a trusted action of one's own service in ten answers, and it works."""
-        answers = answers_of_setup(self.service.url, self.workspace.token)
-        running = self.start(self.plain(self.home.on_terminal("aileron", "setup")))
-        for question, answer in answers.items():
-            await running.expect(question)
-            running.send(answer)
+        """A curl command in front of which `aileron setup` stands leads to a trusted action in three answers."""
+        running, passphrase, typed = await self.set_up(*curl_of(self.service.url))
+        running.send(self.workspace.token)
         finished = await running.finish(60)
         self.assertEqual(finished.exit_code, 0, finished.stdout)
-        self.assertIn("Trusted: local://me/chat, chat-create", finished.stdout)
+        self.assertIn(f"Trusted: local://me/local, {ACTION}", finished.stdout)
         self.assertEqual(finished.stdout.count("Passphrase of the vault: "), 0)
-        for secret in (PASSPHRASE, self.workspace.token):
-            self.assertNotIn(secret, finished.stdout)
+        self.assertEqual(finished.stdout.count(passphrase), 1)
+        self.assertNotIn(self.workspace.token, finished.stdout)
+        typed += len(self.workspace.token) + 1
+        self.assertLess(typed, 260, "what a user types, of which the command is pasted")
         arguments = ("--arg", "channel=#general", "--arg", "text=Hello")
-        asked = await self.at_terminal("action", "run", "chat-create", *arguments)
+        asked = await self.at_terminal("action", "run", ACTION, *arguments)
         approval_id = re.search(r"approvals/(\w+)", asked.stdout)
         assert approval_id is not None, asked.stdout
-        shown = await self.succeeding("approval", "approve", approval_id[1], answers=(PASSPHRASE, "y"))
+        shown = await self.succeeding("approval", "approve", approval_id[1], answers=(passphrase, "y"))
         self.assertIn("Approved and completed", shown)
         self.assertEqual([message.text for message in self.workspace.messages], ["Hello"])
+
+    async def test_set_up_slack(self) -> None:
+        """For Slack as well the third answer is the key, and no pager has to be left; nothing is sent to Slack here."""
+        running, _, typed = await self.set_up("slack")
+        self.assertLess(typed, 90)
+        running.send("\x03")
+        finished = await running.finish(60)
+        self.assertNotEqual(finished.exit_code, 0)
+        self.assertEqual(finished.stdout.count("lines, "), 5, "each action was shown whole, and the connector ships")
+        self.assertIn("Trusted: check-slack, ", finished.stdout)
+        self.assertTrue((self.state.actions / "post-message.md").exists())
 
     @seldom
     async def test_imported(self) -> None:

@@ -8,9 +8,9 @@ from tests.functional import opencode
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.functional.process import Finished
 from tests.functional.script import Call, Say
-from tests.functional.test_first_run import answers_of_setup
+from tests.functional.test_first_run import ACTION, answers_of_setup, curl_of
 
-COMMANDS = ("aileron setup", "aileron launch {agent}", "aileron approval list", "aileron approval approve ID")
+COMMANDS = ("aileron setup slack", "aileron launch {agent}", "aileron approval list", "aileron approval approve ID")
 """What the pages have a reader type once Aileron is installed; L{tests.cli.test_doc} compares them."""
 SHOWN = (
     "agent (self-reported)",
@@ -29,9 +29,12 @@ class QuickstartTests(OperatedTestCase):
 
     executes_daemons = True
 
-    async def at_terminal(self, line: str, answers: Mapping[str, str]) -> Finished:
-        """Type a command, and answer its questions in order; it must succeed, and show no secret."""
-        _, *words = line.split()
+    async def at_terminal(self, line: str, answers: Mapping[str, str], *more: str) -> Finished:
+        """Type a command, and answer its questions in order; it must succeed, and show no secret.
+
+        :param more: words behind it.
+        """
+        words = (*line.split()[1:], *more)
         running = self.start(self.home.on_terminal("aileron", *words))
         for question, answer in answers.items():
             await running.expect(question)
@@ -46,8 +49,9 @@ class QuickstartTests(OperatedTestCase):
     async def test_played(self) -> None:
         """Setup, launch and approval are all it takes; the runs and the audit log tell of it."""
         setup, launch, pending, approve = COMMANDS
-        await self.at_terminal(setup, answers_of_setup(self.service.url, self.workspace.token))
-        llm = self.llm([Call("aileron_chat_create", MESSAGE), Say("posted")])
+        setup = setup.removesuffix(" slack")  # which would be connected to; the test has a service of its own
+        await self.at_terminal(setup, answers_of_setup(self.workspace.token), *curl_of(self.service.url))
+        llm = self.llm([Call(f"aileron_{ACTION.replace('-', '_')}", MESSAGE), Say("posted")])
         opencode.configure_user(self.home, opencode.configuration(llm.url, {}))
         command = self.launched()
         self.assertEqual(command.arguments[1:3], tuple(launch.format(agent="opencode").split()[1:]))
@@ -63,4 +67,4 @@ class QuickstartTests(OperatedTestCase):
         self.assertEqual([(each.text) for each in self.workspace.messages], [MESSAGE["text"]])
         for line in ("aileron runs list", "aileron audit list"):
             shown = (await self.at_terminal(line, {"Passphrase of the vault: ": PASSPHRASE})).stdout
-            self.assertIn("chat-create", shown)
+            self.assertIn(ACTION[:10], shown)  # the rest stands in further lines

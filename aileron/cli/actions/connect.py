@@ -241,8 +241,10 @@ def tell_agents(cli: CliContext, service: ReadyService) -> None:
         say("  aileron launch {name}", name=name)
     if not names:
         say("No agent was found on PATH. Aileron works with {agents}.", agents=", ".join(agents))
-    action = next((each for each in service.actions if each.name in service.chosen and each.kind != READ), None)
+    chosen = [each for each in service.actions if each.name in service.chosen]
+    action = next((each for each in chosen if each.kind != READ), None)
     if action is None:
+        say("Ask the agent to use {action}. It only reads, so it needs no approval.", action=chosen[0].name)
         return
     say(
         "Ask the agent to use {action}. Then approve its request in another terminal, or with aileron open:",

@@ -2,159 +2,119 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 import click
 
-from aileron.addresses import BaseUrl, is_loopback, read_base_url
+from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
 from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
-from aileron.cli.actions.services import ReadyAction, ReadyService, find_services, read_service
-from aileron.cli.actions.trusting import ask, pick
-from aileron.credentials import only
-from aileron.drafting import Draft, Wanted, text_of
+from aileron.cli.actions.own import OwnService, describe_own, is_request, read_header, read_name
+from aileron.cli.actions.services import ReadyService, find_services, read_service
+from aileron.cli.actions.trusting import ask
 from aileron.home import prepare
 
-_CONNECTOR = """\
-[connector]
-name = "{fqn}"
-version = "1.0.0"
-description = "The API of {host}."
-base_url = {{ default = "{origin}", bindable = false }}
-hosts = ["{place}"]
-{private}
-[credential]
-kind = "api_key"
-header = "{header}"
-format = "{format}"
 
-[operations.create]
-description = "Sends a POST request to {path}."
-method = "POST"
-path = "{path}"
-json = {{ {fields} }}
-effect = "write"
-idempotent = false
-"""
-_PRIVATE = "private_network = true\n"
-_FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}").fullmatch
-_HEADER = re.compile(r"[A-Za-z0-9-]{1,60}").fullmatch
-_MOST_FIELDS = 20
+def _read_option(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        return (read_name if parameter.name == "name" else read_header)(value) if value else ""
+    except ValueError as error:
+        raise click.UsageError(f"The option {parameter.opts[0]} {error}.", context) from None
 
 
-def read_address(text: str) -> BaseUrl:
-    """Read the address that a POST request goes to.
-
-    :raises ValueError: what it must be, as the end of a sentence that begins with its name.
-    """
-    found = read_base_url(text, exact=True)
-    if not found.path:
-        raise ValueError("must have a path, such as /api/issues")
-    return found
-
-
-def read_fields(text: str) -> tuple[str, ...]:
-    """Read the names of the fields that an agent gives, separated by commas.
-
-    :raises ValueError: what they must be, as the end of a sentence.
-    """
-    names = tuple(each.strip() for each in text.split(","))
-    if len(set(names)) < len(names) or len(names) > _MOST_FIELDS or not all(map(_FIELD, names)):
-        raise ValueError(f"must be up to {_MOST_FIELDS} different names of a-z, 0-9 and _, separated by commas")
-    return names
-
-
-read_name = only(_NAME, "must be of a-z, 0-9 and hyphens")
-read_header = only(_HEADER, "must be the name of a header, such as Authorization or X-API-Key")
-read_sentence = only(
-    lambda text: text and text.isprintable() and not text.startswith(("#", "+++")), "must be a sentence"
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument(
+    "words", nargs=-1, type=click.UNPROCESSED, metavar="[SERVICE|URL|CURL...]", shell_complete=_completion.services
 )
-
-
-def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...], header: str) -> ReadyService:
-    """Make a connector and an action that sends a POST request with these fields in its JSON body.
-
-    :param about: one line that describes the action for the model.
-    """
-    fqn, origin = f"local://me/{name}", address.origin
-    value = "Bearer {key}" if header.lower() == "authorization" else "{key}"
-    connector = _CONNECTOR.format(
-        fqn=fqn,
-        host=origin.host,
-        origin=origin.url,
-        place=origin.host_and_port,
-        private=_PRIVATE if is_loopback(origin.host) else "",
-        header=header,
-        format=value,
-        path=address.path,
-        fields=", ".join(f'{each} = "${{in.{each}}}"' for each in fields),
-    )
-    draft = Draft(
-        f"{name}-create",
-        fqn,
-        "1.0.0",
-        "create",
-        inputs=tuple(Wanted(each) for each in fields),
-        takes=fields,
-        about=about,
-    )
-    return ReadyService(
-        title=name,
-        connector=fqn,
-        steps=(f"Get the key that {origin.host} expects in the header {header}. It is sent as: {value}",),
-        secret="Key",
-        actions=(ReadyAction(draft.name, text_of(draft), about),),
-        chosen=(draft.name,),
-        connector_file=(f"{name}.toml", connector),
-    )
-
-
-@click.command()
+@click.option("--name", default="", callback=_read_option, help="Name of a service of your own. Default: by its host.")
+@click.option(
+    "--header",
+    default="Authorization",
+    callback=_read_option,
+    help="Header that carries the key, for a URL. Default: Authorization.",
+)
 @pass_cli
-def setup(cli: CliContext) -> None:
+def setup(cli: CliContext, words: tuple[str, ...], name: str, header: str) -> None:
     """Set up the vault, a service with its credential, and first actions, step by step.
 
-    Run it again to add another service: what is there already is kept.
+    SERVICE is the name of a service that comes with Aileron, such as slack. For a service of your own, put
+    `aileron setup` in front of a curl command of its documentation, with a placeholder such as $KEY for the key; or
+    name a URL that takes a POST request with a JSON body. Without any of these, setup asks. Run it again to add
+    another service: what is there already is kept.
     """
     if not cli.interactive():
         raise CommandError(
             "Cannot ask questions: no terminal. Nothing was set up.", "Set up each part by itself: aileron vault init"
         )
+    service = _find(cli, words, OwnService(name, header, in_arguments=True)) if words else None
     prepare(cli.home)
     heading("1. Vault")
     key = open_vault(cli)
     heading("2. Service")
-    service = _choose(cli)
+    service = service or _choose(cli, OwnService(name, header))
     connect_service(cli, service, key, usual=True)
     heading("3. Agent")
     tell_agents(cli, service)
+    if service.connector_file is not None:
+        say("To describe {name} better for the model: aileron action edit {name}", name=service.chosen[0])
 
 
-def _choose(cli: CliContext) -> ReadyService:
-    services = {**find_services(), "": ("A REST API of your own", "one POST request with a JSON body")}
-    for number, (title, about) in enumerate(services.values(), 1):
+def _find(cli: CliContext, words: Sequence[str], own: OwnService) -> ReadyService:
+    """Find what the arguments mean.
+
+    :raises CommandError: nothing that can be set up.
+    """
+    from aileron.importing import NotImported
+
+    try:
+        found = _read(cli, words, own)
+    except NotImported as error:
+        raise CommandError(f"{error.problem} Nothing was set up.", error.advice or None) from None
+    if found is None:
+        raise CommandError(f"There is no service {words[0]}. Nothing was set up.", "List all: aileron connect --list")
+    return found
+
+
+def _read(cli: CliContext, words: Sequence[str], own: OwnService) -> ReadyService | None:
+    """Read the name or the number of a service that comes with the program, a URL, or a command; L{None}: it is none.
+
+    :raises NotImported: nothing can be made of the URL or the command.
+    """
+    if is_request(words):
+        return describe_own(cli, words, own)
+    names = list(find_services())
+    numbered = {str(number): name for number, name in enumerate(names, 1)} | {name: name for name in names}
+    name = numbered.get(words[0].removeprefix("builtin://")) if len(words) == 1 else None
+    return read_service(name) if name else None
+
+
+def _choose(cli: CliContext, own: OwnService) -> ReadyService:
+    services = [*find_services().values(), ("A service of your own", "paste its URL, or a curl command")]
+    for number, (title, about) in enumerate(services, 1):
         say("  {number:>2}  {title} ({about})", number=str(number), title=title, about=about)
-    name = pick(cli, list(services))
-    return read_service(name) if name else _describe_service(cli)
+
+    def read(text: str) -> ReadyService | None:
+        return None if text == str(len(services)) else _read_answer(cli, text, own)
+
+    what = "Service (number, name, URL or curl command)"
+    found = ask(cli, what, read, put=cli.ask_command)
+    what = "URL that takes a POST request, or curl command"
+    return found or ask(cli, what, lambda text: _read_answer(cli, text, own), put=cli.ask_command)
 
 
-def _describe_service(cli: CliContext) -> ReadyService:
-    """Ask about a service that takes a POST request with a JSON body."""
-    address = ask(cli, "URL that takes a POST request", read_address)
-    words = address.origin.host.rpartition(".")[0].split(".")[-1]
+def _read_answer(cli: CliContext, text: str, own: OwnService) -> ReadyService:
+    """Read an answer as the arguments are read.
 
-    def read_new(text: str) -> str:
-        name = read_name(text)
-        if (cli.home.connectors / f"{name}.toml").exists():
-            again = f"aileron action trust, then aileron binding setup local://me/{name}"
-            raise ValueError(f"is the name of a service that you have; to finish that one, run {again}")
-        return name
+    :raises ValueError: what it must be, or why nothing can be made of it.
+    """
+    from aileron.importing import NotImported
 
-    name = ask(cli, "Name of the service", read_new, words if words.isalnum() and words.islower() else None)
-    about = ask(cli, "What it does, in a sentence for the model", read_sentence)
-    fields = ask(cli, "Fields of its JSON body", read_fields, "title, body")
-    header = ask(cli, "Header that carries the key", read_header, "Authorization")
-    return make_sample(address, name, about, fields, header)
+    try:
+        found = _read(cli, (text,), own) if text else None
+    except NotImported as error:
+        raise ValueError(f"was not used. {error.problem} {error.advice}".rstrip(". ")) from None
+    if found is None:
+        raise ValueError("must be a number or a name of the list, a URL, or a curl command")
+    return found

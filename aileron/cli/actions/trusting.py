@@ -27,7 +27,8 @@ T = TypeVar("T")
 Item = Mapping[str, Any]
 
 _UNTRUSTED = frozenset(("new", "changed"))
-_LONG_LINES = 200
+_LONG_LINES = 1000
+"""What a terminal keeps at least, to scroll back to; what is longer is shown by a pager, which has to be left."""
 _KINDS = {".md": "action", ".toml": "connector"}
 _SETTINGS = frozenset(("config.yaml", "egress.toml", "packages.json"))
 _SEE = {
@@ -182,12 +183,21 @@ def _how(item: Item) -> str:
     return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
 
 
-def ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | None = None) -> T:
-    """Ask until the answer is one that C{read} takes, whose C{ValueError} ends the sentence that begins with it."""
+def ask(
+    cli: CliContext,
+    what: str,
+    read: Callable[[str], T],
+    default: str | None = None,
+    put: Callable[[str], str] | None = None,
+) -> T:
+    """Ask until the answer is one that C{read} takes, whose C{ValueError} ends the sentence that begins with it.
+
+    :param put: gets an answer; L{None}: one line.
+    """
     question = f"{what}: " if default is None else f"{what} [{default}]: "
     while True:
         try:
-            return read(cli.ask(question).strip() or default or "")
+            return read((put or cli.ask)(question).strip() or default or "")
         except ValueError as error:
             note("The answer {problem}.", problem=str(error))
 

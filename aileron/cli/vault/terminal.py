@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from aileron.errors import InvalidRequest
 
 _TTY = Path("/dev/tty")
 _MAX_LINE_BYTES = 4096
+_MAX_COMMAND = 16 * 1024
 
 
 class Terminal:
@@ -59,6 +61,17 @@ class Terminal:
         """
         self.put(prompt)
         return self._line()
+
+    def ask_command(self, prompt: str) -> str:
+        """Ask for a command as one types it for a shell: within quotes, and after a backslash, it goes on.
+
+        :raises InvalidRequest: as of L{ask}.
+        """
+        text = self.ask(prompt)
+        while _goes_on(text):
+            self.say("> ")
+            text += f"\n{self._line()}"
+        return text
 
     def put(self, prompt: str) -> None:
         """Ask, and do not wait; what was typed before is thrown away.  L{answered} tells the answer."""
@@ -107,6 +120,15 @@ class Terminal:
                 break
             data += more
         return _decode(data)
+
+
+def _goes_on(text: str) -> bool:
+    """Tell whether a shell would read on: a quote is open, or a backslash is the last character."""
+    try:
+        shlex.split(text)
+    except ValueError:
+        return len(text) < _MAX_COMMAND
+    return False
 
 
 def _decode(data: bytes) -> str:
