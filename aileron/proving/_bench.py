@@ -119,7 +119,7 @@ class Bench:
     @property
     def needs_binding(self) -> bool:
         """Tell whether the credential is of no use any more, as after a service that refused its token."""
-        states = (self._vault.credential_state(each) for each in self._vault.list())
+        states = (self._parts.vault.credential_state(each) for each in self._parts.vault.list())
         return any(each.status is CredentialStatus.NEEDS_YOU for each in states)
 
     def offer(self, connector: IConnector, name: str, text: bytes) -> None:
