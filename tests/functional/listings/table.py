@@ -1,0 +1,77 @@
+"""Which listings of the documentation are played by other tests than those of this package, or by none, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ELSEWHERE: Mapping[str, str] = {
+    **dict.fromkeys(
+        (f"quickstart-{agent}.md" for agent in ("claude", "codex", "goose", "opencode", "pi")),
+        "tests.functional.test_quickstart.QuickstartTests.test_played",
+    ),
+    "importing-an-api.md": "tests.functional.test_first_run.FirstRunTests.test_imported",
+}
+"""Pages whose listings another test plays, and which."""
+
+_MATRICES = "takes from minutes to hours: `python -m tests --all` runs it"
+_RELEASE = "changes the source tree, or what others see: for maintainers, by hand"
+_ROOT = "changes the machine, as root: by hand"
+_CONTAINER = "needs podman: by hand, at a release"
+_SERVICES = (
+    *("discord", "github", "gitlab", "gmail", "google_calendar", "google_drive", "index", "jira", "linear"),
+    *("microsoft365", "notion", "ntfy", "pagerduty", "s3", "sentry", "slack", "smtp", "sns", "telegram", "twilio"),
+    "webhook",
+)
+
+NOT_RUN: Mapping[str, Mapping[str, str]] = {
+    "another-user.md": {
+        "useradd --create-home agent": _ROOT,
+        'install -d -o "$USER" -g agent -m 2770 /srv/project': _ROOT,
+    },
+    "guarantees.md": {
+        "python -m tests.matrix crash": _MATRICES,
+        "python -m tests.matrix crash 80 --seed 7": _MATRICES,
+        "python -m tests.matrix faults": _MATRICES,
+        "python -m tests.matrix faults --only clock": _MATRICES,
+        "python -m tests.matrix races": _MATRICES,
+        "python -m tests.matrix races 300": _MATRICES,
+        "python -m tests.matrix machine": _MATRICES,
+        "python -m tests.matrix machine 200 --seed 7": _MATRICES,
+        "python -m tests.mutants": _MATRICES,
+        'python -m tests.mutants "the mark under"': _MATRICES,
+        "tox -e attack-mutants": "takes an hour: by hand",
+    },
+    "install.md": {
+        "sudo apt-get install ./aileron_0.2.0-1_amd64.deb": _ROOT,
+        "podman build --format docker --file packaging/Containerfile --tag aileron .": _CONTAINER,
+        "podman run --detach --name aileron --read-only --tmpfs /tmp --cap-drop all --security-opt no-new-privileges "
+        "--volume aileron:/var/lib/aileron aileron": _CONTAINER,
+        "podman exec --interactive --tty aileron aileron vault init": _CONTAINER,
+        "podman exec --interactive --tty aileron aileron vault unlock": _CONTAINER,
+        "podman exec --interactive --tty aileron aileron approval watch": _CONTAINER,
+    },
+    "releasing.md": {
+        "towncrier build --yes --version 0.2.0": f"{_RELEASE}; `tox -e release` runs it with --draft",
+        "tox -e release": "takes many minutes: for maintainers, by hand",
+        "git tag --sign v0.2.0": _RELEASE,
+        "packaging/build-deb dist": "needs debhelper and a built wheel: by hand, at a release",
+        "lintian dist/aileron_*.deb": "judges what build-deb made: by hand, at a release",
+        "podman build --format docker --file packaging/Containerfile --tag aileron .": _CONTAINER,
+    },
+    "security-model.md": {
+        "echo 'kernel.yama.ptrace_scope = 1' | sudo tee /etc/sysctl.d/60-ptrace.conf": _ROOT,
+        "sudo sysctl --system": _ROOT,
+    },
+}
+"""Commands of a page that no test types, and for each the reason and what runs it, if anything does."""
+
+NOT_YET = frozenset(
+    (
+        *("agents.md", "another-user.md", "backup.md", "cli.md", "connector-cookbook.md", "first-run.md", "git.md"),
+        *("in-band.md", "install.md", "lost-passphrase.md", "mail.md", "mcp-servers.md", "moving-mcp-servers.md"),
+        *("network-access.md", "notifications.md", "packages.md", "phone.md", "proving-a-connector.md", "rest-api.md"),
+        *("run-at-login.md", "troubleshooting.md", "writing-a-connector.md", "writing-an-action.md"),
+        *(f"services/{name}.md" for name in _SERVICES),
+    )
+)
+"""Pages that no test plays yet: their commands are only checked for being there, by C{tests.cli.test_doc}."""
