@@ -24,6 +24,11 @@ ACTION = "local-chat-post-message"
 """What `aileron setup` makes of L{curl_of}."""
 
 
+def answers_of_new_vault() -> Mapping[str, str]:
+    """The questions where a vault is made, and answers that choose a passphrase."""
+    return {"New passphrase: ": PASSPHRASE, "Repeat the passphrase: ": PASSPHRASE}
+
+
 def curl_of(url: str) -> tuple[str, ...]:
     """A command that posts a message, as the documentation of a service may show it."""
     message = json.dumps({"channel": "#general", "text": "Hello"})
@@ -33,8 +38,7 @@ def curl_of(url: str) -> tuple[str, ...]:
 def answers_of_setup(secret: str) -> Mapping[str, str]:
     """The questions of ``aileron setup`` with that command where there is nothing, and a passphrase of one's own."""
     return {
-        "New passphrase: ": PASSPHRASE,
-        "Repeat the passphrase: ": PASSPHRASE,
+        **answers_of_new_vault(),
         r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
         r"Key for local://me/local \(not shown\): ": secret,
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import attrs
@@ -14,6 +15,7 @@ from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.functional.process import Command, Running
 
 LOG_IN = ("Passphrase of the vault: ", PASSPHRASE)
+BACKUP = ("Passphrase of the backup: ", PASSPHRASE)
 YES = (r"\[y/N\] ", "y")
 
 
@@ -73,9 +75,32 @@ class PageTestCase(OperatedTestCase):
         self.state = State(self.home.aileron)
         self.secrets = [PASSPHRASE, self.workspace.token]
         kept_out = NOT_RUN.get(self.page, {})
-        commands = read_commands((pages() / self.page).read_text("utf-8"))
+        commands = read_commands(self.page_text())
         self._left = [each for each in commands if each.line not in kept_out]
         self.addCleanup(self._check_all_played)
+
+    @property
+    def programs(self) -> Path:
+        """A directory before all others on the user's C{PATH}, for programs that the test has in place of others."""
+        return self.home.root / "programs"
+
+    def put_program(self, name: str, text: str) -> Path:
+        """Put a program on the user's C{PATH}."""
+        self.programs.mkdir(exist_ok=True)
+        path = self.programs / name
+        path.write_text(text)
+        path.chmod(0o700)
+        return path
+
+    def put_recorder(self, name: str) -> Callable[[], list[str]]:
+        """Put a program there that only notes its arguments; a function that returns them, a line a call."""
+        noted = self.home.root / f"{name}-called"
+        self.put_program(name, f'#!/bin/sh\necho "$*" >>{noted}\n')
+        return lambda: noted.read_text().splitlines() if noted.exists() else []
+
+    def page_text(self) -> str:
+        """The page itself, for what it has a reader save in files."""
+        return (pages() / self.page).read_text("utf-8")
 
     async def play(self, *plays: Play) -> str:
         """Run these commands in order; what the last one showed."""
@@ -88,7 +113,8 @@ class PageTestCase(OperatedTestCase):
         """Start a command, which must be the page's next one; others may be played before it is finished."""
         following = self._left[0].line if self._left else "the end of the page"
         self.assertEqual(play.line, following, f"{self.page} has another command here")
-        environment = self.home.environment(**play.environment)
+        environment = self.home.environment()
+        environment |= {"PATH": f"{self.programs}:{environment['PATH']}", **play.environment}
         del environment["AILERON_HOME"]
         command = Command(
             arguments=("/bin/bash", "-c", play.substitute(play.line)),
