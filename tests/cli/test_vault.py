@@ -132,6 +132,15 @@ class ChangeTests(CommandCase):
         self.assertIn("Vault created", heard.getvalue())
         self.assertNotIn("aileron open", heard.getvalue())
 
+    def test_new_key(self) -> None:
+        """A vault in the place of another one signs the audit log with another key, which is shown."""
+        key = "ed25519:0123456789abcdef0123456789abcdef"
+        self.site.answer("GET", "/v1/status", {"record": {"key": key}})
+        self.typed = ["reset"]
+        code, out, _ = self.command("vault", "reset")
+        self.assertEqual((code, self.done), (0, ["stop", f"reset to {_NEW}", "start new"]))
+        self.assertIn(key, out)
+
 
 class LostTests(CommandCase):
     """A vault that is gone is told from one that never was."""

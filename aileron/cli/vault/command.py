@@ -101,7 +101,9 @@ def reset(cli: CliContext, new_passphrase_fd: int | None) -> None:
     The new vault has no credentials, trust, grants, limits or passkeys, and approved runs that have not started need
     approval again. You confirm in the terminal by typing the word reset.
     """
-    _tell_open(begin_anew(cli, new_passphrase_fd))
+    found = begin_anew(cli, new_passphrase_fd)
+    _tell_open(found)
+    tell_key(cli, found)
     _tell_next()
 
 
