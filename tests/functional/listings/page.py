@@ -18,6 +18,9 @@ LOG_IN = ("Passphrase of the vault: ", PASSPHRASE)
 BACKUP = ("Passphrase of the backup: ", PASSPHRASE)
 YES = (r"\[y/N\] ", "y")
 
+# A program that closes its three descriptors before it ends, as rm does, would be hung up with the terminal.
+_KEEPING = 'bash -c "$0"; exit $?'
+
 
 @attrs.frozen
 class Play:
@@ -84,6 +87,12 @@ class PageTestCase(OperatedTestCase):
         """A directory before all others on the user's C{PATH}, for programs that the test has in place of others."""
         return self.home.root / "programs"
 
+    def environment(self, **more: str) -> dict[str, str]:
+        """The whole environment of what the user types."""
+        environment = self.home.environment()
+        del environment["AILERON_HOME"]
+        return environment | {"PATH": f"{self.programs}:{environment['PATH']}"} | more
+
     def put_program(self, name: str, text: str) -> Path:
         """Put a program on the user's C{PATH}."""
         self.programs.mkdir(exist_ok=True)
@@ -113,12 +122,9 @@ class PageTestCase(OperatedTestCase):
         """Start a command, which must be the page's next one; others may be played before it is finished."""
         following = self._left[0].line if self._left else "the end of the page"
         self.assertEqual(play.line, following, f"{self.page} has another command here")
-        environment = self.home.environment()
-        environment |= {"PATH": f"{self.programs}:{environment['PATH']}", **play.environment}
-        del environment["AILERON_HOME"]
         command = Command(
-            arguments=("/bin/bash", "-c", play.substitute(play.line)),
-            environment=environment,
+            arguments=("/bin/bash", "-c", _KEEPING, play.substitute(play.line)),
+            environment=self.environment(**play.environment),
             directory=self.home.project,
             terminal=True,
         )

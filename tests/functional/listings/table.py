@@ -14,6 +14,7 @@ ELSEWHERE: Mapping[str, str] = {
 """Pages whose listings another test plays, and which."""
 
 _MATRICES = "takes from minutes to hours: `python -m tests --all` runs it"
+_INSTALLS = "installs: `tox -e release` has pipx and uv install, run and remove the wheel"
 _RELEASE = "changes the source tree, or what others see: for maintainers, by hand"
 _ROOT = "changes the machine, as root: by hand"
 _CONTAINER = "needs podman: by hand, at a release"
@@ -42,6 +43,11 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "tox -e attack-mutants": "takes an hour: by hand",
     },
     "install.md": {
+        "pipx install .": _INSTALLS,
+        "uv tool install .": _INSTALLS,
+        "pipx install ./aileron-0.2.0-py3-none-any.whl": _INSTALLS,
+        "pipx install --force .": _INSTALLS,
+        "pipx uninstall aileron": _INSTALLS,
         "sudo apt-get install ./aileron_0.2.0-1_amd64.deb": _ROOT,
         "podman build --format docker --file packaging/Containerfile --tag aileron .": _CONTAINER,
         "podman run --detach --name aileron --read-only --tmpfs /tmp --cap-drop all --security-opt no-new-privileges "
@@ -67,9 +73,9 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
 
 NOT_YET = frozenset(
     (
-        *("connector-cookbook.md", "first-run.md", "git.md", "install.md", "mail.md", "mcp-servers.md"),
-        *("moving-mcp-servers.md", "packages.md", "proving-a-connector.md", "rest-api.md", "writing-a-connector.md"),
-        *("writing-an-action.md", *(f"services/{name}.md" for name in _SERVICES)),
+        *("connector-cookbook.md", "mail.md", "mcp-servers.md", "moving-mcp-servers.md", "packages.md"),
+        *("proving-a-connector.md", "rest-api.md", "writing-a-connector.md", "writing-an-action.md"),
+        *(f"services/{name}.md" for name in _SERVICES),
     )
 )
 """Pages that no test plays yet: their commands are only checked for being there, by C{tests.cli.test_doc}."""
