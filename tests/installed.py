@@ -24,6 +24,8 @@ _LONGEST = (
     "tests.functional.test_canary.",
     "tests.functional.test_services.",
     "tests.functional.test_egress.AgentTests.",
+    "tests.functional.listings.test_first_run.",
+    "tests.functional.listings.test_install.",
     "tests.attacks.test_gateway_key.",
     "tests.attacks.test_rollback.",
 )

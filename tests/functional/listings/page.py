@@ -41,7 +41,7 @@ class Play:
     replace: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     varies: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     environment: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
-    seconds: float = attrs.field(default=60, kw_only=True)
+    seconds: float = attrs.field(default=120, kw_only=True)
 
     def substitute(self, text: str) -> str:
         """The text, with what the test has in place of the placeholders."""
@@ -66,10 +66,12 @@ class PageTestCase(OperatedTestCase):
     of the page is left over that C{listings/table.py} does not name.
 
     :cvar page: its path below C{doc}.
+    :cvar timeout: of the whole test, in seconds; a page has a dozen commands, each a process or two.
     :ivar secrets: what no command may show.
     """
 
     page: ClassVar[str]
+    timeout = 900
 
     def setUp(self) -> None:
         """Read the page; Aileron's home is where it is for users who set no variable."""
