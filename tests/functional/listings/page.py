@@ -82,7 +82,7 @@ class PageTestCase(OperatedTestCase):
         kept_out = NOT_RUN.get(self.page, {})
         commands = read_commands(self.page_text())
         self._left = [each for each in commands if each.line not in kept_out]
-        self.addCleanup(self._check_all_played)
+        self.addCleanup(self.check_all_played)
 
     @property
     def programs(self) -> Path:
@@ -151,6 +151,7 @@ class PageTestCase(OperatedTestCase):
         self.assertIsNone(missing, f"{self.page} shows another output of {play.line} than\n{shown}")
         return shown
 
-    def _check_all_played(self) -> None:
+    def check_all_played(self) -> None:
+        """Nothing of the page is left over."""
         left = [each.line for each in self._left]
         self.assertEqual(left, [], f"{self.page} has commands that were not played")

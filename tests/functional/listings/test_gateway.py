@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import stat
 
+from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, PageTestCase, Play
 
 KEY = "sk-canary-2f60d1"
@@ -15,6 +16,7 @@ class GatewayTests(PageTestCase):
 
     page = "gateway.md"
 
+    @seldom
     async def test_played(self) -> None:
         """The key is kept without being shown; the digest of the token is that of a file which nobody else can read."""
         await self.furnish()
