@@ -52,15 +52,18 @@ class GatewayKeyTests(AttackTestCase):
     """An agent in a session of its own, whose calls get the user's key."""
 
     def setUp(self) -> Any:
-        """Begin; what a daemon shows of its process is looked at where it was executed."""
+        """Begin."""
         super().setUp()
-        self.executes_daemons = self.id().endswith(".test_put_in")
         return Deferred.fromCoroutine(self.begin())
 
     async def begin(self) -> None:
-        """Have a daemon, its vault with the key of a provider, and a session."""
+        """Have a daemon, its vault with the key of a provider, and a session.
+
+        What the daemon shows of its process is looked at where it was executed.
+        """
         self.provider, self.evil = self.listening(), self.listening()
         await self.operator("vault", "init")
+        self.executes_daemons = self.id().endswith(".test_put_in")
         await self.set_config(config(self.provider.url))
         await self.bind_key("gateway://local")
         self.own = await self.session()

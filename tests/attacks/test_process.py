@@ -145,9 +145,10 @@ class ReadersTests(AttackTestCase):
 
 
 class HandedOnTests(AttackTestCase):
-    """What a command hands to a child that has just begun, and is not closed yet."""
+    """What a command hands to a child that has just begun, and is not closed yet.
 
-    executes_daemons = True
+    The commands that are looked at are executed, and the daemons that they start.
+    """
 
     async def snatched(self, option: str, command: Command) -> tuple[Finished, object]:
         """How the command ended, and what became of opening the descriptor that C{option} names to its child."""
@@ -189,8 +190,6 @@ class HandedOnTests(AttackTestCase):
 
 class CoreTests(AttackTestCase):
     """Making a process dump its memory."""
-
-    executes_daemons = True
 
     async def test_no_core(self) -> None:
         """A process that was made like the daemon leaves no core, whatever kills it."""
@@ -314,6 +313,13 @@ class VerifyTests(PoisonCase):
 class PoisonTests(PoisonCase):
     """An environment and a directory that were prepared before the user starts the daemon there."""
 
+    async def closed_vault(self) -> None:
+        """Make a vault, before anything is prepared, and have no daemon."""
+        self.as_processes = self.executes_daemons = False
+        await self.operator("vault", "init")
+        await self.command("daemon", "stop")
+        self.as_processes = self.executes_daemons = True
+
     def daemon(self) -> int:
         """The daemon's process."""
         pid = running_pid(self.state)
@@ -353,8 +359,7 @@ class PoisonTests(PoisonCase):
             "OPENAI_API_KEY": "canary-of-a-model-key",
             "AILERON_LISTEN": "tcp:1",
         }
-        await self.operator("vault", "init")
-        await self.command("daemon", "stop")
+        await self.closed_vault()
         command = self.home.script("aileron", "daemon", "start", "--locked")
         self.assertEqual((await self.in_hostile(command, **poison)).exit_code, 0)
         loaded = {int(line.split()[0]) for line in mark.read_text().splitlines()}
@@ -371,8 +376,7 @@ class PoisonTests(PoisonCase):
 
     async def test_passphrase_from_environment(self) -> None:
         """A passphrase in the environment of the command is not in the daemon's."""
-        await self.operator("vault", "init")
-        await self.command("daemon", "stop")
+        await self.closed_vault()
         command = self.home.script("aileron", "daemon", "start", AILERON_VAULT_PASSPHRASE=PASSPHRASE)
         self.assertEqual((await self.run_command(command)).exit_code, 0)
         self.assertEqual((await self.status())["vault_state"], "unlocked")

@@ -98,7 +98,7 @@ class BrowsedTestCase(OperatedTestCase):
         program = self.home.root / "browser"
         program.write_text(f'#!/bin/sh\nprintf %s "$1" > {place}.part && mv {place}.part {place}\n')
         program.chmod(0o700)
-        running = self.start(self.home.on_terminal("aileron", "open", *what, BROWSER=str(program)))
+        running = self.on_terminal("open", *what, BROWSER=str(program))
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         await until(self.reactor, place.exists, 30, f"a file to open: {running!r}")

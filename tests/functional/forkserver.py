@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -102,7 +103,7 @@ class ForkServer:
         """A program with which ``aileron`` or ``aileron-mcp`` begins with its modules loaded; its arguments follow.
 
         It is another process that is forked, in a session of its own, which is killed if this program is; it hears no
-        other signal.
+        other signal. A terminal is its own then, and Ctrl-C there reaches it.
         """
         return (sys.executable, "-I", "-S", "-c", _CLIENT, self._path, program)
 
@@ -169,8 +170,12 @@ class Forked:
 
 # In the place of a command that is forked elsewhere: hands over its descriptors, and ends as the command does.
 _CLIENT = """
-import json, os, socket, sys
+import fcntl, json, os, signal, socket, sys, termios
 order = {"arguments": sys.argv[2:], "cwd": os.getcwd(), "env": dict(os.environ), "numbers": [0, 1, 2]}
+if os.isatty(0):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which says that the terminal is let go of
+    fcntl.ioctl(0, termios.TIOCNOTTY)
+    order["terminal"] = 0
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
     server.connect(sys.argv[1])
     socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
@@ -247,6 +252,8 @@ def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> str:
     for each, number in zip(moved, order["numbers"], strict=True):
         os.dup2(each, number)
         os.close(each)
+    if "terminal" in order:
+        fcntl.ioctl(order["terminal"], termios.TIOCSCTTY, 0)
     os.environ.clear()
     os.environ.update(order["env"])
     program, *sys.argv[1:] = order["arguments"]

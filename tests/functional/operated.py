@@ -252,6 +252,11 @@ class OperatedTestCase(FunctionalTestCase):
             return await self.run_command(self.home.script("aileron", *arguments))
         return await self.run_command(self._as_operator(*arguments))
 
+    def on_terminal(self, *arguments: str, **environment: str) -> Running:
+        """Start ``aileron`` on a terminal of its own; it is forked, modules loaded."""
+        command = self.home.on_terminal("aileron", *arguments, **environment)
+        return self.start(attrs.evolve(command, arguments=(*ForkServer.lend().command("aileron"), *arguments)))
+
     async def told(self, *arguments: str) -> Any:
         """What an operator's command says with ``--json``."""
         return json.loads((await self.operator(*arguments, "--json")).stdout)

@@ -136,6 +136,11 @@ class Running(ProcessProtocol):
         """Type so many keys at the terminal, and no Enter."""
         cast(ITransport, self.transport).write(keys.encode())
 
+    async def interrupt(self, seconds: float = 30) -> Finished:
+        """Press Ctrl-C at the terminal and wait for its end."""
+        self.press("\x03")
+        return await self.finish(seconds)
+
     async def finish(self, seconds: float) -> Finished:
         """Wait for its end.
 

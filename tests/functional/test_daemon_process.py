@@ -64,8 +64,6 @@ class StaleTests(OperatedTestCase):
 class TwistdTests(OperatedTestCase):
     """``twistd aileron`` by the installed plugin, in a directory that is not ours."""
 
-    executes_daemons = True
-
     def twistd(self, *arguments: str) -> Command:
         """It in the foreground."""
         return self.home.script("twistd", "-n", "--pidfile=", "aileron", *arguments)
@@ -109,8 +107,6 @@ class TwistdTests(OperatedTestCase):
 
 class RunTests(OperatedTestCase):
     """``aileron daemon run``, as systemd or a container starts it."""
-
-    executes_daemons = True
 
     async def run_daemon(self) -> Running:
         """One that has a daemon."""

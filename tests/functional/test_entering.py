@@ -1,7 +1,6 @@
 """A real browser at the door: the two words, what its tabs do meanwhile, and how a login that nobody uses ends."""
 
 import json
-import signal
 from typing import Any
 
 from tests.functional.browsed import PagesTestCase
@@ -40,7 +39,7 @@ class EnteringTests(PagesTestCase):
         seen.unlink(missing_ok=True)
         program.write_text(f'#!/bin/sh\ncp "$1" {seen}.html && mv {seen}.html {seen}\n')
         program.chmod(0o700)
-        running = self.start(self.home.on_terminal("aileron", "open", BROWSER=str(program)))
+        running = self.on_terminal("open", BROWSER=str(program))
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         await until(self.reactor, seen.exists, 30, f"a file to open: {running!r}")
@@ -123,7 +122,7 @@ class EnteringTests(PagesTestCase):
         await running.expect("The file was opened twice")
         self.assertEqual((await running.finish(30)).exit_code, 1)
         running, _file = await self.opening(page)
-        self.assertEqual((await running.signal(signal.SIGINT)).exit_code, 130)
+        self.assertEqual((await running.interrupt()).exit_code, 130)
         self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
 
     async def test_again(self) -> None:

@@ -23,7 +23,7 @@ class MailTestCase(OperatedTestCase):
 
     async def at_terminal(self, *arguments: str, answers: dict[str, str]) -> Finished:
         """Run it on a terminal, and answer each question; the password shows nowhere."""
-        running = self.start(self.home.on_terminal("aileron", *arguments))
+        running = self.on_terminal(*arguments)
         for question, answer in answers.items():
             await running.expect(question)
             running.send(answer)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.functional import notes_server, opencode
-from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished
 
 TOKEN = "notes-canary-70311"
@@ -55,10 +55,7 @@ class MoveTests(OperatedTestCase):
         await self.agent("add", "notes", "--env", f"NOTES_TOKEN={TOKEN}", "--", sys.executable, notes_server.__file__)
         [path] = self.settings
         before = path.read_bytes()
-        moved = await self.run_command(
-            self.home.with_passphrase(PASSPHRASE, "aileron", "import", "opencode", "--yes", "--write")
-        )
-        self._expect(moved, 0)
+        moved = await self.operator("import", "opencode", "--yes", "--write")
         self.assertNotIn("canary", moved.stdout + moved.stderr)
         self.assertNotIn("canary", path.read_text())
         [_, backup] = self.settings

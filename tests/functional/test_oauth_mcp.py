@@ -86,7 +86,7 @@ class OAuthOfMcpTests(OperatedTestCase):
         seen.unlink(missing_ok=True)
         program.write_text(f'#!/bin/sh\nprintf "%s" "$*" > {seen}.part && mv {seen}.part {seen}\n')
         program.chmod(0o700)
-        running = self.start(self.home.on_terminal("aileron", "binding", *command, BROWSER=str(program)))
+        running = self.on_terminal("binding", *command, BROWSER=str(program))
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         await running.expect("Sign in there")

@@ -25,7 +25,6 @@ while :; do sleep 1; done
 class OrphanTests(OperatedTestCase):
     """Real launchers, a real daemon, the real grace."""
 
-    executes_daemons = True
     timeout = 300
 
     async def launched_agent(self) -> Running:

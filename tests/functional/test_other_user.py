@@ -48,7 +48,6 @@ print(json.dumps([tried(os.kill, pid, 15), looked, *(tried(open, path) for path 
 class OtherUserTests(OperatedTestCase):
     """The peer of each connection."""
 
-    executes_daemons = True
     skip = None if sys.platform == "linux" and os.geteuid() == 0 else "only a root of Linux can be another user"
 
     async def test_dropped(self) -> None:

@@ -39,7 +39,7 @@ class PackageTests(OperatedTestCase):
         """A package is installed by its tag, updated with what it can do more, and removed with its trust."""
         await self.operator("vault", "init")
         self.release("1.0.0")
-        installing = self.start(self.home.on_terminal("aileron", "connector", "install", f"{self.url}@1.0.0"))
+        installing = self.on_terminal("connector", "install", f"{self.url}@1.0.0")
         await installing.expect("Passphrase of the vault: ")
         installing.send(PASSPHRASE)
         await installing.expect("signed by +RW")
@@ -115,7 +115,7 @@ class PackageTests(OperatedTestCase):
         """A command that is killed before the answer leaves nothing in force, and the next one finishes its work."""
         await self.operator("vault", "init")
         self.release("1.0.0")
-        installing = self.start(self.home.on_terminal("aileron", "action", "install", self.url))
+        installing = self.on_terminal("action", "install", self.url)
         await installing.expect("Passphrase of the vault: ")
         installing.send(PASSPHRASE)
         await installing.expect(r"Install this\? \[y/N\] ")

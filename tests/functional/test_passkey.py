@@ -25,7 +25,7 @@ class PasskeyTests(PagesTestCase):
         await page.click("#add-passkey button")
         await page.shows("type these two words")
         await self.keep(page, "passkey-words")
-        adding = self.start(self.home.on_terminal("aileron", "operator", "passkey", "add"))
+        adding = self.on_terminal("operator", "passkey", "add")
         await adding.expect("The two words shown on the page: ")
         adding.send(await page.text("#passkey-words"))
         await adding.expect("Passphrase of the vault: ")

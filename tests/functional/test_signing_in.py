@@ -1,6 +1,5 @@
 """A person signs in at a service with a real browser, for a credential that the command line then keeps."""
 
-import signal
 from pathlib import Path
 
 from tests.functional import canary
@@ -38,7 +37,7 @@ class SigningInTests(OAuth2TestCase):
         seen.unlink(missing_ok=True)
         program.write_text(f'#!/bin/sh\nprintf "%s" "$*" > {seen}.part && mv {seen}.part {seen}\n')
         program.chmod(0o700)
-        running = self.start(self.home.on_terminal("aileron", *command, BROWSER=str(program)))
+        running = self.on_terminal(*command, BROWSER=str(program))
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         await running.expect("Client ID: ")
@@ -104,9 +103,7 @@ class SigningInTests(OAuth2TestCase):
 
     async def on_device(self, *command: str) -> Running:
         """Sign in on another device, and confirm."""
-        running = self.start(
-            self.home.on_terminal("aileron", "binding", *(command or ("setup", CONNECTOR)), "--device")
-        )
+        running = self.on_terminal("binding", *(command or ("setup", CONNECTOR)), "--device")
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         await running.expect("Client ID: ")
@@ -156,7 +153,7 @@ class SigningInTests(OAuth2TestCase):
         running = await self.signing_in(page, "binding", "setup", CONNECTOR)
         await page.click("#yes")
         await page.shows("Aileron does not wait for this")
-        self.assertEqual((await running.signal(signal.SIGINT)).exit_code, 130)
+        self.assertEqual((await running.interrupt()).exit_code, 130)
         self.grants.answer = {"iss": "https://evil.example"}
         running = await self.signing_in(page, "binding", "setup", CONNECTOR)
         await page.click("#yes")

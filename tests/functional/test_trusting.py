@@ -19,7 +19,7 @@ class EditTests(OperatedTestCase):
         told, editor = self.home.root / "told", self.home.root / "editor"
         editor.write_text(_EDITOR.format(told=told))
         editor.chmod(0o700)
-        editing = self.start(self.home.on_terminal("aileron", "action", "edit", GATED, EDITOR=str(editor)))
+        editing = self.on_terminal("action", "edit", GATED, EDITOR=str(editor))
         await editing.expect("Passphrase of the vault: ")
         self.assertIn("NoNewPrivs:\t0", told.read_text())
         editing.send(PASSPHRASE)

@@ -1,7 +1,5 @@
 """The live view on a real terminal, with the installed command, a real daemon and a real service."""
 
-import signal
-
 from tests.functional.operated import GATED, PASSPHRASE, SHIP, AgentSession, OperatedTestCase
 from tests.functional.process import Running
 from tests.functional.reactor import Patience
@@ -14,7 +12,7 @@ class WatchTests(OperatedTestCase):
 
     async def watching(self, term: str, *more: str) -> Running:
         """The view, after the passphrase."""
-        running = self.start(self.home.on_terminal("aileron", "approval", "watch", *more, TERM=term))
+        running = self.on_terminal("approval", "watch", *more, TERM=term)
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         return running
@@ -69,7 +67,7 @@ class WatchTests(OperatedTestCase):
         running = await self.watching("xterm")
         await running.expect("No pending approvals.")
         before = await self.told("operator", "list")
-        finished = await running.signal(signal.SIGINT)
+        finished = await running.interrupt()
         self.assertRegex(finished.stdout, GIVEN_BACK)
         self.assertEqual(finished.exit_code, 130)
         after = await self.told("operator", "list")
