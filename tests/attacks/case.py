@@ -9,6 +9,7 @@ import attrs
 
 from aileron.home import running_pid
 from tests.functional.commands import fork_daemons
+from tests.functional.forkserver import ForkServer
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished, Running
 
@@ -43,6 +44,10 @@ class AttackTestCase(OperatedTestCase):
         if not self.executes_daemons:
             fork_daemons(GIVE_UP)
         give_up()
+
+    def forked(self, program: str) -> tuple[str, ...]:
+        """One without rights."""
+        return ForkServer.lend(GIVE_UP).command(program)
 
     async def attack(self, source: str, *arguments: str, seconds: float = 60, **environment: str) -> Any:
         """What a Python program of the attacker's prints as JSON, run in the project beside the agent."""

@@ -17,7 +17,6 @@ from twisted.internet.defer import Deferred
 
 from aileron.home import Home as State
 from aileron.home import running_pid
-from tests.functional.forkserver import ForkServer
 from tests.functional.home import Home, installed
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished
@@ -69,7 +68,7 @@ class SandboxTestCase(OperatedTestCase):
         """Run a command to its end; the launcher is forked, which spares more than half of its work."""
         program, *rest = command.arguments
         if program == installed("aileron") and not command.terminal and not command.feeds:
-            command = attrs.evolve(command, arguments=(*ForkServer.lend().command("aileron"), *rest))
+            command = attrs.evolve(command, arguments=(*self.forked("aileron"), *rest))
         return await super().run_command(command, seconds)
 
     async def run_in(self, given: Any, project: Path | None = None) -> Finished:

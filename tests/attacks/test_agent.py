@@ -13,7 +13,6 @@ from twisted.internet.defer import Deferred
 from aileron.home import running_pid
 from tests.attacks.test_rows import RowsTestCase
 from tests.extent import is_all
-from tests.functional.home import installed
 from tests.functional.operated import CONNECTOR, GATED, UNGATED, AgentSession, kinds
 
 # Runs each command with nothing on standard input and no terminal, several at a time; how each ended, and what it said.
@@ -21,7 +20,8 @@ _RUN = """
 import concurrent.futures, json, subprocess, sys
 def ended(words):
     nothing = subprocess.DEVNULL
-    done = subprocess.run([sys.argv[1], *words], stdin=nothing, capture_output=True, text=True, timeout=100)
+    words = [*json.loads(sys.argv[1]), *words]
+    done = subprocess.run(words, stdin=nothing, capture_output=True, text=True, timeout=100)
     return [done.returncode, done.stdout + done.stderr]
 with concurrent.futures.ThreadPoolExecutor(3) as several:
     print(json.dumps(list(several.map(ended, json.loads(sys.argv[2])))))
@@ -217,10 +217,10 @@ class CommandTests(AgentCase):
         (self.state.actions / "evil.md").write_text("+++\n+++\n")
         before = await self.state_of_things()
         alone, others = self.deeds()
-        ended = await self.attack(_RUN, installed("aileron"), json.dumps(alone), seconds=300)
+        ended = await self.attack(_RUN, json.dumps(self.forked("aileron")), json.dumps(alone), seconds=300)
         done = [words for words, (code, _) in zip(alone, ended, strict=True) if code == 0]
         done += [words for words in others if (await self.aileron(*words)).exit_code == 0]
-        self.assertEqual(done, [])
+        self.assertEqual(done, [["version"]], "what only asks is done, by which it is seen that the others were run")
         self.assertEqual(await self.state_of_things(), before)
         await self.assert_waits()
 
@@ -233,6 +233,7 @@ class CommandTests(AgentCase):
             "operator login --token-fd 1",
             "operator revoke --all",
             "open",
+            "version",
         )
         others = (
             f"approval approve {self.run_id} --yes --grant --uses 5",

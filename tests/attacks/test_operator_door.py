@@ -136,7 +136,7 @@ class DoorTestCase(AttackTestCase, BrowsedTestCase):
         seen, program = self.home.root / "seen", self.home.root / "browser"
         program.write_text(f'#!/bin/sh\ncat "$1" > {seen}.part && mv {seen}.part {seen}\n')
         program.chmod(0o700)
-        running = self.start(self.home.on_terminal("aileron", "open", BROWSER=str(program)))
+        running = self.on_terminal("open", BROWSER=str(program))
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         return running, seen

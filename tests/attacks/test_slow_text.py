@@ -110,7 +110,7 @@ class SlowTextTests(PagesTestCase):
         """A list of the largest runs comes in pages that the operator's commands can read and nobody waits for."""
         texts = {f"text_{number}": filled("a ") for number in range(15)}
         await self.add(self.posting(texts))
-        asked = [await self.asked("post-all", texts) for _ in range(16)]
+        asked = [await self.asked("post-all", texts) for _ in range(11)]
         found: list[str] = []
         cursor: str | None = ""
         while cursor is not None:

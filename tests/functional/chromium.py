@@ -185,11 +185,11 @@ class Chromium(ProcessProtocol):
         if childFD != _EVENTS:
             self._errors += data
             return
-        self._received += data
-        *whole, rest = self._received.split(b"\0")
-        self._received = bytearray(rest)
-        for message in whole:
+        *ends, rest = data.split(b"\0")
+        for end in ends:
+            message, self._received = self._received + end, bytearray()
             self._take(json.loads(message))
+        self._received += rest
 
     def processEnded(self, reason: Failure) -> None:
         """Note that it is over; who still waits for an answer gets none."""

@@ -255,7 +255,11 @@ class OperatedTestCase(FunctionalTestCase):
     def on_terminal(self, *arguments: str, **environment: str) -> Running:
         """Start ``aileron`` on a terminal of its own; it is forked, modules loaded."""
         command = self.home.on_terminal("aileron", *arguments, **environment)
-        return self.start(attrs.evolve(command, arguments=(*ForkServer.lend().command("aileron"), *arguments)))
+        return self.start(attrs.evolve(command, arguments=(*self.forked("aileron"), *arguments)))
+
+    def forked(self, program: str) -> tuple[str, ...]:
+        """What stands in the place of ``aileron`` or ``aileron-mcp``; see `ForkServer.command`."""
+        return ForkServer.lend().command(program)
 
     async def told(self, *arguments: str) -> Any:
         """What an operator's command says with ``--json``."""
@@ -421,7 +425,7 @@ class OperatedTestCase(FunctionalTestCase):
         ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
         environment = self.home.environment(**ours, AILERON_WAIT_SECONDS=str(wait_seconds), **more)
         forks = not (self.as_processes or self.executes_daemons)
-        program = ForkServer.lend().command("aileron-mcp") if forks else None
+        program = self.forked("aileron-mcp") if forks else None
         client = self.start_mcp(environment, self.home.project, program)
         if hello is not None:
             await client.shake_hands(hello)

@@ -1,11 +1,11 @@
 """Another passphrase, and another vault, with a daemon that runs."""
 
-import attrs
+from collections.abc import Mapping
 
-from tests.functional.operated import UNGATED, OperatedTestCase
+from tests.functional.operated import PASSPHRASE, UNGATED, OperatedTestCase
+from tests.functional.process import Finished
 
 _NEW = "Rote Halde 58 Torte Brunnen"
-_NEW_DESCRIPTOR = 5
 
 
 class PassphraseTests(OperatedTestCase):
@@ -15,12 +15,13 @@ class PassphraseTests(OperatedTestCase):
         """The old passphrase opens nothing any more; what was bound and trusted is as before, and agents stay."""
         await self.furnish()
         session = await self.session()
-        command = self._as_operator("vault", "passphrase", "--new-passphrase-fd", str(_NEW_DESCRIPTOR))
-        command = attrs.evolve(command, feeds={**command.feeds, _NEW_DESCRIPTOR: _NEW.encode()})
-        self._expect(await self.run_command(command), 0)
+        both = {"--passphrase-fd": PASSPHRASE, "--new-passphrase-fd": _NEW}
+        await self._fed(both, "vault", "passphrase")
         self.assertEqual((await self.status())["vault_state"], "unlocked")
         ran = await self.run_action(session, UNGATED, wait=30)
         self.assertEqual((ran.status, len(self.workspace.messages)), (200, 1), ran.body)
         await self.operator("binding", "list", code=1)
-        listed = self.home.with_passphrase(_NEW, "aileron", "binding", "list")
-        self.assertIn("slack", self._expect(await self.run_command(listed), 0).stdout)
+        self.assertIn("slack", (await self._fed({"--passphrase-fd": _NEW}, "binding", "list")).stdout)
+
+    async def _fed(self, fed: Mapping[str, str], *arguments: str) -> Finished:
+        return self._expect(await self.command_line.run(arguments, self.home.environment(), fed, self.confine), 0)
