@@ -115,8 +115,9 @@ class ElsewhereCase(OperatedTestCase):
         return dict(line.split("=", 1) for line in printed.splitlines())
 
     async def agent(self, ours: Mapping[str, str]) -> McpClient:
-        """The installed ``aileron-mcp`` there, its hands shaken; it is killed at the end."""
-        client = self.start_mcp(self.elsewhere.environment(**ours), self.elsewhere.project)
+        """An ``aileron-mcp`` there, its hands shaken; it is killed at the end."""
+        environment = self.elsewhere.environment(**ours)
+        client = self.start_mcp(environment, self.elsewhere.project, self.forked("aileron-mcp"))
         await client.shake_hands()
         return client
 
@@ -163,9 +164,10 @@ class WorkingTests(ElsewhereCase):
         self.workspace.messages.append(Message("C0001", "w" * LARGE, None, "1700000000.000000"))
         await self.add(self.reading())
         ours = {**await self.opened(), "AILERON_URL": await self.behind_nginx(), "AILERON_CA": str(self.ca)}
-        command = self.elsewhere.script("aileron-mcp", **ours)
+        program, *arguments = self.forked("aileron-mcp")
+        environment = self.elsewhere.environment(**ours)
         server = StdioServerParameters(
-            command=command.arguments[0], env=dict(command.environment), cwd=str(command.directory)
+            command=program, args=arguments, env=environment, cwd=str(self.elsewhere.project)
         )
         agent = Talk(server)
         talking = Deferred.fromCoroutine(talk(self.reactor, agent.hold))

@@ -75,6 +75,7 @@ class OpenCodeTests(InBandAgentsCase):
         self.configure_agent(f"openai/{GPT}")
         return self.in_band(opencode.headless(self.home, "tell the team", None))
 
+    @seldom  # by SDKs in test_script and test_inband_sdks, by a real program in LlmTests
     async def test_turns(self) -> None:
         """An action, a tool of its own, both in one turn, an action: it does its own part, and sees no other."""
         (self.home.project / "there.txt").write_text("what it says")

@@ -25,10 +25,9 @@ class ServingTests(McpHttpTestCase):
         """By HTTP and on standard streams it lists the tools and calls one; what was done is on record."""
         session = await self.furnish_with_mcp()
         ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
-        command = self.home.script("aileron-mcp")
-        server = StdioServerParameters(
-            command=command.arguments[0], env={**command.environment, **ours}, cwd=str(self.home.project)
-        )
+        program, *arguments = self.forked("aileron-mcp")
+        environment = self.home.environment(**ours)
+        server = StdioServerParameters(command=program, args=arguments, env=environment, cwd=str(self.home.project))
 
         async def conversation(by_http: bool, era: Era) -> tuple[list[str], t.CallToolResult]:
             connecting = connected(self.mcp_url, session.token, era) if by_http else Client(server, mode=era)

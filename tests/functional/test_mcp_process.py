@@ -153,7 +153,7 @@ class EndTests(ServerCase):
     async def test_signals(self) -> None:
         """A signal tells it to."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            await self.assert_ends(partial(_signal, number), idle=number == signal.SIGTERM)
+            await self.assert_ends(partial(_signal, number))
 
     async def test_killed_client(self) -> None:
         """Its client is killed, in the middle of a call or not: it is gone all the same."""
