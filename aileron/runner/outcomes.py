@@ -333,9 +333,9 @@ class LateAnswers:
 
 
 def _silent(outcome: Outcome, effect: str) -> bool:
-    """Tell whether the time for a late answer was over as well, and the connector knows nothing."""
+    """Tell whether the time for a late answer was over as well, and the connector knows nothing to be recorded."""
     over = outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
-    return over and classify(outcome, effect) is Meaning.IN_DOUBT
+    return over and classify(outcome, effect) is Meaning.IN_DOUBT and not outcome.notes.get("echoed")
 
 
 async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime) -> Outcome | None:

@@ -94,6 +94,13 @@ class LateTests(LateCase):
         for each in (run, other):
             self.assertEqual((self.state(each), self.record(each, "execution.late_answer")), (RunState.UNKNOWN, []))
 
+    def test_echo_in_silence(self) -> None:
+        """Where nothing was answered, but the credential came back meanwhile, that is on record; the doubt remains."""
+        run = self.overdue()
+        self.answer.callback(Outcome(fault=_OVER, classified=False, notes={"echoed": ["plain"]}))
+        self.assertEqual(self.events(run)[-2:], ["secret.echoed", "execution.late_answer"])
+        self.assertIs(self.state(run), RunState.UNKNOWN)
+
     def test_nothing_done(self) -> None:
         """A connector that has no answer by then, and says that nothing was done, settles the run by that."""
         for outcome in (Outcome(fault=_OVER), Outcome(fault=_OVER, sent=False, classified=False)):
