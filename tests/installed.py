@@ -38,7 +38,6 @@ _LONGEST = (
     "tests.functional.test_restart.",
     "tests.functional.test_canary.",
     "tests.functional.test_services.",
-    "tests.functional.test_egress.AgentTests.",
     "tests.functional.listings.test_first_run.",
     "tests.functional.listings.test_install.",
     "tests.attacks.test_gateway_key.",
