@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.functional.listings.page import LOG_IN, PageTestCase, Play
 from tests.functional.listings.reading import pages
 from tests.functional.operated import CONNECTOR, GATED, SHIP
 from tests.functional.reactor import until
-from tests.functional.test_first_run import answers_of_new_vault, answers_of_setup
+from tests.functional.test_first_run import ACTION, answers_of_new_vault, answers_of_setup, curl_of
 
 KEY = "xoxb-canary-70311"
 AGENT = "#!/bin/sh\nwhile [ ! -e done ]; do sleep 0.1; done\n"
@@ -35,9 +36,10 @@ class FirstRunTests(PageTestCase):
         await self.play(
             Play("aileron demo", answers=[(r"\[y\]es, \[n\]o, \[b\]rowser: ", "y")], shows=["execution.succeeded"]),
             Play(
-                "aileron setup",
-                answers=tuple(answers_of_setup(self.service.url, self.workspace.token).items()),
-                shows=["Trusted: local://me/chat, chat-create"],
+                "aileron setup slack",
+                replace={"setup slack": f"setup {shlex.join(curl_of(self.service.url))}"},
+                answers=tuple(answers_of_setup(self.workspace.token).items()),
+                shows=[f"Trusted: local://me/local, {ACTION}"],
             ),
         )
         await self.command("daemon", "stop")
