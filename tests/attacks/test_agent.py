@@ -265,6 +265,9 @@ class SignalTests(AgentCase):
 
     async def test_signals(self) -> None:
         """Stopped and let go on, it goes on; ended, it leaves what waits as it was, and nothing begins."""
+        status = self.status_of(self.daemon())
+        rights = [int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")]
+        self.assertEqual(rights, [0] * 3, "a daemon of a user without a root's rights has some: this shows nothing")
         for number in (signal.SIGSTOP, signal.SIGCONT):
             await self.signal_daemon(number)
         await self.assert_waits()
