@@ -267,8 +267,10 @@ def main() -> None:
         os.set_inheritable(each, False)
     for module in _PRELOADED:
         importlib.import_module(module)
-    # Something asks for a reactor, for uses that a daemon has not; each daemon has one of its own.
+    # Something asks for a reactor, for uses that a daemon has not; each process has one of its own, as two that share
+    # what one waits with take each other's events.
     sys.modules.pop("twisted.internet.reactor", None)
+    vars(sys.modules["twisted.internet"]).pop("reactor", None)
     gc.collect()
     gc.freeze()
     program = serve(fork_each(*given))
