@@ -8,9 +8,26 @@ from tests.functional.mailserver import PASSWORD, USER, MailServer
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.functional.process import Finished
 from tests.functional.reactor import until
+from tests.functional.test_first_run import answers_of_new_vault
 
 MOST_SECONDS = 180.0
 MESSAGE = {"to": ["Bob <bob@other.example>"], "subject": "Grüße", "text": "Hello\n.\nBye"}
+
+
+def answers_of_connect(server: MailServer) -> dict[str, str]:
+    """The questions of ``aileron connect smtp`` where there is nothing yet, and the answers for an account there."""
+    smtp, imap = server.places
+    return {
+        **answers_of_new_vault(),
+        "Your mail address: ": USER,
+        r"Number \[5\]: ": "",
+        "SMTP server.*: ": smtp,
+        "IMAP server.*: ": imap,
+        r"User name \[.*\]: ": "",
+        r"Actions to add \[1,2,3,4,5\]: ": "",
+        r"Trust all 6, exactly as shown\? \[y/N\] ": "y",
+        r"App password for .* \(not shown\): ": PASSWORD,
+    }
 
 
 class MailTestCase(OperatedTestCase):
@@ -35,20 +52,7 @@ class MailTestCase(OperatedTestCase):
 
     async def connect(self) -> str:
         """Connect the account; what it showed."""
-        smtp, imap = self.server.places
-        answers = {
-            "New passphrase: ": PASSPHRASE,
-            "Repeat the passphrase: ": PASSPHRASE,
-            "Your mail address: ": USER,
-            r"Number \[5\]: ": "",
-            "SMTP server.*: ": smtp,
-            "IMAP server.*: ": imap,
-            r"User name \[.*\]: ": "",
-            r"Actions to add \[1,2,3,4,5\]: ": "",
-            r"Trust all 6, exactly as shown\? \[y/N\] ": "y",
-            r"App password for .* \(not shown\): ": PASSWORD,
-        }
-        return (await self.at_terminal("connect", "smtp", answers=answers)).stdout
+        return (await self.at_terminal("connect", "smtp", answers=answers_of_connect(self.server))).stdout
 
 
 class MailTests(MailTestCase):

@@ -68,6 +68,7 @@ class PageTestCase(OperatedTestCase):
     :cvar page: its path below C{doc}.
     :cvar timeout: of the whole test, in seconds; a page has a dozen commands, each a process or two.
     :ivar secrets: what no command may show.
+    :ivar behind: what stands before each command, for another network than the machine's.
     """
 
     page: ClassVar[str]
@@ -79,6 +80,7 @@ class PageTestCase(OperatedTestCase):
         self.home = attrs.evolve(self.home, state=self.home.user / ".aileron")
         self.state = State(self.home.aileron)
         self.secrets = [PASSPHRASE, self.workspace.token]
+        self.behind: Sequence[str] = ()
         kept_out = NOT_RUN.get(self.page, {})
         commands = read_commands(self.page_text())
         self._left = [each for each in commands if each.line not in kept_out]
@@ -130,7 +132,7 @@ class PageTestCase(OperatedTestCase):
             directory=self.home.project,
             terminal=True,
         )
-        running = self.start(command)
+        running = self.start(command.behind(*self.behind))
         return Playing(play, self._left.pop(0), running)
 
     async def finish(self, playing: Playing) -> str:
