@@ -9,13 +9,9 @@ import attrs
 
 from aileron.home import Home as State
 from aileron.home import prepare
-from tests.extent import seldom
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
 from tests.functional.process import Command, Finished, Running
-from tests.importing import page
 
-CHARACTERS_A_MINUTE = 150
-"""Of somebody who types slowly."""
 QUESTION = re.compile(
     r"New passphrase: |Repeat the passphrase: |(?:Secret|Key|Bot token[^:]*) for .+?: "
     r"|Passphrase of the vault: |\[y/N\] |Enter to leave: "
@@ -145,31 +141,6 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual(finished.stdout.count("lines, "), 5, "each action was shown whole, and the connector ships")
         self.assertIn("Trusted: check-slack, ", finished.stdout)
         self.assertTrue((self.state.actions / "post-message.md").exists())
-
-    @seldom
-    async def test_imported(self) -> None:
-        """The commands of the page on importing lead from a document to an approved call, in five minutes of typing."""
-        (self.home.project / "chat.yaml").write_text(page.DOCUMENT.replace("https://chat.example", self.service.url))
-        answers = {
-            "connector add": (PASSPHRASE, PASSPHRASE, "y"),
-            "action add": (PASSPHRASE, "y"),
-            "binding setup": (PASSPHRASE, self.workspace.token),
-            "approval approve": (PASSPHRASE, "y"),
-        }
-        typed, shown, approval_id = 0, "", ""
-        for line in page.COMMANDS:
-            words = shlex.split(line.replace(" ID", f" {approval_id}"))[1:]
-            given = answers.get(" ".join(words[:2]), ("",) if "--search" in words else ())
-            typed += len(line) + sum(map(len, given))
-            finished = await self.at_terminal(*words, answers=given)
-            self.assertEqual(finished.exit_code, 75 if words[:2] == ["action", "run"] else 0, finished.stdout)
-            shown = finished.stdout
-            approval_id = next(iter(re.findall(r"approvals/(\w+)", shown)), approval_id)
-        self.assertIn("Approved and completed", shown)
-        self.assertEqual([message.text for message in self.workspace.messages], ["Hello"])
-        self.assertLess(typed / CHARACTERS_A_MINUTE, 5)
-        self.assertIn("TODO(import)", (self.home.project / "chat-post-message.md").read_text())
-        await self.stopped()
 
     async def test_launched(self) -> None:
         """Where there is no vault yet a launch makes one on the way; the exit code is the agent's, and nothing more."""

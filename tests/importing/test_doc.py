@@ -10,25 +10,21 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli.actions.importing import MOST_BYTES as MOST_FETCHED
 from aileron.importing import read_api, write_connector
 from aileron.importing._documents import MOST_BYTES
-from tests.importing import page, trial, trial_models
+from tests.importing import trial, trial_models
 
 PAGE = Path(__file__).parents[2] / "doc" / "importing-an-api.md"
 
 
 class PageTests(SynchronousTestCase):
-    """C{doc/importing-an-api.md}; that its commands do what they say, the functional tests show."""
+    """C{doc/importing-an-api.md}; L{tests.functional.listings} plays its commands."""
 
     def setUp(self) -> None:
         self.page = PAGE.read_text("utf-8")
 
-    def test_listings(self) -> None:
-        """The document and the commands of the page are those that are tried with the installed program."""
-        self.assertEqual(re.findall(r"^```yaml\n(.*?)^```$", self.page, re.MULTILINE | re.DOTALL), [page.DOCUMENT])
-        self.assertEqual(tuple(re.findall(r"^ *\$ (aileron .*)$", self.page, re.MULTILINE)), page.COMMANDS)
-
     def test_files(self) -> None:
         """The document becomes the files that the page names, with one line to be completed."""
-        reader = read_api(page.DOCUMENT.encode())
+        (document,) = re.findall(r"^```yaml\n(.*?)^```$", self.page, re.MULTILINE | re.DOTALL)
+        reader = read_api(document.encode())
         written = write_connector(reader.describe("local://me/chat", reader.list_operations()))
         self.assertEqual((written.connector.name, written.actions[0].name), ("chat.toml", "chat-post-message.md"))
         self.assertEqual(len(written.marks), 1)

@@ -9,7 +9,6 @@ ELSEWHERE: Mapping[str, str] = {
         (f"quickstart-{agent}.md" for agent in ("claude", "codex", "goose", "opencode", "pi")),
         "tests.functional.test_quickstart.QuickstartTests.test_played",
     ),
-    "importing-an-api.md": "tests.functional.test_first_run.FirstRunTests.test_imported",
 }
 """Pages whose listings another test plays, and which."""
 
