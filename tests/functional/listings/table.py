@@ -70,8 +70,6 @@ NOT_YET = frozenset(
         "mcp-servers.md",
         "moving-mcp-servers.md",
         "packages.md",
-        "rest-api.md",
-        "writing-a-connector.md",
     )
 )
 """Pages that no test plays yet: their commands are only checked for being there, by C{tests.cli.test_doc}."""

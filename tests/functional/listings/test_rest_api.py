@@ -1,0 +1,81 @@
+"""C{doc/rest-api.md}, played: a tracker's key is kept, an issue opened by hand, and an agent started."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from twisted.internet.interfaces import IProtocolFactory
+from twisted.web.resource import Resource
+from twisted.web.server import Request, Site
+
+from tests.extent import seldom
+from tests.functional.listings.internet import HTTPS, Internet
+from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
+from tests.functional.loopback import headers_of, json_of
+from tests.functional.test_first_run import answers_of_new_vault
+
+KEY = "tracker-canary-41e7"
+_TABLE = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class _Tracker(Resource):
+    """Opens issues."""
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.opened: list[tuple[str, Mapping[str, Any] | None]] = []
+
+    def render_POST(self, request: Request) -> bytes:
+        """Open one."""
+        self.opened.append((headers_of(request)["authorization"], json_of(request)))
+        request.setResponseCode(201)
+        return json.dumps({"number": len(self.opened)}).encode()
+
+
+class RestApiTests(PageTestCase):
+    """A user with a tracker of one's own."""
+
+    page = "rest-api.md"
+
+    @seldom
+    async def test_played(self) -> None:
+        """The issue is opened once it is approved, with the key, which nobody is shown; the agent is started."""
+        tracker = _Tracker()
+        service = cast(IProtocolFactory, Site(tracker))
+        self.behind = (await Internet.open(self, ["tracker.example"], {HTTPS: service})).prefix
+        (text,) = _TABLE.findall(self.page_text())
+        (self.home.project / "tracker.toml").write_text(text)
+        self.secrets.append(KEY)
+        self.put_program("editor", "#!/bin/sh\nsed -i 's/^# Open.*/# Open an issue by hand/' \"$1\"\n")
+        started = self.put_recorder("claude")
+        trusting = [LOG_IN, YES]
+        asked = await self.play(
+            Play("aileron connector check tracker.toml", shows=["tracker.toml: OK"]),
+            Play("aileron connector add tracker.toml", answers=[*answers_of_new_vault().items(), YES]),
+            Play("aileron binding setup local://me/tracker", answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", KEY)]),
+            Play(
+                "aileron action new open-issue --connector local://me/tracker --op create_issue --gated --edit",
+                answers=trusting,
+                environment={"EDITOR": "editor"},
+                shows=["Trusted: open-issue"],
+            ),
+            Play('aileron action run open-issue --arg title="Try" --arg body="Opened by hand."', code=75),
+        )
+        (number,) = set(re.findall(r"approvals/(\w+)", asked))
+        self.assertEqual(tracker.opened, [])
+        await self.play(
+            Play(
+                "aileron approval approve ID",
+                replace={"ID": number},
+                answers=trusting,
+                shows=["https://tracker.example/api/issues", "Approved and completed"],
+            ),
+            Play("aileron launch claude"),
+        )
+        self.assertEqual(tracker.opened, [(f"Bearer {KEY}", {"title": "Try", "body": "Opened by hand."})])
+        self.assertEqual(len(started()), 1)
