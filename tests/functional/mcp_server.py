@@ -24,7 +24,7 @@ def tools(description: str) -> list[types.Tool]:
     return [
         types.Tool(name="create_issue", description=description, input_schema=schema),
         types.Tool(
-            name="list_teams", description="Lists the teams.", input_schema={"type": "object"}, annotations=hints
+            name="search", description="Searches the issues.", input_schema={"type": "object"}, annotations=hints
         ),
     ]
 
@@ -44,7 +44,7 @@ def serve(port: int, description: str, log: Path) -> None:
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
     server = Server("tracker", version="1.0.0", on_list_tools=list_tools, on_call_tool=call_tool)
-    app = server.streamable_http_app(host="127.0.0.1")
+    app = server.streamable_http_app(host="")  # it is asked by other names of a host than this machine's, too
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
 
 

@@ -5,6 +5,7 @@ import re
 import socket
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -25,7 +26,7 @@ NAME = "local://me/tracker"
 _SERVED_SECONDS = 30
 
 
-class McpServerTests(OperatedTestCase):
+class McpServerTestCase(OperatedTestCase):
     """The SDK's own server, in a process, at a port that stays."""
 
     def setUp(self) -> Any:
@@ -36,7 +37,6 @@ class McpServerTests(OperatedTestCase):
         self.port: int = listening.getHost().port
         stopped: Deferred[None] = listening.stopListening()
         self.log = self.home.project / "calls.jsonl"
-        self.connector = self.home.project / "tracker.toml"
         return ready if stopped is None else stopped
 
     async def serve(self, description: str) -> Running:
@@ -56,6 +56,15 @@ class McpServerTests(OperatedTestCase):
     def calls(self) -> list[Mapping[str, Any]]:
         """What the server has done."""
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+
+class McpServerTests(McpServerTestCase):
+    """A connector to it."""
+
+    @property
+    def connector(self) -> Path:
+        """Its file in the project."""
+        return self.home.project / "tracker.toml"
 
     async def import_(self, *arguments: str, code: int = 0) -> Finished:
         """Import tools into the project, as a user does."""
