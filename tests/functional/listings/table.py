@@ -67,7 +67,6 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
 
 NOT_YET = frozenset(
     (
-        "moving-mcp-servers.md",
         "packages.md",
     )
 )

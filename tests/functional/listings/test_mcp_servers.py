@@ -1,4 +1,4 @@
-"""C{doc/mcp-servers.md}, played: tools of a real MCP server are chosen, called, and chosen anew once one has changed."""
+"""C{doc/mcp-servers.md}, played: tools of a real MCP server are chosen and called, and reviewed once one has changed."""
 
 from __future__ import annotations
 
