@@ -64,10 +64,3 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Commands of a page that no test types, and for each the reason and what runs it, if anything does."""
-
-NOT_YET = frozenset(
-    (
-        "packages.md",
-    )
-)
-"""Pages that no test plays yet: their commands are only checked for being there, by C{tests.cli.test_doc}."""
