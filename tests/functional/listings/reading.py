@@ -53,6 +53,18 @@ def read_commands(text: str) -> list[Listed]:
     return found
 
 
+def find_listings(text: str, kind: str) -> list[str]:
+    """The listings of a page that are of a kind, such as ``toml``: files that a reader saves, or what is printed."""
+    found = re.findall(rf"^ *```{kind}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    return [dedent(body) for body in found]
+
+
+def find_approval(printed: str) -> str:
+    """The number of the approval that a command waits for."""
+    (number,) = set(re.findall(r"approvals/(\w+)", printed))
+    return str(number)
+
+
 def find_missing(listed: Sequence[str], printed: str, varies: Mapping[str, str]) -> str | None:
     """The first line of a listing that was not printed after those before it; None if all were.
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
+from tests.functional.listings.reading import find_listings
 from tests.functional.test_first_run import answers_of_new_vault
 
-_RECIPE = re.compile(r"^## (.*)$", re.MULTILINE)
-_TABLE = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_RECORDED = re.compile(r"^```text\n((?:base_url|\[\[operations\.).*?)^```$", re.MULTILINE | re.DOTALL)
 PAIR = "ada@example.org:key-canary-9a02"
 
 
@@ -23,7 +19,7 @@ class CookbookTests(PageTestCase):
     async def test_played(self) -> None:
         """The recipe is saved, checked, tested and added, and its credential is bound for the customer's host."""
         recipe = self.page_text().partition("\n## One host per customer\n")[2].partition("\n## ")[0]
-        (text,), (recorded,) = _TABLE.findall(recipe), _RECORDED.findall(recipe)
+        (text,), (recorded,) = (find_listings(recipe, kind) for kind in ("toml", "text"))
         (self.home.project / "mine.toml").write_text(text)
         (self.home.project / "mine.fixtures.toml").write_text(recorded)
         self.secrets.append(PAIR.partition(":")[2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import cast
 
 from twisted.internet.interfaces import IProtocolFactory
@@ -11,11 +10,11 @@ from twisted.protocols.portforward import ProxyFactory
 from tests.extent import seldom
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
+from tests.functional.listings.reading import find_approval, find_listings
 from tests.functional.test_first_run import answers_of_new_vault
 
 CHARACTERS_A_MINUTE = 150
 """Of somebody who types slowly."""
-_LISTING = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class ImportingTests(PageTestCase):
@@ -26,7 +25,7 @@ class ImportingTests(PageTestCase):
     @seldom
     async def test_played(self) -> None:
         """Five minutes of typing, of somebody who types slowly, lead to a message that was posted with the key."""
-        (document,) = _LISTING.findall(self.page_text())
+        (document,) = find_listings(self.page_text(), "yaml")
         (self.home.project / "chat.yaml").write_text(document)
         service = cast(IProtocolFactory, ProxyFactory("127.0.0.1", self.service.port))
         self.behind = (await Internet.open(self, ["chat.example"], {HTTPS: service})).prefix
@@ -50,9 +49,11 @@ class ImportingTests(PageTestCase):
             ),
         ]
         asked = await self.play(*plays)
-        (number,) = set(re.findall(r"approvals/(\w+)", asked))
         approve = Play(
-            "aileron approval approve ID", replace={"ID": number}, answers=trusting, shows=["Approved and completed"]
+            "aileron approval approve ID",
+            replace={"ID": find_approval(asked)},
+            answers=trusting,
+            shows=["Approved and completed"],
         )
         await self.play(approve)
         self.assertEqual([each.text for each in self.workspace.messages], ["Hello"])

@@ -1,8 +1,7 @@
-"""C{doc/mcp-servers.md}, played: tools of a real MCP server are chosen and called, and reviewed once one has changed."""
+"""C{doc/mcp-servers.md}, played: tools of an MCP server are chosen and called, and reviewed once one has changed."""
 
 from __future__ import annotations
 
-import re
 from typing import cast
 
 from twisted.internet.interfaces import IProtocolFactory
@@ -11,12 +10,12 @@ from twisted.protocols.portforward import ProxyFactory
 from tests.extent import seldom
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
+from tests.functional.listings.reading import find_approval, find_listings
 from tests.functional.mcp_server import TOKEN
 from tests.functional.process import Finished
 from tests.functional.test_first_run import answers_of_new_vault
 from tests.functional.test_mcp_servers import McpServerTestCase
 
-_TABLE = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TRUSTING = (LOG_IN, YES)
 
 
@@ -35,7 +34,7 @@ class McpServersTests(McpServerTestCase, PageTestCase):
         await self.play(
             Play("aileron connector import https://mcp.tracker.example/mcp --mcp --name local://me/tracker")
         )
-        (self.home.project / "tracker.toml").write_text(_TABLE.findall(self.page_text())[0])
+        (self.home.project / "tracker.toml").write_text(find_listings(self.page_text(), "toml")[0])
         await self.play(
             Play("aileron connector add tracker.toml", answers=[*answers_of_new_vault().items(), YES]),
             Play("aileron action add tracker-list-tools.md", answers=TRUSTING),
@@ -69,6 +68,6 @@ class McpServersTests(McpServerTestCase, PageTestCase):
         """Request an issue and approve it, which must end so."""
         run = self.home.script("aileron", "action", "run", "tracker-create-issue", "--arg", "title=A bug")
         asked = self._expect(await self.run_command(run.behind(*self.behind)), 75)
-        (number,) = set(re.findall(r"approvals/(\w+)", asked.stdout + asked.stderr))
+        number = find_approval(asked.stdout + asked.stderr)
         approve = self._as_operator("approval", "approve", number, "--yes")
         return self._expect(await self.run_command(approve.behind(*self.behind)), code)

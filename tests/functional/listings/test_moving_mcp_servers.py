@@ -11,6 +11,7 @@ from twisted.protocols.portforward import ProxyFactory
 from tests.extent import seldom
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.listings.page import YES, PageTestCase, Play
+from tests.functional.listings.reading import find_listings
 from tests.functional.mcp_server import TOKEN
 from tests.functional.test_first_run import answers_of_new_vault
 from tests.functional.test_mcp_servers import McpServerTestCase
@@ -36,7 +37,7 @@ class MovingTests(McpServerTestCase, PageTestCase):
         settings = self.home.user / ".cursor" / "mcp.json"
         settings.parent.mkdir()
         settings.write_text(json.dumps({"mcpServers": SERVERS}, indent=2))
-        listed = self.page_text().partition("```text\n")[2].partition("```")[0]
+        listed = find_listings(self.page_text(), "text")[0]
         await self.play(
             Play(
                 "aileron import cursor",

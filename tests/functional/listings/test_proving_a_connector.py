@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from tests.extent import seldom
 from tests.functional.listings.page import PageTestCase, Play
-from tests.functional.listings.reading import pages
-
-_TABLE = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_RECORDED = re.compile(r"^```text\n(\[\[operations\..*?)^```$", re.MULTILINE | re.DOTALL)
+from tests.functional.listings.reading import find_listings, pages
 
 
 class ProvingTests(PageTestCase):
@@ -21,10 +16,11 @@ class ProvingTests(PageTestCase):
     async def test_played(self) -> None:
         """Both hold, and the cards are those of the page; nothing is made in the home."""
         writing = (pages() / "writing-a-connector.md").read_text("utf-8")
-        (text,), (recorded,) = _TABLE.findall(writing), _RECORDED.findall(writing)
+        (text,) = find_listings(writing, "toml")
+        (recorded,) = (each for each in find_listings(writing, "text") if each.startswith("[[operations."))
         (self.home.project / "tracker.toml").write_text(text)
         (self.home.project / "tracker.fixtures.toml").write_text(recorded)
-        card = self.page_text().partition("it prints:\n\n```text\n")[2].partition("```")[0]
+        card, _ = (each for each in find_listings(self.page_text(), "text") if each.startswith("local://"))
         await self.play(
             Play("aileron prove slack"),
             Play("aileron prove --file tracker.toml", shows=card.splitlines()),

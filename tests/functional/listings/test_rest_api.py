@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,11 +13,11 @@ from twisted.web.server import Request, Site
 from tests.extent import seldom
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
+from tests.functional.listings.reading import find_approval, find_listings
 from tests.functional.loopback import headers_of, json_of
 from tests.functional.test_first_run import answers_of_new_vault
 
 KEY = "tracker-canary-41e7"
-_TABLE = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class _Tracker(Resource):
@@ -48,7 +47,7 @@ class RestApiTests(PageTestCase):
         tracker = _Tracker()
         service = cast(IProtocolFactory, Site(tracker))
         self.behind = (await Internet.open(self, ["tracker.example"], {HTTPS: service})).prefix
-        (text,) = _TABLE.findall(self.page_text())
+        (text,) = find_listings(self.page_text(), "toml")
         (self.home.project / "tracker.toml").write_text(text)
         self.secrets.append(KEY)
         self.put_program("editor", "#!/bin/sh\nsed -i 's/^# Open.*/# Open an issue by hand/' \"$1\"\n")
@@ -66,12 +65,11 @@ class RestApiTests(PageTestCase):
             ),
             Play('aileron action run open-issue --arg title="Try" --arg body="Opened by hand."', code=75),
         )
-        (number,) = set(re.findall(r"approvals/(\w+)", asked))
         self.assertEqual(tracker.opened, [])
         await self.play(
             Play(
                 "aileron approval approve ID",
-                replace={"ID": number},
+                replace={"ID": find_approval(asked)},
                 answers=trusting,
                 shows=["https://tracker.example/api/issues", "Approved and completed"],
             ),

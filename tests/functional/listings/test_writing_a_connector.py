@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 
 from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
+from tests.functional.listings.reading import find_listings
 from tests.functional.test_first_run import answers_of_new_vault
-
-_TABLE = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_RECORDED = re.compile(r"^```text\n(\[\[operations\..*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class WritingConnectorTests(PageTestCase):
@@ -21,7 +18,8 @@ class WritingConnectorTests(PageTestCase):
     @seldom
     async def test_played(self) -> None:
         """The connector on the page has no fault, is trusted, and makes of the recorded answers what they say."""
-        (text,), (recorded,) = (found.findall(self.page_text()) for found in (_TABLE, _RECORDED))
+        (text,) = find_listings(self.page_text(), "toml")
+        (recorded,) = (each for each in find_listings(self.page_text(), "text") if each.startswith("[[operations."))
         (self.home.project / "tracker.toml").write_text(text)
         (self.home.project / "tracker.fixtures.toml").write_text(recorded)
         await self.play(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from tests.extent import seldom
 from tests.functional.listings.page import YES, PageTestCase, Play
+from tests.functional.listings.reading import find_listings
 from tests.functional.test_first_run import answers_of_new_vault
-
-_LISTING = re.compile(r"^```text\n(\+\+\+\n.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class WritingActionTests(PageTestCase):
@@ -19,7 +16,7 @@ class WritingActionTests(PageTestCase):
     @seldom
     async def test_played(self) -> None:
         """The file on the page has no fault and is trusted; where it is not there, the command writes such a file."""
-        (self.home.project / "ship-update.md").write_text(_LISTING.findall(self.page_text())[0])
+        (self.home.project / "ship-update.md").write_text(find_listings(self.page_text(), "text")[0])
         await self.play(
             Play("aileron action check ship-update.md", shows=["ship-update.md: OK"]),
             Play(
