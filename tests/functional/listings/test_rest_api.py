@@ -1,8 +1,9 @@
-"""C{doc/rest-api.md}, played: a tracker's key is kept, an issue opened by hand, and an agent started."""
+"""C{doc/rest-api.md}, played: a tracker is set up by curl and by hand, an issue opened, and an agent started."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -50,12 +51,23 @@ class RestApiTests(PageTestCase):
         (text,) = find_listings(self.page_text(), "toml")
         (self.home.project / "tracker.toml").write_text(text)
         self.secrets.append(KEY)
-        self.put_program("editor", "#!/bin/sh\nsed -i 's/^# Open.*/# Open an issue by hand/' \"$1\"\n")
+        self.put_program("editor", "#!/bin/sh\nsed -i 's/^# .*/# Open an issue by hand/' \"$1\"\n")
         started = self.put_recorder("claude")
-        trusting = [LOG_IN, YES]
+        trusting, vault = [LOG_IN, YES], list(answers_of_new_vault().items())
+        await self.play(
+            Play(
+                "aileron setup curl -X POST https://tracker.example/api/issues -H 'Authorization: Bearer $KEY' "
+                """-d '{"title": "Broken", "body": "It does not start."}'""",
+                answers=[*vault, YES, (r"Key for .+ \(not shown\): ", KEY)],
+                shows=["Trusted: local://me/tracker, tracker-post-issues"],
+            ),
+            Play("aileron action edit tracker-post-issues", answers=trusting, environment={"EDITOR": "editor"}),
+        )
+        await self.command("daemon", "stop")
+        shutil.rmtree(self.state.root)
         asked = await self.play(
             Play("aileron connector check tracker.toml", shows=["tracker.toml: OK"]),
-            Play("aileron connector add tracker.toml", answers=[*answers_of_new_vault().items(), YES]),
+            Play("aileron connector add tracker.toml", answers=[*vault, YES]),
             Play("aileron binding setup local://me/tracker", answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", KEY)]),
             Play(
                 "aileron action new open-issue --connector local://me/tracker --op create_issue --gated --edit",
