@@ -263,9 +263,22 @@ class BrowserTests(ChannelCase):
         self.refused(head("Origin: http://evil.test", method="DELETE", target="/mcp"), 403)
 
     def test_handover(self) -> None:
-        """The one form: it comes from a page without an origin, and must be a form."""
-        form = "Content-Type: application/x-www-form-urlencoded"
+        """The one form: it comes from a private file, which has no origin, or from our own page, and must be a form."""
+        form, own = "Content-Type: application/x-www-form-urlencoded", f"Origin: http://{HOST}"
+        self.accepted(head(form, method="POST", target="/handover"))
         self.accepted(head(form, "Origin: null", "Sec-Fetch-Site: cross-site", method="POST", target="/handover"))
+        self.accepted(head(form, own, "Sec-Fetch-Site: same-origin", method="POST", target="/handover"))
+        self.accepted(head(f"{form};charset=UTF-8", own, method="POST", target="/handover"))
+        foreign: tuple[tuple[str, ...], ...] = (
+            ("Origin: http://evil.test", "Sec-Fetch-Site: cross-site"),
+            (f"Origin: http://{HOST.replace('7001', '7002')}",),
+            (f"Origin: https://{HOST}",),
+            ("Origin: null", "Sec-Fetch-Site: same-site"),
+            (own, "Sec-Fetch-Site: same-site"),
+            (own, "Sec-Fetch-Site: cross-site"),
+        )
+        for fields in foreign:
+            self.refused(head(form, *fields, method="POST", target="/handover"), 403)
         self.refused(head(TYPE, method="POST", target="/handover"), 415)
         self.refused(head(form, method="POST", target="/handover/x"), 415)
         self.refused(head(form, "Origin: null", method="PUT", target="/handover"), 403)

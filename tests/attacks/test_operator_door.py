@@ -249,10 +249,20 @@ class PageTests(DoorTestCase):
     """Pages in the operator's own browser."""
 
     async def test_form(self) -> None:
-        """It may post the form of the way in, as any page may; without a code it gets nothing, and that is counted."""
-        page, foreign, _neighbour = await self.browse()
-        await foreign.evaluate(_FORM % json.dumps(f"{self.url}/handover"))
-        await foreign.shows("This login link is no longer valid")
+        """It may post no form of ours; if it hides where it comes from, it is counted as one that has no code."""
+        page, foreign, neighbour = await self.browse()
+        at, hides = await foreign.evaluate("location.href"), "no-referrer"
+        for place, policy, shown in (
+            (at, "unsafe-url", "Pages of another origin"),
+            (at, hides, "Pages of another site"),
+            (at.replace("localhost", "127.0.0.1"), "unsafe-url", "Pages of another origin"),
+            (at.replace("localhost", "127.0.0.1"), hides, "This login link is no longer valid"),
+        ):
+            await foreign.open(place)
+            await foreign.shows("neighbour")
+            await foreign.evaluate(_FORM % (json.dumps(policy), json.dumps(f"{self.url}/handover")))
+            await foreign.shows(shown)
+        self.assertTrue(neighbour.cookies)
         self.assertEqual(await foreign.evaluate("sessionStorage.getItem('aileron-entering')"), None)
         await page.reload()
         await page.shows("No pending approvals.")
@@ -260,6 +270,7 @@ class PageTests(DoorTestCase):
 
 
 _FORM = (
-    "(() => { const f = document.createElement('form'); f.method = 'post'; f.action = %s;"
+    "(() => { const m = document.createElement('meta'); m.name = 'referrer'; m.content = %s; document.head.append(m);"
+    " const f = document.createElement('form'); f.method = 'post'; f.action = %s;"
     " f.innerHTML = '<input name=code value=guess>'; document.body.append(f); void setTimeout(() => f.submit()); })()"
 )

@@ -44,7 +44,8 @@ class SiteRules:
     """The rules of a site: who may speak to it, and how.
 
     :ivar hosts: C{name:port} of every address that we bound for this site; empty refuses everything.
-    :ivar form_posts: paths that take a form from a page of no origin: their own single-use code is their proof.
+    :ivar form_posts: paths that take a form from our own page, or from one of no origin such as a private file: their
+        own single-use code is their proof.
     :ivar bare_deletes: paths that take a DELETE without a body, which then needs no type.
     :ivar peer_uid: whose process is at the other end; L{None}: not asked (this system cannot tell).
     :ivar own_uid: the user that may connect, where C{peer_uid} is asked.
@@ -86,7 +87,9 @@ class SiteRules:
         form = head.method == b"POST" and head.path in self.form_posts
         if self.landing is not None and _lands(head):
             raise ForeignLink(self.landing())
-        if not form:
+        if form and head.fields.get(b"origin", b"null").lower() == b"null":
+            _check_without_origin(head)
+        else:
             _check_origin(head)
         if head.length > MAX_BODY_BYTES:
             raise too_long()
@@ -116,6 +119,12 @@ def _check_origin(head: RequestHead) -> None:
         return
     navigates = head.method == b"GET" and head.fields.get(b"sec-fetch-mode") == b"navigate"
     if site != b"none" or not navigates:
+        raise RequestRefused(403, "Pages of another site may not speak to this daemon.")
+
+
+def _check_without_origin(head: RequestHead) -> None:
+    """Let a private file's form pass, which a browser calls cross-site; a page of another port that hides is none."""
+    if head.fields.get(b"sec-fetch-site") == b"same-site":
         raise RequestRefused(403, "Pages of another site may not speak to this daemon.")
 
 
