@@ -47,11 +47,12 @@ class IOperators(Interface):
     def by_token(token: str) -> OperatorSession | None:
         """Return the session of a token, or L{None}: unknown, expired, logged out."""
 
-    def hand_over(token: str) -> str:
-        """Make a code that one browser may redeem once within 60 s.
+    def hand_over(token: str, typed: bool = False) -> str:
+        """Make a code that one browser may redeem once within 60 s, or 120 s where a person carries it.
 
         What this login had handed over before, and nobody has confirmed, is void.
 
+        :param typed: make it of few letters, in groups, for a person to type or copy.
         :raises Unauthorized: the token is no live session's.
         """
 
@@ -61,6 +62,7 @@ class IOperators(Interface):
     def redeem(code: str) -> tuple[str, str, OperatorSession]:
         """Let a browser wait for its two words to be typed in the terminal, within 120 s; it is nobody until then.
 
+        :param code: of a typed one neither case nor what separates its groups matters.
         :return: the cookie's value, the page key, and the session of the login that made the code.
         :raises Conflict: the code was redeemed before, which voids both; C{details} name the C{login} that made it.
         :raises Unauthorized: unknown, void or late.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from attrs import evolve
@@ -230,6 +231,56 @@ class HandOversContract(MixedIn):
         self.clock.advance(60)
         self.assertIs(operators.handed_over(token), HandOverState.LATE)
         self.assertRaises(Unauthorized, operators.redeem, code)
+
+    def test_typed_code(self) -> None:
+        """A code to type is five groups of four letters, others each time, and lives less than 120 seconds."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        seen = {operators.hand_over(token, True) for _ in range(20)}
+        self.assertEqual(len(seen), 20)
+        for code in seen:
+            self.assertRegex(code, "^[BCDFGHJKLMNPQRSTVWXZ]{4}(-[BCDFGHJKLMNPQRSTVWXZ]{4}){4}$")
+        self.assertGreater(len(set("".join(seen))), 18)
+        for seconds, state in ((119, HandOverState.MADE), (120, HandOverState.LATE)):
+            code = operators.hand_over(token, True)
+            self.clock.advance(seconds)
+            self.assertIs(operators.handed_over(token), state)
+        self.assertRaises(Unauthorized, operators.redeem, code)
+
+    def test_typed_code_as_typed(self) -> None:
+        """Neither case nor what separates the groups matters, and in whatever form, it is one code: used once."""
+        changes: tuple[Callable[[str], str], ...] = (
+            str,
+            str.lower,
+            lambda code: code.replace("-", ""),
+            lambda code: f" {code.replace('-', '  ')}\n",
+            lambda code: code.replace("-", "\u2013"),
+        )
+        for first in changes:
+            operators = self.make_operators()
+            token, _login = self.log_in(operators)
+            code = operators.hand_over(token, True)
+            cookie, page_key, _maker = operators.redeem(first(code))
+            browser = self.registered(operators, cookie, page_key)
+            words = self.words(operators, browser)
+            self.assertRaises(Conflict, operators.redeem, changes[-1](code))
+            self.assertIs(operators.handed_over(token), HandOverState.TWICE)
+            self.assertRaises(Conflict, operators.confirm, token, words)
+
+    def test_other_codes(self) -> None:
+        """Whoever tries other codes, however many, ends nothing: neither the code nor the browser that waits."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        code = operators.hand_over(token, True)
+        others = ("", code[:-1], f"{code}B", code[::-1], code.replace("-", "!"), "BCDF-" * 4 + "GHJK", "\ud800")
+        for other in others * 20:
+            self.assertRaises(Unauthorized, operators.redeem, other)
+        cookie, page_key, _maker = operators.redeem(code)
+        browser = self.registered(operators, cookie, page_key)
+        for other in others:
+            self.assertRaises(Unauthorized, operators.redeem, other)
+        operators.confirm(token, self.words(operators, browser))
+        self.assertIsNotNone(self.known(operators, browser))
 
     def test_words_late(self) -> None:
         """The words may take less than 120 seconds."""

@@ -7,6 +7,7 @@ words that the person carries to the terminal.
 from __future__ import annotations
 
 import hmac
+import re
 from typing import Generic, TypeVar
 
 from attrs import evolve, field, frozen
@@ -164,7 +165,30 @@ def _age(login: Login) -> tuple[float, str]:
     return login.session.started_at.timestamp(), login.session.id
 
 
+# The letters that RFC 8628 proposes for codes that are typed (6.1): no vowels, no digits, none that looks like another.
+_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
+_GROUPS, _GROUP_LETTERS = 5, 4
+_TYPED_BYTES = 32
+_typed = re.compile(rf"[{_LETTERS}]{{{_GROUPS * _GROUP_LETTERS}}}").fullmatch
+
+
+def generate_typed_code(randomness: Randomness) -> str:
+    """Make a code that a person can type: five groups of four letters, 86 bits."""
+    left, letters = int.from_bytes(randomness(_TYPED_BYTES), "big"), ""
+    for _ in range(_GROUPS * _GROUP_LETTERS):
+        left, choice = divmod(left, len(_LETTERS))
+        letters += _LETTERS[choice]
+    return "-".join(letters[at : at + _GROUP_LETTERS] for at in range(0, len(letters), _GROUP_LETTERS))
+
+
+def read_code(code: str) -> str:
+    """Return one form for all in which a person may type a code; what cannot be a typed one stays as it is."""
+    letters = re.sub(r"[\s\u2010-\u2015-]", "", code).upper()
+    return letters if _typed(letters) else code
+
+
 OPEN_SECONDS = 60.0
+TYPE_SECONDS = 120.0
 CONFIRM_SECONDS = 120.0
 _REMEMBERED_SECONDS = 600.0
 _WAITING = (HandOverState.MADE, HandOverState.OPENED)
@@ -200,12 +224,12 @@ class HandOvers:
         self._clock = clock
         self._by_maker: dict[str, BrowserHandOver] = {}
 
-    def begin(self, maker: str, code: str) -> None:
-        """Wait for a browser; whatever this login had begun before is void."""
+    def begin(self, maker: str, code: str, seconds: float) -> None:
+        """Wait so long for a browser; whatever this login had begun before is void."""
         now = self._clock.seconds()
         remembered = now - _REMEMBERED_SECONDS
         self._by_maker = {key: each for key, each in self._by_maker.items() if each.until > remembered}
-        self._by_maker[maker] = BrowserHandOver(maker, code, now + OPEN_SECONDS)
+        self._by_maker[maker] = BrowserHandOver(maker, code, now + seconds)
 
     def open(self, hand_over: BrowserHandOver, cookie: str, page_key: str, words: str) -> None:
         """Let a browser wait for the person."""

@@ -16,7 +16,17 @@ from aileron.interfaces import IOperators
 from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
 
 from ._cipher import Randomness
-from ._logins import HandOvers, Login, Logins, ReplayCache, Throttle
+from ._logins import (
+    OPEN_SECONDS,
+    TYPE_SECONDS,
+    HandOvers,
+    Login,
+    Logins,
+    ReplayCache,
+    Throttle,
+    generate_typed_code,
+    read_code,
+)
 from ._passphrase import are_same_words, generate_two_words
 from ._proofs import NONCE_BYTES, LoginExchange, base64url, check_nonce, client_proof, daemon_proof, same
 from ._signatures import Signatures, read_public_key
@@ -103,9 +113,10 @@ class Operators:
         login = self._cli_login(token)
         return None if login is None else login.session
 
-    def hand_over(self, token: str) -> str:
-        login, code = self._certain(token), self._make_fresh()
-        self._hand_overs.begin(login.secret, _hash(code))
+    def hand_over(self, token: str, typed: bool = False) -> str:
+        login = self._certain(token)
+        code = generate_typed_code(self._randomness) if typed else self._make_fresh()
+        self._hand_overs.begin(login.secret, _hash(read_code(code)), TYPE_SECONDS if typed else OPEN_SECONDS)
         return code
 
     def handed_over(self, token: str) -> HandOverState | None:
@@ -113,7 +124,7 @@ class Operators:
         return None if hand_over is None else hand_over.state
 
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
-        hand_over = self._hand_overs.by_code(_hash(code))
+        hand_over = self._hand_overs.by_code(_hash(read_code(code)))
         maker = None if hand_over is None else self._logins.of_terminal(hand_over.maker)
         if hand_over is None or maker is None or hand_over.state not in (HandOverState.MADE, HandOverState.OPENED):
             raise Unauthorized(f"This code is unknown, spent or late. {_AGAIN}")

@@ -134,6 +134,14 @@ class HandOverTests(DoorCase):
         self.token, self.login = self.operators.log_in()
         self.code = self.operator.ask("POST", self.PATH, self.token).json["code"]
 
+    def test_typed(self) -> None:
+        """A code to type is made where it is asked for; nothing else is made of what is asked for."""
+        told = [self.operator.ask("POST", self.PATH, self.token, body) for body in ({"typed": True}, {"typed": False})]
+        self.assertRegex(told[0].json["code"], "^([A-Z]{4}-){4}[A-Z]{4}$")
+        self.assertEqual(len(told[1].json["code"]), 43)
+        for body in ({"typed": 1}, {"short": True}):
+            self.assertEqual(self.operator.ask("POST", self.PATH, self.token, body).status, 400)
+
     def state(self) -> str:
         """How far it is."""
         return str(self.operator.ask("GET", self.PATH, self.token).json["state"])

@@ -101,10 +101,16 @@ async def _end(context: RequestContext, deps: Dependencies, session_ids: list[st
     return answer({"ended": list(session_ids)})
 
 
-@TABLE.route("POST", "/v1/operator/handover", operators=Who.OPERATOR, answers={200: made_of({"code": TEXT})})
+@TABLE.route(
+    "POST",
+    "/v1/operator/handover",
+    operators=Who.OPERATOR,
+    body=made_of({}, {"typed": BOOLEAN}),
+    answers={200: made_of({"code": TEXT})},
+)
 async def hand_over(context: RequestContext, deps: Dependencies) -> Answer:
-    """Mint the code by which one browser comes to the door, once, within a minute."""
-    return answer({"code": deps.operators.hand_over(_terminal(context))})
+    """Mint the code by which one browser comes to the door, once, within a minute; typed: short, and within two."""
+    return answer({"code": deps.operators.hand_over(_terminal(context), context.body.get("typed") is True)})
 
 
 @TABLE.route("GET", "/v1/operator/handover", operators=Who.OPERATOR, answers={200: _HANDED_OVER})
