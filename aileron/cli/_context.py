@@ -55,6 +55,9 @@ class Drive(Protocol):
 class Conversation(Protocol):
     """The person's terminal, while other things go on."""
 
+    def say(self, text: str) -> None:
+        """Write, to the person alone."""
+
     def put(self, prompt: str) -> None:
         """Ask, and do not wait; what was typed before is thrown away."""
 

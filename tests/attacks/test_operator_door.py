@@ -11,8 +11,9 @@ from twisted.internet.threads import deferToThread
 
 from aileron.vault import keys
 from tests.attacks.case import AttackTestCase
+from tests.extent import seldom
 from tests.functional.browsed import BrowsedTestCase
-from tests.functional.browser import come
+from tests.functional.browser import Browser, come
 from tests.functional.chromium import Chromium, Page
 from tests.functional.loopback import LoopbackSite, Neighbour
 from tests.functional.operated import PASSPHRASE
@@ -63,6 +64,21 @@ for method, path, body in json.loads(sys.argv[2]):
     sent = typed if body else "{}" if content else None
     tried[path] = ask(method, path, sent, **signed(method, path, sent), **content)[0].status
 print(json.dumps({"given": answer.status, "tried": tried}), flush=True)
+"""
+# Posts codes of the true form that are wrong, one of them as like the right one as can be; the statuses.
+_GUESS = """
+import http.client, json, secrets, sys, urllib.parse
+site, code = sys.argv[1:]
+letters, form = "BCDFGHJKLMNPQRSTVWXZ", {"Content-Type": "application/x-www-form-urlencoded"}
+near = code[:-1] + next(letter for letter in letters if letter != code[-1])
+guesses = ["-".join("".join(secrets.choice(letters) for _ in range(4)) for _ in range(5)) for _ in range(200)]
+statuses = []
+for guess in (near, *guesses):
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(site).netloc, timeout=20)
+    connection.request("POST", "/handover", "code=" + guess, form)
+    statuses.append(connection.getresponse().status)
+    connection.close()
+print(json.dumps(sorted(set(statuses))), flush=True)
 """
 _TRIED = [
     ("GET", "/v1/runs", False),
@@ -197,6 +213,48 @@ class HandOverTests(DoorTestCase):
         self.assertEqual((await opening.finish(30)).exit_code, 1)
         self.assertEqual([each["reason"] for each in await self.events("operator.handover_refused")], ["wrong_words"])
         self.assertEqual(len(await self.events("operator.handover_opened")), 1)
+
+
+class CodeTests(DoorTestCase):
+    """The code by which a browser elsewhere is let in."""
+
+    async def opening_by_code(self) -> tuple[Running, str]:
+        """``aileron open --code`` on a terminal, and the page of a browser that sends its code."""
+        running = self.start(self.home.on_terminal("aileron", "open", "--code"))
+        await running.expect("Passphrase of the vault: ")
+        running.send(PASSPHRASE)
+        code = (await running.expect(r"\s((?:[A-Z]{4}-){4}[A-Z]{4})\s"))[1]
+        return running, f'action="{self.url}/handover" name="code" value="{code}"'
+
+    async def test_guessed(self) -> None:
+        """Wrong codes give nothing, end nothing and are counted: before one, and while its browser waits."""
+        await self.begin()
+        opening, page = await self.opening_by_code()
+        code = page.rpartition('value="')[2].rstrip('"')
+        guessing = self.python(_GUESS, self.url, code)
+        self.assertEqual(json.loads((await self.run_command(guessing, 60)).stdout), [401])
+        browser = await deferToThread(come, page)
+        assert isinstance(browser, Browser)
+        self.assertEqual(json.loads((await self.run_command(guessing, 60)).stdout), [401])
+        await opening.expect(WORDS)
+        opening.send(await deferToThread(browser.words))
+        self.assertEqual((await opening.finish(30)).exit_code, 0)
+        self.assertEqual((await deferToThread(browser.ask, f"{self.url}/v1/runs"))[0], 200)
+        self.assertTrue(await self.events("operator.login_refused"))
+        self.assertEqual(await self.events("operator.handover_refused"), [])
+
+    @seldom  # the thief of the file, who is as fast, is there each time
+    async def test_known(self) -> None:
+        """Who knows the code and is faster is nobody: the browser that comes after it ends that, and both are told."""
+        await self.begin()
+        opening, page = await self.opening_by_code()
+        thief = await deferToThread(come, page)
+        assert isinstance(thief, Browser)
+        self.assertEqual((await deferToThread(thief.ask, f"{self.url}/v1/runs"))[0], 401)
+        self.assertEqual(await deferToThread(come, page), 409)
+        await opening.expect("The code was used twice")
+        self.assertEqual((await opening.finish(30)).exit_code, 1)
+        self.assertEqual([each["reason"] for each in await self.events("operator.handover_refused")], ["opened_twice"])
 
 
 class ImpostorTests(DoorTestCase):

@@ -7,7 +7,7 @@ import os
 import pty
 import stat
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, redirect_stderr
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +112,15 @@ class Typing:
 
     :ivar lines: what is typed, each after so many looks.
     :ivar shown: the prompts.
+    :ivar told: what else is written there.
     """
 
     lines: list[str | None]
     shown: list[str] = attrs.Factory(list)
+    told: list[str] = attrs.Factory(list)
+
+    def say(self, text: str) -> None:
+        self.told.append(text)
 
     def put(self, prompt: str) -> None:
         self.shown.append(prompt)
@@ -129,6 +134,7 @@ class LettingInTests(CommandCase):
     """A browser comes, and the person types its two words."""
 
     PATH = "/v1/operator/handover"
+    BY_CODE = False
 
     def setUp(self) -> None:
         super().setUp()
@@ -149,18 +155,22 @@ class LettingInTests(CommandCase):
         cli = attrs.evolve(self.cli_context(), pause=_at_once)
 
         async def whole(links: Links) -> None:
-            await let_in(cli, typing, links.operator(OPERATOR_URL, TOKEN), OPERATOR_URL, "/approvals/1")
+            operator = links.operator(OPERATOR_URL, TOKEN)
+            await let_in(cli, typing, operator, OPERATOR_URL, "/approvals/1", by_code=self.BY_CODE)
 
         ended = self._ended(cli, whole)
+        self.told = typing.told
         self.assertEqual(list((self.home.root / "run").glob("*.html")), [], "the file is left")
         return ended, typing.shown
 
     def _ended(self, cli: CliContext, whole: Any) -> Any:
         try:
-            with redirect_stderr(io.StringIO()):
+            with redirect_stderr(io.StringIO()) as err, redirect_stdout(err):
                 return cli.drive(whole)
         except Exception as error:  # noqa: BLE001 - whatever it is, the test looks at it
             return error
+        finally:
+            self.err = err.getvalue()
 
     def confirmed(self) -> list[str]:
         """The words that the daemon was sent."""
@@ -196,6 +206,57 @@ class LettingInTests(CommandCase):
         for states, line, left in ((["opened", "late"], None, []), (["opened"], "blue tower", [TOKEN])):
             self.let_in(states, line)
             self.assertEqual(self.site.logins, left)
+
+
+class CodeTests(LettingInTests):
+    """The same by a code, which the person reads in the terminal and nobody anywhere else."""
+
+    CODE = "WDJB-MJHT-KCRV-XPZN-BGHF"
+    BY_CODE = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.site.answer("POST", self.PATH, {"code": self.CODE})
+
+    def test_let_in(self) -> None:
+        """The address and the code are written to the terminal alone; it is asked for one to type."""
+        ended, shown = self.let_in(["made", "opened", "opened"], None, "Blue tower")
+        self.assertEqual((ended, self.confirmed()), (None, ["Blue tower"]))
+        self.assertEqual(self.site.bodies("POST", self.PATH), [{"typed": True}])
+        self.assertEqual(shown, [f"The two words shown at {OPERATOR_URL}/: "])
+        (told,) = self.told
+        lines = told.splitlines()
+        self.assertEqual([line.strip() for line in lines[1::2]], [f"{OPERATOR_URL}/approvals/1", self.CODE])
+        self.assertIn("ssh -L 8:localhost:8", lines[0])
+        self.assertNotIn(self.CODE, lines[1])
+
+    def test_nowhere_else(self) -> None:
+        """No file, no output that could be kept, no browser's command line, and no request has the code."""
+        marker = Path(self.mktemp()).absolute()
+        program = marker.with_suffix(".sh")
+        program.write_text(f"#!/bin/sh\ntouch {marker}\n")
+        program.chmod(0o700)
+        self.environ["BROWSER"] = str(program)
+        self.let_in(["made", "opened"], "Blue tower")
+        self.assertEqual(self.pages, [])
+        self.assertFalse(marker.exists())
+        self.assertNotIn(self.CODE, self.err)
+        self.assertNotIn(self.CODE, str(self.site.asked))
+        kept = [path for path in self.home.root.rglob("*") if path.is_file() and self.CODE in path.read_text("latin-1")]
+        self.assertEqual(kept, [])
+
+    def test_ended(self) -> None:
+        """If the code was used twice, nobody used it or the words did not come, the person is told."""
+        for states, lines, says in (
+            (["opened", "opened_twice"], [None], "The code was used twice"),
+            (["made", "opened_twice"], [None], "The code was used twice"),
+            (["made", "made", "late"], ["early"], "No browser used the code within two minutes"),
+            (["opened", "opened", "late"], [None, None], "not entered within two minutes"),
+        ):
+            ended, shown = self.let_in(states, *lines)
+            self.assertIn(says, str(ended))
+            self.assertEqual((ended.hint, len(shown)), ("Try again: aileron open --code", int("opened" in states)))
+        self.assertEqual(self.confirmed(), [])
 
 
 async def _at_once(_seconds: float) -> None:

@@ -5,7 +5,7 @@ import base64
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 from tests.functional.home import Home
 from tests.functional.install import BROWSER, browser, place
 from tests.functional.process import LEAD
-from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience
+from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience, until
 
 _FLAGS = (
     "--headless",
@@ -89,10 +89,13 @@ class Chromium(ProcessProtocol):
         self._deaf: list[Any] = []
 
     @classmethod
-    def start(cls, reactor: IKitReactor, profile: Path, environment: Mapping[str, str]) -> "Chromium":
+    def start(
+        cls, reactor: IKitReactor, profile: Path, environment: Mapping[str, str], behind: Sequence[str] = ()
+    ) -> "Chromium":
         """Start one.
 
         :param profile: an empty directory, or one that an earlier browser has left.
+        :param behind: the command that starts it, and hands its descriptors on.
         :raises AssertionError: there is no browser.
         """
         program = browser(place() / "opencode")
@@ -100,7 +103,7 @@ class Chromium(ProcessProtocol):
             raise AssertionError(f"{program} is missing: python -m tests.functional.install DIRECTORY")
         started = cls(reactor)
         size = f"--window-size=1280,{900 if program == BROWSER else 813}"  # Chromium's own bars take 87 pixels
-        arguments = (*LEAD, str(program), *_FLAGS, size, f"--user-data-dir={profile}", "about:blank")
+        arguments = (*LEAD, *behind, str(program), *_FLAGS, size, f"--user-data-dir={profile}", "about:blank")
         with open(os.devnull, "rb+") as nothing:
             silent = nothing.fileno()
             descriptors: dict[int, int | str] = {0: silent, 1: silent, 2: "r", _COMMANDS: "w", _EVENTS: "r"}
@@ -173,6 +176,11 @@ class Chromium(ProcessProtocol):
             return await answer
         except Exception as error:
             raise PageError(f"{method}: {error!r}; {self._errors[-500:].decode('utf-8', 'replace')}") from error
+
+    async def stop(self) -> None:
+        """End it, where it was not lent."""
+        self._kill()
+        await until(self._reactor, lambda: self._over, 30, "the end of a browser")
 
     def _kill(self) -> None:
         if not self._over and self._pid is not None:
@@ -288,14 +296,28 @@ class Page:
 
         :raises DeadlinePassedError: no click reaches it in time.
         """
+        await self._hit(selector, self._press_mouse)
+
+    async def tap(self, selector: str) -> None:
+        """Do the same with a finger.
+
+        :raises DeadlinePassedError: as of L{click}.
+        """
+        await self._hit(selector, self._touch)
+
+    async def _press_mouse(self, x: float, y: float) -> None:
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    async def _touch(self, x: float, y: float) -> None:
+        for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
+            await self.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
+    async def _hit(self, selector: str, point: Callable[[float, float], Awaitable[None]]) -> None:
         wanted = f"document.querySelector({json.dumps(selector + ':not(:disabled)')})"
         patience = Patience(self._reactor, _CLICK_SECONDS)
         while not patience.is_over:
-            place = await self.until(_AT_REST.replace("WANTED", wanted))
-            for kind in ("mousePressed", "mouseReleased"):
-                await self.call(
-                    "Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1
-                )
+            await point(*await self.until(_AT_REST.replace("WANTED", wanted)))
             if await self._clicked():
                 return
         raise DeadlinePassedError(f"no click reached {selector}")

@@ -195,4 +195,11 @@ GUARDS = (
         "        if form:\n",
         "test_operator_door.PageTests.test_form",
     ),
+    _guard(
+        "a code that is used twice lets nobody in",
+        "vault/_operators.py",
+        "            self._hand_overs.end(hand_over, HandOverState.TWICE)\n",
+        "            pass\n",
+        "test_operator_door.CodeTests.test_known",
+    ),
 )

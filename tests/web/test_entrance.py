@@ -114,6 +114,23 @@ class HandOverTests(EntranceCase):
         self.refused(self.hand_over("?x=1", code=self.code))
         self.assertEqual(self.hand_over(code=self.code).status, 200)
 
+    def test_typed(self) -> None:
+        """A code that was typed gives the same, once; a wrong one is counted, told why, and ends nothing."""
+        code = self.operators.hand_over(self.token, True)
+        self.refused(self.hand_over(code=code[:-1] + "!", next="/"))
+        heard = self.hand_over(code=code.lower().replace("-", " "), next="/approvals/run-1")
+        self.assertEqual((heard.status, heard.told["next"]), (200, "/approvals/run-1"))
+        self.assertNotIn(code, heard.text)
+        browser = self.enter(heard)
+        self.refused(self.hand_over(code=code[::-1], next="/"))
+        self.operators.confirm(self.token, self.operators.words_of(browser))
+        self.assertEqual(self.get("/fragments/approvals", browser).status, 200)
+        self.refused(self.hand_over(code=code, next="/"))
+        self.clock.advance(REFUSALS_SECONDS)
+        told = [payload["count"] for kind, _, payload in self.recorded() if kind == "operator.login_refused"]
+        self.assertEqual(told, [1, 2])
+        self.assertNotIn(code, str(self.recorded()))
+
     def test_next(self) -> None:
         """The page that comes next is one of ours, whatever the form says."""
         for target in (

@@ -116,10 +116,28 @@ class ShellTests(WebCase):
         for text in texts:
             self.assertNotIn("password", text.lower())
             self.assertNotIn('createElement("input")', text)
-            kinds = {attributes.get("type", "") for tag, attributes in read(text).tags if tag == "input"}
+            inputs = [attributes for tag, attributes in read(text).tags if tag == "input"]
+            kinds = {given.get("type", "") for given in inputs if given.get("id") != "login-code"}
             self.assertLessEqual(kinds, {"checkbox", "radio", "number", "datetime-local"}, "one that takes any text")
         fields = [attributes["id"] for text in texts for tag, attributes in read(text).tags if tag == "textarea"]
         self.assertEqual(set(fields), {"reason", "passkey-name", "action-text"})
+
+    def test_code_field(self) -> None:
+        """The one field for a code takes nothing else: what is no code, such as a passphrase, is not even sent.
+
+        No browser keeps it, corrects it or remembers it; and no page posts its form by itself.
+        """
+        shell = read(self.get("/approvals").text)
+        (given,) = [each for _, each in shell.tags if each.get("id") == "login-code"]
+        takes = re.compile(given["pattern"]).fullmatch
+        code = self.operators.hand_over(self.operators.log_in()[0], True)
+        for text in (code, code.lower(), code.replace("-", ""), f"  {code} ", code.replace("-", " - ")):
+            self.assertTrue(takes(text) and len(text) <= int(given["maxlength"]), text)
+        for text in ("", code[:-1], f"{code}B", "correct horse battery staple", "x" * 43, code.replace("-", "_")):
+            self.assertFalse(takes(text), text)
+        self.assertEqual((given["autocomplete"], given["spellcheck"]), ("off", "false"))
+        (form,) = [each for tag, each in shell.tags if tag == "form"]
+        self.assertEqual(set(form), {"id"}, "it would be posted somewhere")
 
 
 class LandingTests(WebCase):

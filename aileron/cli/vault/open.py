@@ -1,7 +1,7 @@
 """C{aileron open}: your pages, in your browser, logged in.
 
-The browser comes by a private file, a form that posts itself to the operator site once, and shows two words, which the
-person types here.  Its command line has a path: nothing secret stands there.
+The browser comes by a private file, a form that posts itself to the operator site once, or by a code that the person
+carries to it; and it shows two words, which the person types here.  No command line has anything secret.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from attrs import frozen
 
+from aileron.addresses import read_origin
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Conversation, Links, pass_cli
 from aileron.cli._errors import CommandError
@@ -35,14 +37,13 @@ if TYPE_CHECKING:
 
 _PASSKEYS = "/settings/passkeys"
 _POLL_SECONDS = 0.4
-_AGAIN = "Try again: aileron open"
-_NO_BROWSER = "No browser opened the file within a minute, so it was deleted."
 _NO_WORDS = "The two words were not entered within two minutes, so no browser was logged in."
 _ELSEWHERE = "Another `aileron open` replaced this one, so no browser was logged in here."
-_TWICE = (
-    "The file was opened twice, so no browser was logged in. If you did not open it twice, another program reads your "
-    "files. This is recorded in the audit log."
-)
+_SHOWN = """Open this address in the browser. If it is on another device, ssh -L {port}:{host}:{port} leads there.
+  {url}{path}
+Enter this code there within two minutes, on no other page:
+  {code}
+"""
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -68,18 +69,56 @@ _LINK = """<!doctype html>
 """
 
 
+@frozen
+class _Way:
+    """One way by which a code gets to a browser, as the person reads of it.
+
+    :ivar command: the one that takes it.
+    :ivar opened: said when a browser came; C{url} is the operator site's.
+    :ivar late: said when none came in time.
+    :ivar twice: said when two came.
+    """
+
+    command: str
+    opened: str
+    late: str
+    twice: str
+
+
+_BY_FILE = _Way(
+    "aileron open",
+    "A browser opened the file. If yours shows no two words at {url}, another program opened it: press Ctrl-C.",
+    "No browser opened the file within a minute, so it was deleted.",
+    "The file was opened twice, so no browser was logged in. If you did not open it twice, another program reads your "
+    "files. This is recorded in the audit log.",
+)
+_BY_CODE = _Way(
+    "aileron open --code",
+    "A browser used the code. If yours shows no two words at {url}, another program used it: press Ctrl-C.",
+    "No browser used the code within two minutes, so it is no longer valid.",
+    "The code was used twice, so no browser was logged in. If you did not enter it twice, another program knows it. "
+    "This is recorded in the audit log.",
+)
+
+
 @click.command("open")
 @click.argument("what", required=False, type=click.Choice(["approval", "approvals", "passkeys"]))
 @click.argument("approval_id", metavar="[ID]", required=False)
+@click.option("--code", "by_code", is_flag=True, help="Show a code to enter in a browser elsewhere, such as a phone's.")
 @_options.passphrase_fd
 @pass_cli
-def open_pages(cli: CliContext, what: str | None, approval_id: str | None, passphrase_fd: int | None) -> None:
+def open_pages(
+    cli: CliContext, what: str | None, approval_id: str | None, by_code: bool, passphrase_fd: int | None
+) -> None:
     """Open your pages in the browser, logged in.
 
     With `approval ID` open the page of that request, with `passkeys` the page where passkeys are added.
 
     The browser opens a private file that works once, within a minute, and shows two words. Enter them here to log the
     browser in. It stays logged in after this command.
+
+    With `--code` no browser is started. Open the address in any browser that reaches it, such as that of a phone with
+    `ssh -L PORT:localhost:PORT`, and enter the code there, within two minutes; then its two words here.
     """
     if (what == "approval") != (approval_id is not None):
         raise click.UsageError("Use one of: aileron open, aileron open approval ID, aileron open passkeys")
@@ -92,7 +131,7 @@ def open_pages(cli: CliContext, what: str | None, approval_id: str | None, passp
 
         async def carry_out(links: Links) -> None:
             # No logout once it is in: the browser's session ends with the login that made it.
-            await let_in(cli, terminal, links.operator(url, token), url, path)
+            await let_in(cli, terminal, links.operator(url, token), url, path, by_code=by_code)
 
         cli.drive(carry_out)
     say("The browser is logged in: {url}{path}", url=url, path=path)
@@ -109,29 +148,45 @@ def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
         ) from None
 
 
-async def let_in(cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
+async def let_in(
+    cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str, *, by_code: bool = False
+) -> None:
     """Let one browser in to the page at C{path}.  Where that fails, or is broken off, the login ends with it.
 
     :param url: of the operator site.
+    :param by_code: by a code that the person carries there, and no file.
     :raises CommandError: none came, somebody else did, or the words did not come in time.
     :raises DaemonFault: these were not the words.
     """
     try:
-        code = (await operator.post("operator", "handover"))["code"]
-        sweep(cli.home)
-        file = write_page(cli.home, url, code, path)
-        try:
-            _tell(file, open_file(file, cli.environ))
-            while await _state(operator, _NO_BROWSER) is HandOverState.MADE:
-                await cli.pause(_POLL_SECONDS)
-        finally:
-            file.unlink(missing_ok=True)
-        await operator.post(
-            "operator", "handover", "confirm", body={"words": await _words(cli, terminal, operator, url)}
-        )
+        code = (await operator.post("operator", "handover", body={"typed": True} if by_code else None))["code"]
+        if by_code:
+            there = read_origin(url)
+            terminal.say(_SHOWN.format(url=url, path=path, host=there.host, port=there.port, code=code))
+            await _wait_for_browser(cli, operator, _BY_CODE)
+        else:
+            await _send_file(cli, operator, url, code, path)
+        words = await _words(cli, terminal, operator, url, _BY_CODE if by_code else _BY_FILE)
+        await operator.post("operator", "handover", "confirm", body={"words": words})
     except BaseException:
         await quietly(operator.logout)
         raise
+
+
+async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, path: str) -> None:
+    """Have a browser open a file with the code, which is there no longer than until one has."""
+    sweep(cli.home)
+    file = write_page(cli.home, url, code, path)
+    try:
+        _tell(file, open_file(file, cli.environ))
+        await _wait_for_browser(cli, operator, _BY_FILE)
+    finally:
+        file.unlink(missing_ok=True)
+
+
+async def _wait_for_browser(cli: CliContext, operator: Operator, way: _Way) -> None:
+    while await _state(operator, way, way.late) is HandOverState.MADE:
+        await cli.pause(_POLL_SECONDS)
 
 
 def _tell(file: Path, opened: bool) -> None:
@@ -139,27 +194,24 @@ def _tell(file: Path, opened: bool) -> None:
         note("If no page opens, open this file in your browser within a minute: {file}", file=file)
     else:
         note("No browser found. Open this file in a browser on this machine within a minute: {file}", file=file)
-        note("On a remote machine, use ssh -L with the same port at both ends, or aileron approval in the terminal.")
+        note("For a browser on another machine, run: aileron open --code")
 
 
-async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str) -> str:
+async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str, way: _Way) -> str:
     """Ask for the two words until some are typed, and check meanwhile that the hand-over has not ended."""
-    note(
-        "A browser opened the file. If yours shows no two words at {url}, another program opened it: press Ctrl-C.",
-        url=url,
-    )
+    note(way.opened, url=url)
     while True:
         terminal.put(f"The two words shown at {url}/: ")
         typed = terminal.answered()
         while typed is None:
-            await _state(operator, _NO_WORDS)
+            await _state(operator, way, _NO_WORDS)
             await cli.pause(_POLL_SECONDS)
             typed = terminal.answered()
         if typed.strip():
             return typed
 
 
-async def _state(operator: Operator, when_late: str) -> HandOverState:
+async def _state(operator: Operator, way: _Way, when_late: str) -> HandOverState:
     """Tell how far it is.
 
     :raises CommandError: it has ended.
@@ -167,7 +219,8 @@ async def _state(operator: Operator, when_late: str) -> HandOverState:
     state = HandOverState((await operator.get("operator", "handover"))["state"])
     if state in (HandOverState.MADE, HandOverState.OPENED):
         return state
-    raise CommandError({HandOverState.TWICE: _TWICE, HandOverState.LATE: when_late}.get(state, _ELSEWHERE), _AGAIN)
+    why = {HandOverState.TWICE: way.twice, HandOverState.LATE: when_late}.get(state, _ELSEWHERE)
+    raise CommandError(why, f"Try again: {way.command}")
 
 
 def browser_command(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...] | None:

@@ -1,12 +1,21 @@
 // The way in: this tab makes a key and shows two words; once they were typed in the terminal the key is this browser's.
+// It begins with the answer to a private file's form, or to a code that the person brings.
 
-import { callWith, findKey, keep, makeKey } from "./key.js";
+import { always, callWith, findKey, keep, makeKey } from "./key.js";
 import { say, showTemplate } from "./view.js";
 
 const NAME = "aileron-entering";
 const PLACE = "/confirm";
 const ASK_MS = 700;
 const LANDED = "aileron-landed";
+const CODE_FORM = "enter-code";
+const REFUSED = {
+  opened_twice: "This code was used twice, so no browser was logged in. If you did not enter it twice, another program " +
+    "knows it; the audit log has recorded it. Run aileron open --code again.",
+  void: "This code is not valid: mistyped, used before, or older than two minutes. Check it, or run " +
+    "aileron open --code again.",
+  silent: "The daemon is not responding. Check the connection, then try again.",
+};
 const NO_KEYS = "You cannot log in at this address: browsers keep keys only on secure sites. Use localhost instead.";
 
 // What landing.js noted, so that it asks for this place once: that has led here.
@@ -16,11 +25,53 @@ sessionStorage.removeItem(LANDED);
 export async function begin(pageKey, next) {
   if (!window.isSecureContext) return say("trouble", NO_KEYS);
   try {
-    sessionStorage.setItem(NAME, JSON.stringify({ id: await makeKey(pageKey), next }));
+    await wait(pageKey, next);
   } catch (error) {
-    return showTemplate("void");
+    showTemplate("void");
   }
+}
+
+async function wait(pageKey, next) {
+  sessionStorage.setItem(NAME, JSON.stringify({ id: await makeKey(pageKey), next }));
   location.replace(PLACE);
+}
+
+document.addEventListener("submit", (event) => {
+  if (event.target.id !== CODE_FORM) return;
+  event.preventDefault(); // no page of ours may post a form by itself
+  bringCode(event.target);
+});
+
+// Sent once however often it is pressed: a second use of the code would end what the first began.
+async function bringCode(form) {
+  const [field, button, answer] = form.querySelectorAll("input, button, [role=alert]");
+  if (button.disabled) return;
+  if (!window.isSecureContext) return say(answer.id, NO_KEYS);
+  button.disabled = true;
+  say(answer.id, "");
+  const refused = await redeem(field.value);
+  if (!refused) return;
+  say(answer.id, REFUSED[refused]);
+  button.disabled = false;
+}
+
+// Why it was refused; nothing: this tab goes to where it shows its words.
+async function redeem(code) {
+  const body = new URLSearchParams({ code, next: location.pathname });
+  let text;
+  try {
+    text = await (await fetch("/handover", { ...always(), method: "POST", body })).text();
+  } catch (error) {
+    return "silent";
+  }
+  try {
+    const { dataset } = new DOMParser().parseFromString(text, "text/html").documentElement;
+    const told = JSON.parse(dataset.told);
+    if (told["turned-away"]) return told["turned-away"];
+    await wait(told["page-key"], told.next);
+  } catch (error) {
+    return "void";
+  }
 }
 
 // Whether this tab waits: wherever it is led meanwhile, it goes on doing so.

@@ -78,7 +78,8 @@ async function send(key, path, options) {
   return fetch(path, { ...options, ...always(), signal, headers: { ...options.headers, [PROOF]: proof } });
 }
 
-function always() {
+// What each request to the daemon has in common.
+export function always() {
   return { credentials: "same-origin", cache: "no-store", redirect: "error" };
 }
 
