@@ -71,7 +71,7 @@ class WaitTests(ApiCase):
             refused = self.heard(self.poll(path))
             self.assertEqual((refused.status, refused.kind), (429, "limit_exceeded"))
             self.assertEqual(refused.headers["retry-after"], str(RETRY_AFTER_SECONDS))
-            self.assertIn("ask without a wait", refused.json["error"]["message"])
+            self.assertIn("request without waiting", refused.json["error"]["message"])
             self.assertEqual(self.heard(self.poll(path.partition("?")[0])).status, 200)
 
     def test_others(self) -> None:

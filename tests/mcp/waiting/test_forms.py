@@ -133,7 +133,7 @@ class FormTests(FormCase):
             tools, person = AskingTools(), Person()
             result = await self.call(era, person, tools, session=session, **more)
             self.assertEqual((tools.sent, person.asked, result.is_error), ([], [], True))
-            self.assertIn("for the user to say: channel. Ask them", text_of(result))
+            self.assertIn("Only the user can provide: channel. Ask them", text_of(result))
         async with connected(AskingTools(), era) as client:
             self.assertTrue((await client.call_tool("ship_update", HI)).is_error)
             result = await client.call_tool("ship_update", {**HI, "channel": "#general"})
@@ -178,7 +178,7 @@ class HandshakeTests(FormCase):
         tools = AskingTools()
         async with connected(tools, "legacy", elicitation_callback=Person(first=refuse).elicited) as client:
             result = await client.call_tool("ship_update", HI)
-            self.assertEqual((tools.sent, "for the user to say" in text_of(result)), ([], True))
+            self.assertEqual((tools.sent, "Only the user can provide" in text_of(result)), ([], True))
             await client.call_tool("ship_update", {**HI, "channel": "#general"})
         self.assertEqual(tools.sent, [{**HI, "channel": "#general"}])
 
