@@ -9,15 +9,17 @@ from configparser import ConfigParser
 from fnmatch import fnmatch
 from pathlib import Path
 
+import click
 from twisted.application.service import IServiceMaker, ServiceMaker
 from twisted.plugin import getPlugins
 from twisted.python.reflect import namedAny
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron import __version__
+from aileron.cli._main import aileron
 from aileron.cli.daemon.service import systemd_service
 from aileron.home import Home
-from tests.manual import PAGES, SCRIPTS
+from tests.manual import PAGES, SCRIPTS, find_unbreakable
 from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -137,6 +139,23 @@ class PackageTests(SynchronousTestCase):
         made = [f"share/{place}" for place in (*PAGES, *SCRIPTS.values())]
         self.assertEqual({path.rpartition("/")[0] for path in made}, set(patterns))
         self.assertEqual([path for path in made if not fnmatch(path, patterns[path.rpartition("/")[0]])], [])
+
+    def test_manual(self) -> None:
+        """No help text has a word so long that the man page cannot be set without a warning.
+
+        Where groff and mandoc are, ``tox -e doc`` has them judge the pages themselves.
+        """
+        self.assertEqual(list(find_unbreakable(aileron, "aileron")), [])
+        word = "github://OWNER/REPO[/PATH][@VERSION]," * 2
+        for text, found in (
+            (f"Representation {word[:60]} and more", ["Representation"]),
+            (f"Some more words {word[:65]} and more", [word[:65]]),
+            (f"It is in a {word[:50]} and more", []),
+            (f"At the end is {word[:60]}", []),
+        ):
+            option = click.Option(["--from"], help=text)
+            group = click.Group("x", commands=[click.Command("y", params=[option])])
+            self.assertEqual(list(find_unbreakable(group, "x")), [f"x y --from: {line}" for line in found], text)
 
     def test_changelog(self) -> None:
         """The Debian package's newest entry is for the version of the program."""
