@@ -23,7 +23,7 @@ _CHANGED = "hash_mismatch"
 _OUTSIDE_NAMES = re.compile("[^a-z0-9]+")
 _ACTIONS = ("Action", "Approval", "Effect", "State", "Limits", "Operations")
 _NOTHING = "Nothing: no trusted action uses this connector."
-_UNUSED = "Not used by any action: agents cannot call it"
+_UNUSED = "Agents can call only the operations that an action uses."
 _OPERATIONS = ("Operation", "Effect", "Used by", "Idempotent", "Outcome can be looked up", "Description")
 
 
@@ -69,6 +69,7 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
         table("Actions that use it", _ACTIONS, (_action(each, fqn, caps) for each in offers), _NOTHING),
         *_changes(about, changed),
         tags.h2("Operations"),
+        quiet(_UNUSED) if about.operations else "",
         table("All that it declares", _OPERATIONS, _operations(about, offers), "No operations"),
     )
 
@@ -181,4 +182,4 @@ def _operations(about: ConnectorDescription, offers: Sequence[Offer]) -> Iterato
         users = ", ".join(offer.action.name for offer in offers if name in _used(offer.action, about.fqn))
         again, found = ("Yes" if which else "No" for which in (each.idempotent, each.reconcilable))
         pin = f" (pinned to {each.pin[:19]}…)" if each.pin else ""
-        yield name, each.effect.capitalize(), users or _UNUSED, again, found, f"{each.description}{pin}"
+        yield name, each.effect.capitalize(), users or None, again, found, f"{each.description}{pin}"

@@ -311,7 +311,7 @@ class ConnectorPageTests(ConnectorsCase):
         self.assertNotIn(command, self.commands())
 
     def test_agents(self) -> None:
-        """Each trusted action says whether it asks and how often it may run; an operation that none uses says so."""
+        """Each trusted action says whether it asks and how often it may run; what none uses cannot be called."""
         preview = ApprovalRule(required=True, preview=PreviewRule(FQN, "look"))
         changed: Action = evolve(scripted_offer().action, approval=preview, caps=(Cap(3, 3600.0),))
         self.runner.offer(evolve(scripted_offer(), action=changed), reading("elsewhere", PLAIN))
@@ -321,7 +321,8 @@ class ConnectorPageTests(ConnectorsCase):
         self.assertIn(("a", "/actions/ship-update"), [(tag, each.get("href")) for tag, each in page.tags])
         for part in ("Required", "Makes changes", "3 per hour; 9 per day", "post, look"):
             self.assertIn(part, page.words)
-        self.assertEqual(page.words.count("Not used by any action: agents cannot call it"), 2)
+        self.assertEqual(page.words.count("Agents can call only the operations that an action uses."), 1)
+        self.assertEqual(page.words.count("–"), 2)
         self.assertNotIn("elsewhere", page.text)
 
     def test_nobody(self) -> None:
