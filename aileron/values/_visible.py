@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 _DELETE = 0x7F
+_LINE_FEED = "\u21b5"  # an arrow that fonts have, as few have its control picture
 _PICTURES = 0x2400
 _PICTURE_OF_DELETE = "\u2421"
 
@@ -43,7 +44,7 @@ _MARKS_FOR_SYMBOLS = range(0x20D0, 0x2100)
 
 
 def visible(text: str, multiline: bool = False) -> str:
-    r"""C{text} with each character that a person would not see shown in its place: C{␛}, C{\u202e}.
+    r"""C{text} with each character that a person would not see shown in its place: C{↵}, C{␛}, C{\u202e}.
 
     So is a mark that covers what it is drawn over.  What it returns holds no control, escape, bidi or zero-width
     character; said twice it is the same.
@@ -57,7 +58,9 @@ def visible(text: str, multiline: bool = False) -> str:
 
 def _show(character: str, multiline: bool) -> str:
     code = ord(character)
-    if character == " " or (multiline and character == "\n"):
+    if character == "\n" and not multiline:
+        return _LINE_FEED
+    if character in (" ", "\n"):
         return character
     if code < 0x20:
         return chr(_PICTURES + code)

@@ -134,7 +134,7 @@ class GrantTests(GrantCase):
         """One is shown whole, what would not be seen made visible, and why it allows nothing at the top."""
         out = self.as_operator("grant", "show", "01GRANT")[1]
         self.assertIn('channel: one of "#eng", "#ops\\u202e"', out)
-        self.assertIn("summary: exactly  one␊two", out)
+        self.assertIn("summary: exactly  one↵two", out)
         self.site.answer("GET", "/v1/grants/01GRANT", {**GRANT, "suspended": "It was changed."})
         self.assertIn("Suspended, allows nothing: It was changed.", self.as_operator("grant", "show", "01GRANT")[1])
 

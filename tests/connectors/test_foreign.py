@@ -39,7 +39,7 @@ class ForeignTests(SynchronousTestCase):
 
     def test_shown(self) -> None:
         """Controls, escapes, bidi and zero-width characters become visible, and long text is cut."""
-        self.assertEqual("a␊␛[0m\\u202e\\u200bé漢", show_safely("a\n\x1b[0m\u202e\u200bé漢"))
+        self.assertEqual("a↵␛[0m\\u202e\\u200bé漢", show_safely("a\n\x1b[0m\u202e\u200bé漢"))
         self.assertEqual("xxx…", show_safely("xxxx", 3))
 
 

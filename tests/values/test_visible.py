@@ -71,5 +71,5 @@ class VisibleTests(SynchronousTestCase):
 
     def test_lines(self) -> None:
         """Line feeds stay only where the caller puts a margin before each line; a carriage return never does."""
-        self.assertEqual(visible("a\nb\r\tc"), "a␊b␍␉c")
+        self.assertEqual(visible("a\nb\r\tc"), "a↵b␍␉c")
         self.assertEqual(visible("a\nb\r\n", multiline=True), "a\nb␍\n")
