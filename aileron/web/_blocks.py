@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from attrs import Factory, frozen
 from twisted.web.template import Tag, tags
 
-from aileron.values import JSON, plain, visible
+from aileron.values import JSON, plain, timestamp, visible
 
 from ._texts import moment, render_value, size
 
@@ -180,25 +180,36 @@ _LANE, _LEFT, _RIGHT = 22, 172, 88
 _HEIGHT, _TOP, _FOOT, _GAP = 150, 18, 20, 6
 
 
-def bars(label: str, rows: Sequence[tuple[str, float, str]]) -> Tag:
+def drawn_time(at: datetime, form: str) -> Tag:
+    """Draw a moment within a drawing, which the script writes by the reader's clock.
+
+    :param form: C{day}: with the day, without seconds; C{clock}: the time of day alone, with seconds.
+    """
+    return Tag("tspan")(f"{at:%d %b %H:%M:%S} UTC", **{"data-at": timestamp(at), "data-form": form})
+
+
+def bars(label: str, rows: Sequence[tuple[str, float, str]], times: Sequence[datetime] = ()) -> Tag:
     """One bar a row.
 
     :param label: what they are; it is read aloud, with the numbers in words.
     :param rows: a name, a number, and the number in words.
+    :param times: for each row a moment that follows its name, if there is one.
     """
     most = max((value for _, value, _ in rows), default=0) or 1
-    drawn = [part for place, row in enumerate(rows) for part in _bar(place, row, most)]
+    after: Sequence[tuple[Part, ...]] = [(" ", drawn_time(each, "day")) for each in times] or [()] * len(rows)
+    drawn = [part for place, row in enumerate(rows) for part in _bar(place, row, most, after[place])]
     box = {"viewBox": f"0 0 {_WIDTH} {_LANE * len(rows)}", "role": "img", "class": "chart"}
-    said = ", ".join(f"{name} {words}" for name, _, words in rows)
+    dates = [f" {each:%d %b %H:%M}" for each in times] or [""] * len(rows)
+    said = ", ".join(f"{name}{at} {words}" for (name, _, words), at in zip(rows, dates, strict=True))
     return Tag("svg")(*drawn, **box, **{"aria-label": visible(f"{label}: {said}")})
 
 
-def _bar(place: int, row: tuple[str, float, str], most: float) -> tuple[Tag, Tag, Tag]:
+def _bar(place: int, row: tuple[str, float, str], most: float, after: Sequence[Part]) -> tuple[Tag, Tag, Tag]:
     name, value, words = row
     y, width = place * _LANE, value / most * (_WIDTH - _LEFT - _RIGHT)
     middle = f"{y + 15}"
     return (
-        Tag("text")(visible(name), x=f"{_LEFT - 8}", y=middle, **{"text-anchor": "end"}),
+        Tag("text")(visible(name), *after, x=f"{_LEFT - 8}", y=middle, **{"text-anchor": "end"}),
         Tag("rect")(x=f"{_LEFT}", y=f"{y + 3}", width=f"{width:.1f}", height=f"{_LANE - 6}", rx="2"),
         Tag("text")(visible(words), x=f"{_LEFT + width + 6:.1f}", y=middle),
     )

@@ -72,7 +72,7 @@ def draw_days(days: Sequence[Day]) -> Iterator[Part]:
     """Draw the charts, and their numbers as a table; nothing where nothing happened."""
     if not any(any(each.counts.values()) for each in days):
         return
-    yield tags.h2(f"The last {_DAYS} days")
+    yield tags.h2(f"The last {_DAYS} days (UTC)")
     charts = [
         _draw_chart("Outcomes", [_count(each, _OUTCOMES) for each in days], legend(_OUTCOMES)),
         _draw_chart("Decisions", [_count(each, _DECISIONS) for each in days], legend(_DECISIONS)),

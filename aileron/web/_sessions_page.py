@@ -21,6 +21,7 @@ from ._blocks import (
     bars,
     chip,
     choice,
+    drawn_time,
     facts,
     filters,
     heading,
@@ -81,8 +82,8 @@ class _Scale:
 
 
 def _draw_axis(scale: _Scale, height: int) -> Iterator[Tag]:
-    yield _text(_LEFT, 12, f"{scale.start:%H:%M:%S}", "start")
-    yield _text(_WIDTH, 12, f"{scale.end:%H:%M:%S} UTC", "end")
+    yield _text(_LEFT, 12, drawn_time(scale.start, "clock"), "start")
+    yield _text(_WIDTH, 12, drawn_time(scale.end, "clock"), "end")
     for x in (_LEFT, _WIDTH - 1):
         yield Tag("line")(**_numbers(x1=x, x2=x, y1=16, y2=height))
 
@@ -106,7 +107,7 @@ def _draw_bar(scale: _Scale, start: datetime, end: datetime, y: int, kind: str, 
     return Tag("rect")(Tag("title")(visible(words)), **place, **{"class": kind})
 
 
-def _text(x: int, y: int, words: str, anchor: str) -> Tag:
+def _text(x: int, y: int, words: Part, anchor: str) -> Tag:
     return Tag("text")(words, **_numbers(x=x, y=y), **{"text-anchor": anchor})
 
 
@@ -191,13 +192,10 @@ def _draw_used(sessions: Sequence[Session], used: Mapping[str, UsageSum]) -> Ite
     )
     for title, label, counted, write in charts:
         most = sorted((each for each in counted if each[1]), key=lambda each: -each[1])[:_MOST_BARS]
-        rows = [
-            (f"{each.agent[:_SHORT]} {each.started_at:%d %b %H:%M}", float(number), write(number) or "")
-            for each, number in most
-        ]
+        rows = [(each.agent[:_SHORT], float(number), write(number) or "") for each, number in most]
         if rows:
             yield tags.h2(title)
-            yield bars(f"{label}, by session (start in UTC)", rows)
+            yield bars(f"{label}, by session (start in UTC)", rows, [each.started_at for each, _ in most])
 
 
 def _tokens(used: UsageSum | None) -> tuple[Cell, Cell, Cell]:

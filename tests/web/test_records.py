@@ -17,6 +17,7 @@ from aileron.values import (
     RunState,
     SessionEnding,
     Usage,
+    timestamp,
     utc,
     visible,
 )
@@ -142,7 +143,10 @@ class SessionPagesTests(WebCase):
         self.assertNotIn("<svg", self.fragment("/sessions").text)
         for session_id, usage in (("1", Usage(1200, 34)), ("2", Usage(70_000, 1)), ("3", Usage())):
             self.store.usage.note("openai", f"session-{session_id}", usage)
-        (chart,) = [attributes for tag, attributes in read(self.fragment("/sessions").text).tags if tag == "svg"]
+        drawn = read(self.fragment("/sessions").text).tags
+        (chart,) = [attributes for tag, attributes in drawn if tag == "svg"]
+        starts = [attributes["data-at"] for tag, attributes in drawn if tag == "tspan"]
+        self.assertEqual(starts, [timestamp(begun)] * 2)
         rows = f"{visible(HOSTILE[:10])} {begun:%d %b %H:%M} 70,001, claude-cod {begun:%d %b %H:%M} 1,234"
         self.assertEqual(chart["aria-label"].partition(": ")[2], rows)
         for session_id, cost in (("1", 2_500_000), ("3", 140)):

@@ -6,6 +6,10 @@ const MINUTE_MS = 60000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const SLACK_MS = 5000;
 const TICK_MS = 10000;
+const FORMS = {
+  day: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  clock: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
+};
 const DAYS = { "-1": "yesterday", 0: "today", 1: "tomorrow" };
 const main = document.getElementById("main");
 let place = "";
@@ -80,6 +84,7 @@ function markOf(element) {
 
 function localiseAll() {
   main.querySelectorAll("time").forEach(localise);
+  main.querySelectorAll("svg [data-at]").forEach(localiseDrawn);
 }
 
 setInterval(localiseAll, TICK_MS);
@@ -89,6 +94,12 @@ function localise(element) {
   const at = new Date(element.dateTime);
   const words = element.dataset.clock ? onClock(at) : spoken(at);
   element.title = `${at.toLocaleString()} (${element.dateTime})`;
+  if (element.textContent !== words) element.textContent = words;
+}
+
+// A moment within a drawing, where there is little room.
+function localiseDrawn(element) {
+  const words = new Date(element.dataset.at).toLocaleString([], FORMS[element.dataset.form]);
   if (element.textContent !== words) element.textContent = words;
 }
 
