@@ -126,15 +126,19 @@ def field(name: str, label: str, value: str, kind: str = "text") -> Tag:
     return tags.label(f"{label} ", tags.input(**given))
 
 
-def filters(path: str, *fields: Tag, given: bool = False) -> Tag:
+def filters(path: str, *fields: Tag, given: bool = False, search: Tag | None = None) -> Tag:
     """Draw a form that leads to the same page, with less on it.
 
-    :param given: whether it is such a page.
+    :param given: whether the fields have made it such a page.
+    :param search: a field that is always shown; the others are folded up until somebody wants them.
     """
-    button = tags.button("Apply", type="submit")
-    form = tags.form(*fields, button, **{"class": "filters", "data-place": path})
-    details = tags.details(tags.summary("Filter"), form, id="filters")
-    return details(open="open") if given else details
+    form = tags.form(**{"class": "filters", "data-place": path})
+    details = tags.details(tags.summary("Filter"), id="filters")
+    if given:
+        details(open="open")
+    if search is None:
+        return details(form(*fields, tags.button("Apply", type="submit")))
+    return form(search, tags.button("Search", type="submit"), details(tags.div(*fields, **{"class": "filters"})))
 
 
 def act(

@@ -107,16 +107,16 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
         count(len(found.records), "entry", "entries"),
         heading("History"),
         quiet(link("/runs", "Runs"), " · ", link("/sessions", "Sessions"), " · ", link("/audit", "Audit log")),
-        *draw_days(days),
         filters(
             "/history",
-            field("text", "Search", text, "search"),
             choice("kind", "Kind", [("", "Any"), *KINDS.items()], kind),
             field("action", "Action", action),
             field("session", "Session", session),
             field("day", "Day (UTC)", day, "date"),
-            given=bool(given),
+            given=bool(given.keys() - {"text"}),
+            search=field("text", "Search", text, "search"),
         ),
+        *draw_days(days),
         tags.ol(*(_entry(each, found.sessions) for each in found.records), **{"class": "history"})
         if found.records
         else quiet("No matching entries"),

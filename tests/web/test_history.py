@@ -61,6 +61,15 @@ class HistoryTests(WebCase):
             self.assertIn(words, shown.text)
         self.assertNotIn("onclick", str([attributes for _, attributes in shown.tags]))
 
+    def test_search_in_view(self) -> None:
+        """The field to search in is always in view; the other filters are folded up until one of them is used."""
+        for query, is_open in (("", False), ("?text=x", False), ("?text=x&kind=runs", True)):
+            shown = self.shown(query).tags
+            at = next(place for place, (tag, _) in enumerate(shown) if tag == "details")
+            self.assertEqual("open" in shown[at][1], is_open, query)
+            fields = [attributes["name"] for tag, attributes in shown[:at] if tag == "input"]
+            self.assertEqual(fields, ["text"], query)
+
     def test_days(self) -> None:
         """What came of calls in the last two weeks is drawn by day, and said in words; with a filter it is not."""
         self.assertEqual([tag for tag, _ in self.shown().tags if tag == "svg"], [])
