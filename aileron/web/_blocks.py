@@ -71,14 +71,14 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], empty: str) -> Tag:
     """Rows under their heads, the first cell of each naming it; or C{empty} where there are none.
 
-    In a narrow window each row is a block of lines, and each cell says its head.
+    In a window too narrow for so many columns each row is a block of lines, and each cell says its head.
     """
     body = [_row(row, heads) for row in rows]
     if not body:
         return quiet(empty)
     head = tags.tr(*(tags.th(visible(each), scope="col") for each in heads))
     inside = tags.table(tags.caption(visible(caption)), tags.thead(head), tags.tbody(*body), **{"class": "list"})
-    attributes = {"class": "wide", "tabindex": "0", "role": "region", "aria-label": visible(caption)}
+    attributes = {"class": f"wide of-{len(heads)}", "tabindex": "0", "role": "region", "aria-label": visible(caption)}
     return tags.div(inside, **attributes)
 
 
