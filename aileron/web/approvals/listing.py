@@ -123,7 +123,9 @@ def _leaving(step: ReviewedStep) -> str:
     return f"→ {visible(step.operation)} at {visible(host_of(step))}, {visible(account(step.binding))}"
 
 
-MOST_LISTED = 100
+MOST_LISTED = 50
+"""So many are drawn at once: each takes the daemon a millisecond, and the browser another."""
+_MOST_APPROVED = 100
 
 
 @frozen
@@ -208,7 +210,9 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     floods = await _floods(deps, listed)
     flooding = {flood.session_id for flood in floods}
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
-    approved = await deps.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
+    approved = await deps.submission.runs(
+        RunQuery(states=(RunState.APPROVED,), limit=_MOST_APPROVED, oldest_first=True)
+    )
     held = [run for run in approved.items if run.start_after is not None]
     waiting = () if deps.egress is None else deps.egress.hosts()
     hosts = draw_waiting(waiting, await _sessions(deps, [each.session_id for each in waiting]))
