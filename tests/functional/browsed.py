@@ -39,6 +39,9 @@ _FAULTS = """axe.run(document, { resultTypes: ["violations"], selectors: false, 
   .then(({ violations }) => violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
+_ROUNDS, _MOST_TABS = 3, 120
+_FOCUSED = """(({ activeElement: at }) => [at.matches(%s), at.matches(":focus-visible"), `${at.tagName}#${at.id}`])(
+  document)"""
 _CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.ariaLabel)"""
 
@@ -147,6 +150,43 @@ class BrowsedTestCase(OperatedTestCase):
     async def stands(self, page: Page, state: str) -> None:
         """Wait until the page shows an approval in that state."""
         await page.until(f"document.querySelector('article').dataset.state === '{state}'")
+
+    # by keyboard ------------------------------------------------------------------------------
+
+    async def reach(self, page: Page, selector: str) -> None:
+        """Press Tab until the focus is on such an element, once there is one that can be used; it is seen there.
+
+        A page that is drawn anew has its buttons rest for a moment, in which Tab passes them by.
+        """
+        wanted = json.dumps(f"{selector}:not(:disabled)")
+        seen: list[str] = []
+        for at in range(_ROUNDS * _MOST_TABS):
+            if at % _MOST_TABS == 0:
+                await page.until(f"document.querySelector({wanted}) !== null")
+            await page.press("Tab")
+            is_there, is_seen, name = await page.evaluate(_FOCUSED % wanted)
+            if is_there:
+                self.assertTrue(is_seen, selector)
+                return
+            seen.append(name)
+        raise AssertionError(f"Tab does not lead to {selector}, but to {seen}")
+
+    async def use(self, page: Page, selector: str, key: str = "Enter") -> None:
+        """Go to an element and press a key there."""
+        await self.reach(page, selector)
+        await page.press(key)
+
+    async def confirm(self, page: Page, button: str, says: str = "") -> None:
+        """Use a button that asks whether one is sure, and confirm.
+
+        :param says: of what it asks.
+        """
+        await self.use(page, button)
+        await page.shows(says)
+        await page.until(f"document.activeElement.matches({json.dumps(button + '[data-asked]:not(:disabled)')})")
+        await page.press("Enter")
+
+    # what is shown ----------------------------------------------------------------------------
 
     async def keep(self, page: Page, name: str, *, whole: bool = True) -> None:
         """Keep a picture, if pictures are wanted: of the whole page, or of the window."""

@@ -1,4 +1,4 @@
-"""One connector's page in a real browser: connected in the terminal, tested, rebound and revoked on the page."""
+"""One connector's page in a real browser: connected in the terminal, tested, rebound and revoked, without a mouse."""
 
 import json
 from typing import Any
@@ -66,18 +66,18 @@ class ConnectorPageTests(PagesTestCase):
     async def opened_connector(self) -> Page:
         """The connector's page, reached as a person does."""
         page = await self.entered()
-        await page.click('nav a[href="/connectors"]')
-        await page.click('main a[href$="me%2Fslack"]')
+        await self.use(page, 'nav a[href="/connectors"]')
+        await self.use(page, 'main a[href$="me%2Fslack"]')
         await page.shows("What an agent can do")
         return page
 
     async def connect(self, page: Page) -> None:
         """Revoke what is bound; then the command that the page shows and copies binds it, and the page follows."""
-        await self.twice(page, _REVOKE)
+        await self.confirm(page, _REVOKE)
         await page.shows("Needs a credential")
         await self.look_at(page, "connector-connect")
         await page.evaluate(_COPIES)
-        await page.click("button[data-copy]")
+        await self.use(page, "button[data-copy]")
         await page.until(f"window.copied === 'aileron binding setup {CONNECTOR}'")
         await page.shows("Copied")
         await self.bind()
@@ -85,11 +85,9 @@ class ConnectorPageTests(PagesTestCase):
         await self.look_at(page, "connector-connected")
 
     async def try_it(self, page: Page, ending: str) -> None:
-        """Press the test by keyboard: it runs as an action does, and its outcome is on the page."""
+        """Press the test: it runs as an action does, and its outcome is on the page."""
         before = len(self.asked())
-        await page.until(f"document.querySelector('{_TEST}:not(:disabled)') !== null")
-        await page.evaluate(f"document.querySelector('{_TEST}').focus()")
-        await page.press("Enter")
+        await self.use(page, _TEST)
         await until(self.reactor, lambda: len(self.asked()) > before, 30, "a test of the connection")
         last = "document.querySelector('main tbody a[href^=\"/runs/\"]').closest('tr').textContent"
         await page.until(f"{last}.includes('{ending}')")
@@ -101,33 +99,25 @@ class ConnectorPageTests(PagesTestCase):
         return [each.path for each in self.workspace.requests if each.path == "/api/auth.test"]
 
     async def rebind(self, page: Page) -> None:
-        """The connector asks for one more host: the page shows both scopes, and a second click seals it for that."""
+        """The connector asks for one more host: the page shows both scopes, and seals it for that once confirmed."""
         file = self.state.connectors / "slack.toml"
         file.write_text(file.read_text().replace('hosts = ["', 'hosts = ["other.invalid:443", "'))
         await self.operator("connector", "trust", CONNECTOR, "--yes")
         await page.shows("Asked for now")
         await self.look_at(page, "connector-rebind")
-        await page.click(_TEST)
+        await self.use(page, _TEST)
         await page.until("document.querySelector('main .chip.bad + .answer')?.textContent.includes('rebind')")
-        await self.twice(page, _REBIND)
+        await self.confirm(page, _REBIND)
         await page.shows("Connected")
         await self.try_it(page, "Completed")
         await self.look_at(page, "connector-tested")
 
     async def revoke(self, page: Page) -> None:
-        """The first click on Revoke says which actions stop working, the second one does it."""
-        await page.click(_REVOKE)
-        await page.shows(f"Stops working: {CHECK}, {UNGATED}")
-        await page.click(_REVOKE)
+        """Revoke says at first which actions stop working, and then does it."""
+        await self.confirm(page, _REVOKE, f"Stops working: {CHECK}, {UNGATED}")
         await page.shows("Needs a credential")
         found = kinds(await self.audit())
         self.assertLess({"binding.created", "binding.rebound", "binding.revoked"}, set(found))
-
-    async def twice(self, page: Page, button: str) -> None:
-        """Click what asks whether one is sure."""
-        await page.click(button)
-        await page.until(f"document.querySelector('{button}').dataset.asked === 'yes'")
-        await page.click(button)
 
     async def look_at(self, page: Page, name: str) -> None:
         """Keep what the page holds, and look at it."""

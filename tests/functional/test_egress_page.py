@@ -1,4 +1,4 @@
-"""Deciding about a sandboxed agent's hosts in a real browser."""
+"""Deciding about a sandboxed agent's hosts in a real browser, by keyboard alone."""
 
 import socket
 
@@ -34,18 +34,22 @@ class EgressPageTests(PagesTestCase):
             self.assertIn(" 403 ", await self.tried(host))
             await page.shows(host)
         await self.keep(page, "hosts")
-        for position, (answer, clicks) in enumerate((("session", 1), ("always", 2), ("deny", 1))):
-            host = f"{'abc'[position]}.example:443"
-            button = f"[...document.querySelectorAll('#egress li')].find((each) => each.textContent.includes('{host}'))"
-            name = f"{button}?.querySelector('[id^={answer}-]')"
-            for _ in range(clicks):
-                await page.until(f"{name}?.disabled === false", 10)
-                await page.evaluate(f"{name}.click()")
-            await page.until(f"!document.body.textContent.includes('{host}')", 20)
+        deny, always, session = ("c", "deny", self.use), ("b", "always", self.confirm), ("a", "session", self.use)
+        for name, answer, decide in (deny, always, session):
+            self.assertIn(f"{name}.example:443", await page.text("#egress li:first-child"))
+            await decide(page, f"#egress li:first-child button[id^={answer}-]")
+            await page.until(f"!document.body.textContent.includes('{name}.example:443')", 20)
         await page.shows("No pending approvals")
         answers = [(await self.tried(f"{each}.example:443")).split()[1] for each in "abc"]
         self.assertEqual(answers, ["502", "502", "403"])
         self.assertIn("b.example:443", self.state.egress.read_text())
         found = kinds(await self.audit())
         self.assertEqual((found.count("egress.allowed"), found.count("egress.denied")), (2, 1))
+        await self.use(page, 'nav a[href="/sessions"]')
+        await self.use(page, f'main a[href="/sessions/{self.agent.id}"]')
+        row = "[...document.querySelectorAll('main tr')].find((each) => each.innerText.includes('a.example:443'))"
+        button = await page.until(f"{row}?.querySelector('button[id^=deny-]')?.id")
+        await self.use(page, f"#{button}")
+        await page.until(f"{row}?.querySelector('.chip.bad') !== null")
+        self.assertIn(" 403 ", await self.tried("a.example:443"))
         self.assertEqual(page.problems, [])

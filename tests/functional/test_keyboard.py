@@ -1,60 +1,39 @@
-"""Each thing that an operator does on the pages, done in a real browser without a mouse, and what then is so."""
+"""Each thing that an operator does on the pages, done in a real browser without a mouse, and what then is so.
 
-import json
+What has a module of its own is done so there: an action is written (`test_writing`), a connection is tested and a
+credential rebound (`test_connector_page`), a host is decided (`test_egress_page`), a passkey is added and used
+(`test_passkey`), and a run is undone (`test_other_pages`).
+"""
+
 from typing import Any
 
+from tests.extent import seldom
 from tests.functional import slack
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED, kinds
+from tests.functional.reactor import until
 from tests.functional.web import Reply
-
-_MOST_TABS = 120
-_FOCUSED = "document.activeElement.matches({})"
-_SEEN = "document.activeElement.tagName + '#' + document.activeElement.id"
 
 
 class KeyboardTests(PagesTestCase):
     """A person who cannot use a mouse."""
-
-    async def reach(self, page: Page, selector: str) -> None:
-        """Press Tab until the focus is on such an element, once there is one that can be used; it is seen there."""
-        wanted = json.dumps(f"{selector}:not(:disabled)")
-        await page.until(f"document.querySelector({wanted}) !== null")
-        seen: list[str] = []
-        for _ in range(_MOST_TABS):
-            await page.press("Tab")
-            if await page.evaluate(_FOCUSED.format(wanted)):
-                self.assertTrue(await page.evaluate("document.activeElement.matches(':focus-visible')"), selector)
-                return
-            seen.append(await page.evaluate(_SEEN))
-        raise AssertionError(f"Tab does not lead to {selector}, but to {seen}")
-
-    async def use(self, page: Page, selector: str, key: str = "Enter") -> None:
-        """Go to an element and press a key there."""
-        await self.reach(page, selector)
-        await page.press(key)
 
     async def go(self, page: Page, name: str, shows: str) -> None:
         """Follow a link of the navigation."""
         await self.use(page, f'nav a[href="/{name}"]')
         await page.shows(shows)
 
-    async def confirm(self, page: Page, button: str) -> None:
-        """Use a button that asks whether one is sure, and confirm."""
-        await self.use(page, button)
-        await page.until(f"document.activeElement.matches({json.dumps(button + '[data-asked]:not(:disabled)')})")
-        await page.press("Enter")
-
     async def recorded(self, *wanted: str) -> None:
         """Fail unless all of these are on record."""
         self.assertLessEqual(set(wanted), set(kinds(await self.audit())))
 
     async def test_approvals(self) -> None:
-        """A request is opened from the list, edited and approved; then two are selected and approved together.
+        """A request is opened from the list, edited and approved; two are selected and approved; others are denied.
 
         What is changed is shown anew with the difference, and that is what is sent. What is selected is approved, each
-        by its own digest, and nothing else; what is not shown whole cannot be selected.
+        by its own digest, and nothing else; what is not shown whole cannot be selected. A denial tells the agent the
+        reason, and the last one ends its session.
         """
         run_id = await self.ask("Dark mode")
         page = await self.entered()
@@ -86,11 +65,21 @@ class KeyboardTests(PagesTestCase):
         await page.shows("2 of 2 approved.")
         await self.posted(3)
         self.assertEqual(sorted(each.text for each in self.workspace.messages), ["Dark mode, at last", "one", "two"])
-        self.assertEqual((await self.outcome(other))[0], "pending_approval")
+        await self.use(page, f'a[href="/approvals/{other}"]')
+        await self.ready(page)
+        await self.use(page, "button[data-reason^=Wrong]")
+        await self.use(page, "#deny")
+        await self.stands(page, "denied")
+        self.assertEqual(await self.outcome(other), ("denied", "Wrong recipient"))
+        await self.go(page, "approvals", "four")
+        await self.use(page, f'a[href="/approvals/{long}"]')
+        await self.confirm(page, ".deny-all")
+        await self.stands(page, "denied")
+        self.assertEqual((await self.post()).status, 401)
         self.assertEqual(page.problems, [])
 
     async def test_allowed_and_later(self) -> None:
-        """Similar calls are allowed and that is revoked; another call is approved for later and taken back.
+        """Similar calls are allowed and that is revoked; one is approved for later and taken back; one is cancelled.
 
         Without a time nothing is approved for later; what was taken back is cancelled and never sent.
         """
@@ -120,11 +109,17 @@ class KeyboardTests(PagesTestCase):
         await self.use(page, ".undo")
         await self.stands(page, "cancelled")
         self.assertEqual((await self.outcome(other))[0], "cancelled")
+        third = await self.ask("Release 3")
+        await self.go(page, "runs", "Waiting for your approval")
+        await self.use(page, f'main a[href="/runs/{third}"]')
+        await self.use(page, "#withdraw")
+        await page.shows("Cancelled")
+        self.assertEqual((await self.outcome(third))[0], "cancelled")
         self.assertEqual([each.text for each in self.workspace.messages], ["Release 1"])
         self.assertEqual(page.problems, [])
 
     async def test_trust(self) -> None:
-        """A changed file is read and trusted, that is taken back, and an action is switched off and on."""
+        """Changed files are read and trusted, one and all; that is taken back; an action is switched off and on."""
         page = await self.entered()
         await self.go(page, "actions", GATED)
         await self.use(page, f"#switch-{UNGATED}")
@@ -138,15 +133,27 @@ class KeyboardTests(PagesTestCase):
         await page.shows("No new or changed files")
         await self.use(page, f"#distrust-action-{GATED}")
         await page.shows("New. Not active until you trust it.")
+        other = self.state.actions / f"{UNGATED}.md"
+        other.write_text(other.read_text().replace("Tells a channel something.", "Tells a channel more."))
+        await self.go(page, "trust", "+Tells a channel more.")
+        await self.use(page, "#trust-all")
+        await page.shows("No new or changed files")
         await self.recorded("trust.given", "trust.taken")
         self.assertEqual(page.problems, [])
 
     async def test_sessions_and_limits(self) -> None:
         """A session is paused, resumed and ended; a limit is set and removed; everything is paused and resumed.
 
-        The limit holds while it is there, and a session that was ended opens nothing.
+        The limit holds while it is there, and a session that was ended opens nothing. Sound is switched off, and the
+        list of keys is opened and closed.
         """
         page = await self.entered()
+        await self.use(page, "#sound")
+        await page.until("document.querySelector('#sound').ariaPressed === 'false'")
+        await self.use(page, "#show-keys")
+        await page.shows("No key decides by itself.")
+        await self.use(page, "#hide-keys")
+        await page.until("!document.querySelector('#keys').open")
         await self.use(page, "#pause")
         await page.shows("Paused")
         await self.use(page, "#pause")
@@ -192,6 +199,9 @@ class KeyboardTests(PagesTestCase):
         await self.go(page, "runs", "Outcome unknown")
         await self.use(page, "main a[href^='/runs/']")
         await page.shows("no response says whether it happened")
+        looked = f"{self.url}/v1/runs/{await page.evaluate('location.pathname.slice(6)')}/reconcile"
+        await self.use(page, "#reconcile")
+        await until(self.reactor, lambda: ("POST", looked) in page.requests, 30, "a look at the outcome")
         await self.reach(page, "#note-did_not_happen")
         await page.write("It is not in the channel.")
         await self.use(page, "#did_not_happen")
@@ -212,7 +222,9 @@ class KeyboardTests(PagesTestCase):
         await page.shows("Hash chain")
         await self.go(page, "history", "Outcome recorded")
         await page.evaluate("document.querySelector('#filter-kind').value = 'runs'")
-        await self.filter(page, "#filter-text", "succeeded")
+        await self.reach(page, "#filter-text")
+        await page.write("succeeded")
+        await page.press("Enter")
         await page.until("location.search === '?text=succeeded&kind=runs'")
         await page.until("document.querySelectorAll('.history li').length === 1")
         await page.reload()
@@ -230,8 +242,21 @@ class KeyboardTests(PagesTestCase):
         await page.write(words)
         await page.press("Enter")
 
+    @seldom
+    async def test_notifications(self) -> None:
+        """Test notifications are sent to the channels that are configured."""
+        told, program = self.home.root / "told", self.home.root / "desktop"
+        program.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
+        program.chmod(0o700)
+        await self.set_config(f"notifications:\n  desktop: {{command: {program}}}\n")
+        page = await self.entered("/settings")
+        await self.use(page, "#try-channels")
+        await until(self.reactor, told.exists, 30, "a test notification")
+        await page.until("document.querySelector('#try-channels:not(:disabled)') !== null")
+        self.assertEqual(page.problems, [])
+
     async def test_locked(self) -> None:
-        """A credential is revoked, and the vault is locked, which ends this login too."""
+        """A credential is revoked, logins are ended, and the vault is locked, which ends this login too."""
         page = await self.entered()
         await self.go(page, "connectors", "Connected")
         await self.use(page, 'main a[href$="me%2Fslack"]')
@@ -240,6 +265,15 @@ class KeyboardTests(PagesTestCase):
         await page.shows("Needs a credential")
         await self.recorded("binding.revoked")
         await self.go(page, "settings", "Unlocked")
+        for _ in range(2):
+            await self.operator_token()
+        await page.until("document.querySelectorAll('td button[id^=end-]').length > 1")
+        await self.reach(page, "td button[id^=end-]")
+        button = await page.evaluate("document.activeElement.id")
+        await page.press("Enter")
+        await page.until(f"document.getElementById('{button}') === null")
+        await self.use(page, "#end-others")
+        await page.until("document.querySelector('td button[id^=end-]') === null")
         await self.confirm(page, "#lock")
         await page.shows("You are not logged in")
         self.assertEqual((await self.status())["vault_state"], "locked")

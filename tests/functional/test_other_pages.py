@@ -56,7 +56,7 @@ class OtherPagesTests(PagesTestCase):
         page = await self.entered(f"/runs/{done.body['run_id']}")
         await page.shows(f"Requests {GATED} for what this run did.")
         await self.keep(page, "run-undo")
-        await page.click("#undo")
+        await self.use(page, "#undo")
         await page.until("location.pathname.startsWith('/approvals/')")
         await page.shows("Undoes an earlier run")
         await self.ready(page)
@@ -85,7 +85,20 @@ class OtherPagesTests(PagesTestCase):
         self.assertNotIn("Get started", await page.text("main"))
         await page.click('a[href="/runs?state=completed"]')
         await page.until(f"document.querySelector('main a[href=\"/runs/{run_id}\"]') !== null")
+        for width, display in ((768, "table"), (390, "block")):
+            await page.look(width=width)
+            self.assertEqual(await page.evaluate("getComputedStyle(document.querySelector('.list')).display"), display)
+        await self.assert_local_times(page)
         self.assertEqual(page.problems, [])
+
+    async def assert_local_times(self, page: Page) -> None:
+        """A drawing has times of the reader's zone, as the rest of the pages has."""
+        await page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+        await page.open(f"{self.url}/sessions/{self.agent.id}")
+        await page.until("document.querySelector('.timeline tspan') !== null")
+        drawn = "(({ textContent, dataset }) => [textContent, dataset.at])(document.querySelector('.timeline tspan'))"
+        words, at = await page.evaluate(drawn)
+        self.assertEqual(int(words.split(":")[1]), (int(at.split(":")[1]) + 30) % 60, (words, at))
 
     async def assert_installable(self, page: Page) -> None:
         """The browser finds a manifest without a fault, and an icon of it that can be cut to any shape."""
@@ -103,10 +116,10 @@ class OtherPagesTests(PagesTestCase):
         is_open = "document.querySelector('#more').matches(':popover-open')"
         shows = "document.querySelector('#more a').checkVisibility()"
         self.assertFalse(await page.evaluate(shows))
-        await page.click("#show-more")
+        await self.use(page, "#show-more")
         await page.until(f"{is_open} && {shows}")
         await self.keep(page, "more-phone")
-        await page.click('#more a[href="/grants"]')
+        await self.use(page, '#more a[href="/grants"]')
         await page.shows("No limits set")
         self.assertEqual(await page.evaluate(f"[location.pathname, {is_open}]"), ["/grants", False])
         await page.click("#show-more")

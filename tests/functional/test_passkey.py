@@ -1,4 +1,4 @@
-"""A passkey in a real browser, whose authenticator is virtual: made, let count, and used for one approval."""
+"""A passkey in a real browser, whose authenticator is virtual: made, let count and used, without a mouse."""
 
 import json
 
@@ -18,11 +18,12 @@ class PasskeyTests(PagesTestCase):
             "WebAuthn.addVirtualAuthenticator",
             options={**options, "isUserVerified": True, "automaticPresenceSimulation": True},
         )
-        await self.log_in(page, "/settings/passkeys")
+        await self.log_in(page, "/settings")
+        await self.use(page, 'main a[href="/settings/passkeys"]')
         await page.shows("No passkeys yet")
-        await page.click("#passkey-name")
+        await self.reach(page, "#passkey-name")
         await page.write("My laptop")
-        await page.click("#add-passkey button")
+        await self.use(page, "#add-passkey button")
         await page.shows("type these two words")
         await self.keep(page, "passkey-words")
         adding = self.on_terminal("operator", "passkey", "add")
@@ -40,11 +41,11 @@ class PasskeyTests(PagesTestCase):
         await page.open(f"{self.url}/approvals/{run_id}")
         await self.ready(page)
         await page.call("WebAuthn.setUserVerified", authenticatorId=made["authenticatorId"], isUserVerified=False)
-        await page.click("#approve")
+        await self.use(page, "#approve")
         await page.shows("Your passkey was not used. Nothing was decided.")
         self.assertEqual((await self.outcome(run_id))[0], "pending_approval")
         await page.call("WebAuthn.setUserVerified", authenticatorId=made["authenticatorId"], isUserVerified=True)
-        await page.click("#approve")
+        await self.use(page, "#approve")
         await self.stands(page, "completed")
         told = [kind for kind in kinds(await self.audit()) if "passkey" in kind]
         self.assertEqual(sorted(told), [f"operator.passkey_{each}" for each in ("added", "proposed", "required")])

@@ -1,7 +1,5 @@
 """Writing an action in a real browser, by keyboard alone: a fault, a save, a dry run, trust, an agent's call."""
 
-import json
-
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import SHIP
@@ -13,23 +11,9 @@ EDIT, TRY = f"/actions/{NAME}/edit", f"/actions/{NAME}/try"
 class WritingTests(PagesTestCase):
     """An operator who has a page, a keyboard and no terminal."""
 
-    async def tab_to(self, page: Page, selector: str) -> None:
-        """Press Tab until this has the focus."""
-        await page.until(f"document.querySelector({json.dumps(selector)}) !== null")
-        for _ in range(80):
-            if await page.evaluate(f"document.activeElement.matches({json.dumps(selector)})"):
-                return
-            await page.press("Tab")
-        self.fail(f"no Tab leads to {selector}")
-
-    async def enter(self, page: Page, selector: str) -> None:
-        """Go there by Tab, and press Enter."""
-        await self.tab_to(page, selector)
-        await page.press("Enter")
-
     async def fill(self, page: Page, selector: str, text: str) -> None:
         """Go to a field by Tab, and type this in place of what is there."""
-        await self.tab_to(page, selector)
+        await self.reach(page, selector)
         await page.evaluate("document.activeElement.select()")
         await page.write(text)
 
@@ -37,17 +21,17 @@ class WritingTests(PagesTestCase):
         """An action is written, corrected, saved, tried, trusted and then run by an agent; nothing is sent before."""
         text = self.action_file(NAME, gated=True).read_text()
         page = await self.entered("/actions")
-        await self.enter(page, "#new-action")
+        await self.use(page, "#new-action")
         await page.until("document.querySelector('#action-text')?.value.includes('my-action')")
         await self.fill(page, "#action-text", text.replace("required = true", 'required = "yes"'))
-        await self.enter(page, "#check")
+        await self.use(page, "#check")
         await page.shows("Errors found: 1.")
         await self.look_at(page, "editor-fault")
-        await self.enter(page, "#fault-0")
+        await self.use(page, "#fault-0")
         selected = "(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))"
         self.assertEqual(await page.evaluate(f"{selected}(document.activeElement)"), 'required = "yes"')
         await page.write("required = true")
-        await self.enter(page, "#save")
+        await self.use(page, "#save")
         await page.shows("Saved. Not active until you trust it.")
         await page.until(f"location.pathname === '{EDIT}'")
         self.assertEqual((self.state.actions / f"{NAME}.md").read_text(), text)
@@ -55,10 +39,10 @@ class WritingTests(PagesTestCase):
         await page.shows("Saved. Not active until you trust it.")
         self.assertEqual((await self.run_action(self.agent, NAME)).status, 404)
         await self.look_at(page, "editor-saved")
-        await self.enter(page, "#to-try")
+        await self.use(page, "#to-try")
         await self.fill(page, "#edit-0", SHIP["channel"])
         await self.fill(page, "#edit-1", "Dark <b>mode</b>")
-        await self.enter(page, "#try")
+        await self.use(page, "#try")
         await page.shows("This was a dry run: nothing was sent or stored.")
         self.assertEqual(await page.evaluate("document.activeElement.tagName"), "H2")
         shown = await page.text("#result")
@@ -73,8 +57,8 @@ class WritingTests(PagesTestCase):
         self.assertNotIn(self.workspace.token, await page.evaluate("document.documentElement.outerHTML"))
         await self.look_at(page, "try")
         self.assertEqual((self.workspace.requests, (await self.status())["counts"]["pending_approvals"]), ([], 0))
-        await self.enter(page, f"a[href='/trust?action={NAME}']")
-        await self.enter(page, "button.trust:not(:disabled)")
+        await self.use(page, f"a[href='/trust?action={NAME}']")
+        await self.use(page, "button.trust")
         await page.shows("No new or changed files")
         reply = await self.run_action(self.agent, NAME)
         self.assertEqual(reply.status, 202, reply.text)
@@ -111,7 +95,7 @@ class WritingTests(PagesTestCase):
         await page.click("a[href='/actions/ship-update/try']")
         await self.fill(page, "#edit-0", "x" * 70_000)
         await self.fill(page, "#edit-1", "y" * 70_000)
-        await self.enter(page, "#try")
+        await self.use(page, "#try")
         await page.shows("The arguments have errors")
         self.assertEqual(await page.evaluate("document.querySelectorAll('#result li').length"), 2)
         self.assertEqual(page.problems, [])
