@@ -1,174 +1,171 @@
-"""Makes a description of an API with one operation of a C{curl} command, as it stands in a service's documentation."""
+"""Makes a description of an API with one operation of a C{curl} command, as it stands in a service's documentation.
+
+The command is written as a document of OpenAPI, and the reader of those makes the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from urllib.parse import parse_qsl
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import parse_qsl, unquote
 
-from attrs import field, frozen
+from attrs import define, evolve
 
-from aileron.addresses import Url, read_base_url, read_url
-from aileron.values import JSON, READ
+from aileron.addresses import Url, is_loopback, read_base_url, read_origin, read_url
+from aileron.manifests import MAX_INPUTS
+from aileron.values import JSON, loads_strict, visible
 
-from ._curl_body import add_body, refuse_ambiguous
-from ._curl_credential import (
-    IDEMPOTENCY,
-    CurlCredential,
-    find_credential,
-    find_placeholders,
-    is_placeholder,
-    looks_random,
-)
-from ._curl_names import join_placeholders, list_words, name_host, name_inputs, name_path
-from ._curl_words import CurlRequest, read_request, split_command
-from ._derive import discloses, effect_of, guarded, has_verb, name_of
-from ._description import HEADER, PATH, QUERY, ApiDescription, ApiOperation, NotImported, OperationSummary
+from ._curl_credential import PLACEHOLDER, CurlCredential, find_credential, looks_random
+from ._curl_words import CurlRequest, read_command
+from ._derive import name_of
+from ._description import PATH, QUERY, ApiDescription, NotImported, OperationSummary
 from ._files import one_line
-from ._references import ApiDocument, Inexpressible, WorkBudget
-from ._requests import FORM_TYPE, REROUTING, Arguments
+from ._openapi import OpenApi
+from ._references import ApiDocument
+from ._requests import FORM_TYPE, REROUTING
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-_JSON = "application/json"
-_NO_MEANING = frozenset(
-    "accept-encoding connection content-length expect keep-alive te transfer-encoding user-agent".split()
-)
-"""Headers that the daemon sets by itself."""
-_USUAL = {"accept": (_JSON, "*/*"), "content-type": (_JSON, FORM_TYPE)}
+_TEXT: JSON = {"type": "string"}
+_TYPES: Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_SEGMENT = re.compile(r"(?<=/)(?:[A-Z][A-Z_-]{2,60}|:[A-Za-z_]{1,60})(?=/|$)")
+_IN_PATH = re.compile(r"\{([a-z0-9_]+)\}")
+_NAME = re.compile(r"[A-Za-z0-9_.~!*'()\[\]:@,/$-]{1,80}").fullmatch
+_BY_DAEMON = "accept-encoding connection content-length expect keep-alive te transfer-encoding user-agent".split()
+_REFUSED = REROUTING | {"cookie", "host", "proxy-authorization"}
 
 
-@frozen
-class CurlCommand:
+@define(kw_only=True)
+class CurlCommand(OpenApi):
     """A command that was read.
 
     :ivar credential: L{None}: it carries no key.
+    :ivar extra: keys of its operation that OpenAPI cannot say.
     """
 
-    request: CurlRequest
-    url: Url = field(repr=False)
-    base_url: str
     credential: CurlCredential | None
+    extra: Mapping[str, JSON]
 
     @classmethod
     def read(cls, command: Sequence[str], base_url: str = "") -> CurlCommand:
         """Read a command: the words of it, or the whole as one of them.
 
         :param base_url: in the place of its own.
-        :raises NotImported: it is none that is understood; no value of it is repeated.
+        :raises NotImported: it is none that is understood, or cannot be expressed; no value of it is repeated.
         """
-        request = read_request(split_command(command[0]) if len(command) == 1 else command)
-        try:
-            url = read_url(join_placeholders(request.url))
-            base_url = base_url or read_base_url(url.origin.url).url
-        except ValueError as error:
-            raise NotImported(f"The URL of the curl command {error}.") from None
-        if url.user_info is not None:
-            raise NotImported("The URL of the curl command has a user name or password in it.", "Use -u for them.")
-        if find_placeholders(url.origin.host):
-            raise NotImported("The host of the URL is a placeholder.", "Put the host of your own in its place.")
-        if request.method not in _METHODS:
+        request = read_command(command)
+        if request.method not in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             raise NotImported("The method of the curl command is none that a connector can send.")
-        credential = find_credential(request, url.path, _query(request, url))
-        return cls(request, url, base_url, credential)
-
-    @property
-    def title(self) -> str:
-        """Return where the command sends its request."""
-        return self.url.origin.host
-
-    @property
-    def short_name(self) -> str:
-        """Return a name for the service, from its host."""
-        return name_host(self.title)
-
-    def list_operations(self) -> tuple[OperationSummary, ...]:
-        """Return the one operation."""
-        method, path = self.request.method, self._rest()
-        does, words = name_path(path), f"{method} {path}"
-        effect, _, _ = effect_of(method, does)
-        name = name_of(does if has_verb(does) else f"{method}_{does}")
-        return (OperationSummary(name, words, method, path, one_line(words, 100), effect),)
+        before, _, behind = request.url.partition("#")[0].partition("?")
+        url, query = _read_url(before), parse_qsl(behind, keep_blank_values=True)
+        _check_names([name for name, _ in query])
+        _check_names([name for name, _ in request.headers])
+        credential = find_credential(request, query)
+        own, path = credential.name.lower() if credential else "", url.path or "/"
+        parameters = [(name, PATH) for name in dict.fromkeys(_IN_PATH.findall(path))]
+        parameters += [(name, QUERY) for name, _ in query if name.lower() != own]
+        operation: dict[str, JSON] = {
+            "summary": f"{request.method} {path}",
+            "description": f"Sends {request.method} {path} to {url.origin.host}.",
+            "parameters": [
+                {"name": name, "in": place, "required": True, "schema": _TEXT} for name, place in parameters
+            ],
+        }
+        headers = dict(_constant_headers(request, own))
+        extra: dict[str, JSON] = {"headers": headers} if headers else {}
+        if request.data == "{}":
+            extra["json"] = {}
+        elif request.data is not None:
+            operation["requestBody"] = {"required": True, "content": _describe_body(request, request.data)}
+        paths: JSON = {path: {request.method.lower(): operation}}
+        document = ApiDocument({"info": {"title": _name_service(url.origin.host)}, "paths": paths})
+        return cls(document=document, base_url=base_url or url.origin.url, credential=credential, extra=extra)
 
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
         """Describe the service with the operation."""
-        return ApiDescription(
-            name=name,
-            title=f"The API of {self.title}.",
-            base_url=self.base_url,
-            operations=tuple(guarded(each, self._operation) for each in chosen),
-            credential=self.credential.found if self.credential else None,
-        )
-
-    def _rest(self) -> str:
-        """Return the path with the names of its inputs in braces, without what is the credential's."""
-        segments = (self.url.path or "/").split("/")
-        if self.credential and self.credential.place == PATH:
-            segments = ["", *segments[self.credential.name.count("/") + 1 :]]
-        return name_inputs(segments)
-
-    def _operation(self, summary: OperationSummary) -> ApiOperation:
-        request, does = self.request, name_path(summary.path)
-        effect, destructive, unsure = effect_of(request.method, does)
-        arguments = Arguments(ApiDocument({}), WorkBudget(), self._reserved())
-        if not {"", ".", ".."}.isdisjoint(summary.path.split("/")[1:-1]):
-            raise Inexpressible("it has an empty part in its path; was a variable in it not set?")
-        if self.credential is None and any(map(looks_random, self.url.path.split("/"))):
-            raise Inexpressible("it seems to hold its key in the path; put a placeholder such as $KEY in its place")
-        names = [each[0][1:-1] for each in find_placeholders(summary.path)]
-        arguments.add_parameters([_parameter(each, PATH) for each in dict.fromkeys(names)])
-        pairs = _query(request, self.url)
-        refuse_ambiguous(pairs)
-        queried = [name for name, _ in pairs if name.lower() not in self._reserved()]
-        arguments.add_parameters([_parameter(each, QUERY) for each in queried])
-        headers = dict(self._headers(arguments))
-        extra: dict[str, JSON] = {"answer": "none"} if request.method == "HEAD" else {}
-        if request.data is not None and not request.in_query:
-            extra |= add_body(arguments, request, has_key=self.credential is not None)
-        path, slashes = arguments.write_path(summary.path)
-        said = list_words([each.name for each in arguments.found])
-        about = f"Sends {request.method} {summary.path} to {self.title}{' with ' if said else ''}{said}."
-        return ApiOperation(
-            name=summary.name,
-            title=f"{request.method} {summary.path}",
-            description=about,
-            effect=effect,
-            destructive=destructive,
-            asked=effect == READ and discloses(does),
-            method=request.method,
-            path=path,
-            parameters=tuple(arguments.found),
-            body=arguments.body,
-            constant=tuple(arguments.constant),
-            extra={**extra, **slashes, **({"headers": headers} if headers else {})},
-            marks=(*unsure, *arguments.marks),
-        )
-
-    def _reserved(self) -> frozenset[str]:
-        return frozenset({self.credential.name.lower()}) if self.credential else frozenset()
-
-    def _headers(self, arguments: Arguments) -> Iterator[tuple[str, JSON]]:
-        """Yield the headers that are the same in every request; a placeholder becomes an input."""
-        for name, value in self.request.headers:
-            lower = name.lower()
-            if lower in self._reserved() | _NO_MEANING or value in _USUAL.get(lower, ()):
-                continue
-            if lower == "host" or lower in REROUTING:
-                raise Inexpressible(f"it has the header {one_line(name, 60)}, which makes another request of it")
-            if lower in IDEMPOTENCY or "uuidgen" in value:
-                yield name, "${effect.uuid}"
-            elif is_placeholder(value):
-                arguments.add_parameters([_parameter(name, HEADER)])
-            elif "$" in value:
-                raise Inexpressible(f"it has more than a variable in the header {one_line(name, 60)}")
-            else:
-                yield name, value
+        found = super().describe(name, chosen)
+        operations = tuple(evolve(each, extra={**each.extra, **self.extra}) for each in found.operations)
+        return evolve(found, operations=operations, credential=self.credential.found if self.credential else None)
 
 
-def _query(request: CurlRequest, url: Url) -> list[tuple[str, str]]:
-    """List the parameters of a request's query, those that C{-G} puts there among them."""
-    text = "&".join(filter(None, (url.query, request.data if request.in_query else "")))
-    return parse_qsl(text, keep_blank_values=True)
+def _name_service(host: str) -> str:
+    """Return the label of a host that says most, such as C{tracker} of C{api.tracker.example}."""
+    labels = host.split(".")[:-1] or [host]
+    return "local" if is_loopback(host) else next((each for each in reversed(labels) if len(each) > 3), labels[0])
 
 
-def _parameter(name: str, place: str) -> dict[str, JSON]:
-    """Describe a text that is required, as OpenAPI does."""
-    return {"name": name, "in": place, "required": True, "schema": {"type": "string"}}
+def _read_url(text: str) -> Url:
+    """Read a URL without its query; in its path, each placeholder becomes a name in braces."""
+    named: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        named.setdefault(found[0], name_of(found[0], {*named.values()}, 60))
+        return f"{{{named[found[0]]}}}"
+
+    if any(map(looks_random, text.split("/")[3:])):
+        advice = "Put a placeholder in the place of an id, such as {id}. A key in the path is not supported."
+        raise NotImported("The path of the URL seems to hold a key, or a long id.", advice)
+    text = _SEGMENT.sub(name, PLACEHOLDER.sub(name, text))
+    if "{" in text.partition("://")[2].partition("/")[0]:
+        raise NotImported("The host of the URL is a placeholder.", "Put the host of your own in its place.")
+    try:
+        url = read_url(text)
+        read_base_url(read_origin(text).url)
+    except ValueError as error:
+        raise NotImported(f"The URL of the curl command {error}.") from None
+    if "//" in url.path or not {".", ".."}.isdisjoint(unquote(url.path).split("/")):
+        raise NotImported("The path of the URL has an empty part, or dots; was a variable in it not set?")
+    return url
+
+
+def _check_names(given: Sequence[str]) -> None:
+    """Refuse names that no table can hold, may be keys, or make another request of it."""
+    names = [each.lower() for each in given]
+    if len({*names}) < len(names):
+        raise NotImported("The curl command has a header or parameter twice.", "Leave one of them out.")
+    if len(names) > MAX_INPUTS or any(not _NAME(each) or looks_random(each) for each in names):
+        raise NotImported("The curl command has a header or parameter without a proper name, or too many.")
+    for each in _REFUSED.intersection(names):
+        raise NotImported(f"The curl command has {each}, which is not supported: it makes another request of it.")
+
+
+def _constant_headers(request: CurlRequest, own: str) -> Iterator[tuple[str, JSON]]:
+    """Yield the headers that are the same in every request, without that of the key."""
+    for name, value in request.headers:
+        lower = name.lower()
+        if lower.endswith("idempotency-key"):
+            yield name, "${effect.uuid}"
+        elif value and lower != own and lower not in _BY_DAEMON:
+            if "$" in value or PLACEHOLDER.search(value) or looks_random(value) or visible(value) != value:
+                problem = f"The header {name} has a variable or a key in it, or what cannot be seen."
+                raise NotImported(problem, "Put its value there, or leave it out.")
+            yield name, value
+
+
+def _describe_body(request: CurlRequest, data: str) -> JSON:
+    """Describe a body as OpenAPI does: its type, and the types of its fields."""
+    kind = next((value.lower() for name, value in request.headers if name.lower() == "content-type"), FORM_TYPE)
+    if data.lstrip()[:1] in ("{", "["):
+        try:
+            value = loads_strict(data.encode())
+        except (ValueError, RecursionError):
+            raise NotImported("The body is not JSON.", "Put variables in it into quotes.") from None
+        return {"application/json": {"schema": _schema(value, "body")}}
+    if "=" not in data or not kind.startswith(FORM_TYPE):
+        raise NotImported("The body is neither a JSON object or array nor a form.")
+    names = [name for name, _ in parse_qsl(data, keep_blank_values=True)]
+    _check_names(names)
+    return {FORM_TYPE: {"schema": _schema(dict.fromkeys(names, ""), "body")}}
+
+
+def _schema(value: JSON, name: str) -> JSON:
+    """Describe the type of a value, whatever it is."""
+    if isinstance(value, Mapping):
+        if any(map(looks_random, value)):
+            raise NotImported("The body has a field whose name may be a key.")
+        members: JSON = {each: _schema(inside, each) for each, inside in value.items()}
+        return {"type": "object", "properties": members, "required": [*value], "additionalProperties": False}
+    if isinstance(value, list):
+        kinds = [_schema(each, name) for each in value]
+        return {"type": "array", **({"items": kinds[0]} if kinds and kinds[1:] == kinds[:-1] else {})}
+    if value is None:
+        raise NotImported(f"The body has null as {one_line(name, 60)}.", "Leave that out, or give it a value.")
+    return {"type": _TYPES[type(value)]}

@@ -85,11 +85,6 @@ def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
     return READ, False, ()
 
 
-def has_verb(name: str) -> bool:
-    """Tell whether a name says what is done, and not only to what."""
-    return not (_CHANGING | _LOOKING | _ADDING).isdisjoint(name.split("_"))
-
-
 def list_summaries(found: Iterable[tuple[str, str, str, str, str, str]]) -> tuple[OperationSummary, ...]:
     """List operations, each under a name of its own.
 

@@ -153,17 +153,6 @@ class Arguments:
         self.body = "json"
         self._add_json(flatten(self.document, schema, self.work), True, "")
 
-    def add_leaf(self, steps: tuple[str, ...], schema: JSON) -> None:
-        """Take in a value that lies in the body, under the last two of the names that lead to it.
-
-        :param steps: none: it is the whole body.
-        :raises Inexpressible: it cannot be said.
-        """
-        taken = {each.name for each in self.found}
-        name = "_".join(steps[-2:]) or "body"
-        name = "_".join(steps) if name_of(name, most=_MOST_INPUT_NAME) in taken else name
-        self.found.append(self._make(name, BODY, steps, schema, frozenset(), required=True))
-
     def write_path(self, path: str) -> tuple[str, dict[str, JSON]]:
         """Return a path with the names of inputs, and the key C{slashes}: those that C{+} lets be several segments.
 

@@ -160,9 +160,9 @@ class ImportTests(CommandCase):
         command = "curl -X POST https://tracker.example/api/issues -H 'Authorization: Bearer $KEY' -d '{\"a\": 1}'"
         file = Path(self.mktemp()).absolute()
         file.write_text(command)
-        for source, more in ((command, ("--op", "post_issues")), (str(file), ("--op", "POST /api/issues"))):
+        for source, more in ((command, ("--op", "post_api_issues")), (str(file), ("--op", "POST /api/issues"))):
             code, _, err = self.imported(*more, "--name", "local://me/tracker", source=source)
-            self.assertEqual((code, self.names()), (0, ["tracker-post-issues.md", "tracker.toml"]), err)
+            self.assertEqual((code, self.names()), (0, ["tracker-post-api-issues.md", "tracker.toml"]), err)
         self.assertIn('format = "Bearer {key}"', (self.output / "tracker.toml").read_text())
         code, _, err = self.imported(source="curl -k https://tracker.example")
         self.assertEqual((code, "-k of the curl command is not understood" in err), (1, True))

@@ -17,9 +17,9 @@ from tests.cli.test_trust import TrustCase, item, word
 SERVICES = list(find_services())
 NUMBER = str(SERVICES.index("slack") + 1)
 SLACK = [each.name for each in read_service("slack").actions if each.name in read_service("slack").chosen]
-OTHER = str(len(SERVICES) + 1)
 URL = "https://tracker.example/api/issues"
-REST = (OTHER, URL, "title, text")
+INTERRUPTED = "\x03"
+REST = (URL, "title, text")
 CURL = ("curl", "-X", "POST", URL, "-H", "Authorization: Bearer $KEY", "-d", '{"title": "a", "text": "b"}')
 
 
@@ -51,6 +51,12 @@ class SetupTests(TrustCase):
         return attrs.evolve(
             super().cli_context(), environ={**self.environ, "PATH": str(programs)}, ask_command=self._asked
         )
+
+    def _asked(self, prompt: str) -> str:
+        answer = super()._asked(prompt)
+        if answer == INTERRUPTED:
+            raise KeyboardInterrupt
+        return answer
 
     def played(self, *answers: str, words: tuple[str, ...] = ()) -> tuple[int, str, str]:
         """Run it with these answers; the vault is there."""
@@ -90,16 +96,14 @@ class SetupTests(TrustCase):
 
     def test_rest(self) -> None:
         """For a service of one's own a sound connector and a sound action are written, and trusted at once."""
-        name = "tracker-post-issues"
+        name = "tracker-post-api-issues"
         for at, (answers, words) in enumerate(
             (
                 (REST, ()),
-                (REST[1:], ()),
-                (REST[2:], (URL,)),
+                (REST[1:], (URL,)),
                 ((), CURL),
                 ((), (shlex.join(CURL),)),
                 ((shlex.join(CURL),), ()),
-                ((OTHER, shlex.join(CURL)), ()),
             ),
             1,
         ):
@@ -116,26 +120,24 @@ class SetupTests(TrustCase):
         self.assertIn('format = "Bearer {key}"', connector)
         self.assertNotIn("private_network", connector)
         action = (self.home.actions / f"{name}.md").read_text()
-        self.assertIn("\nSends POST /api/issues to tracker.example with title and text.\n", action)
+        self.assertIn("\nSends POST /api/issues to tracker.example.\n", action)
         self.assertEqual(connector_faults(self.home.connectors / "tracker.toml"), [])
         self.assertEqual(action_faults(str(self.home.actions / f"{name}.md")), [])
 
     def test_asked_again(self) -> None:
         """An answer that cannot be is asked for again, and why; nothing is written before all are good."""
         self.listed("local-post-x", needs=("local://me/local",))
-        own = ("--header", "X-Key")
         wrong = {
-            "Service": ("0", "four", "\u0663", "", "curl", "curl -k https://a.example", "https://tracker.example"),
-            "URL": ("http://tracker.example/x", "https://a:b@tracker.example/x", "slak"),
+            "Service": ("0", "four", "\u0663", "", "curl", "curl -k https://a.example", "$ curl 'x"),
+            "URL": ("https://tracker.example", "http://tracker.example/x", "https://a:b@tracker.example/x"),
             "Fields": ("a,a", "a b", ","),
         }
-        good = (OTHER, "http://127.0.0.1:8080/x", "title")
-        answers = [answer for bad, each in zip(wrong.values(), good, strict=True) for answer in (*bad, each)]
-        code, _, err = self.played(*answers, PASSPHRASE, "y", "canary", words=own)
+        good = ("http://127.0.0.1:8080/x", "title")
+        answers = [*wrong["Service"], *wrong["URL"], good[0], *wrong["Fields"], good[1]]
+        code, _, err = self.played(*answers, PASSPHRASE, "y", "canary")
         self.assertEqual((code, self.typed), (0, []), err)
         self.assertEqual(err.count("The answer "), len(answers) - len(good))
         connector = (self.home.connectors / "local.toml").read_text()
-        self.assertIn('header = "X-Key"\nformat = "{key}"', connector)
         self.assertIn("private_network = true", connector)
         self.assertEqual(connector_faults(self.home.connectors / "local.toml"), [])
 
@@ -144,16 +146,19 @@ class SetupTests(TrustCase):
         key = "sk-live-4f9a8b7c6d5e4f3a2b1c"
         for words, told in (
             (("curl", "-F", f"a={key}", URL), "-F of the curl command is not understood"),
-            (("curl", URL, "-d", f'{{"token": "{key}"}}'), "carries its key in the body"),
-            (("curl", URL, "-d", '{"a": 1}'), "carries no key"),
-            (("curl", f"{URL}/{key}", "-d", '{"a": 1}'), "hold its key in the path"),
+            (("curl", URL, "-d", f'{{"token": "{key}"}}'), "carries no key"),
+            (("curl", "https://a.example/bot$TOKEN/send"), "a key in the path or the body is not supported"),
+            (("curl", f"{URL}/{key}", "-d", '{"a": 1}'), "hold a key, or a long id"),
+            (("wget", f"{URL}?key={key}"), "There is no such service"),
+            ((f"$ wget {URL}?key={key}",), "There is no such service"),
             (("curl", URL, "-u", f"{key}:", "-d", "a=1"), "-u with an empty password"),
-            (("curl", URL, "-H", f"Authorization: Odd {key} x", "-d", "a=1"), "$KEY in the place of the key"),
-            (("curl", f"https://{key}@a.example/x", "-d", "a=1"), "user name or password"),
+            (("curl", URL, "-H", f"Authorization: Odd {key} x", "-d", "a=1"), "Use a placeholder such as $KEY"),
+            (("curl", f"https://{key}@a.example/x", "-d", "a=1"), "no user name and no password"),
             (("curl", URL, "-H", f"X-API-Key: {key}", "-H", f"Authorization: Bearer {key}"), "several keys"),
             (("curl", URL, "-H", f"X-API-Key: {key}", "-d", '{"each": [], "as": 1}'), "Nothing was written"),
-            (("--name", "A/b", *CURL), "--name must be of a-z"),
-            (("--header", "X Y", URL), "--header must be the name of a header"),
+            (("curl", URL, *CURL[4:6], "-d", '{"a": [], "_a": 1, "A-": ""}', "-d", "}"), "is not JSON"),
+            (("--name", "A/b", *CURL), "Nothing was written"),
+            (("--name", "../b", *CURL), "Nothing was written"),
         ):
             self.typed = ["unused"]
             code, out, err = self.command("setup", *words)
@@ -165,7 +170,7 @@ class SetupTests(TrustCase):
         """A key in the arguments is not used, kept or repeated; that others could read it is told, where they could."""
         key = "sk-live-4f9a8b7c6d5e4f3a2b1c"
         words = tuple(each.replace("$KEY", key) for each in CURL)
-        self.listed("tracker-post-issues", needs=("local://me/tracker",))
+        self.listed("tracker-post-api-issues", needs=("local://me/tracker",))
         for answers, given, told in (((), words, 1), ((shlex.join(words),), (), 0), ((), CURL, 0)):
             code, out, err = self.played(*answers, PASSPHRASE, "y", "canary", words=given)
             self.assertEqual((code, err.count("seems to hold a real key"), key in out + err), (0, told, False), err)
@@ -177,21 +182,36 @@ class SetupTests(TrustCase):
         """Another service of that name keeps it: a free one is taken and told, but for a name that was given."""
         self.home.connectors.mkdir(exist_ok=True)
         (self.home.connectors / "tracker.toml").write_text("")
-        self.listed("tracker-2-post-issues", needs=("local://me/tracker-2",))
+        (self.home.actions / "tracker-2-post-api-issues.md").write_text("")
+        self.listed("tracker-3-post-api-issues", needs=("local://me/tracker-3",))
         code, _, err = self.played(PASSPHRASE, "y", "canary", words=CURL)
-        self.assertEqual((code, "this one is named tracker-2" in err), (0, True), err)
+        self.assertEqual((code, "this one is named local://me/tracker-3" in err), (0, True), err)
         code, _, err = self.played("unused", words=("--name", "tracker", *CURL))
         self.assertEqual((code, "Choose another name" in err), (1, True))
         self.assertEqual((self.home.connectors / "tracker.toml").read_text(), "")
+        self.assertFalse((self.home.connectors / "tracker-2.toml").exists())
+
+    def test_interrupted(self) -> None:
+        """Wherever a run is broken off, the next one goes on with the files that are there, and asks for the rest."""
+        self.listed("tracker-post-api-issues", needs=("local://me/tracker",))
+        answers = (PASSPHRASE, "y", "canary")
+        for reached in range(len(answers)):
+            code, _, _ = self.played(*answers[:reached], INTERRUPTED, words=CURL)
+            trusted = max(0, reached - 1)
+            self.assertEqual((code != 0, self.typed, len(self.sent())), (True, [], trusted))
+        self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup"), [])
+        code, _, err = self.played(*answers, words=CURL)
+        self.assertEqual((code, self.typed, "another service" in err), (0, [], False), err)
+        self.assertEqual([each.name for each in self.home.connectors.iterdir()], ["tracker.toml"])
 
     def test_read(self) -> None:
         """What only reads needs no approval, and the user is not told to give one."""
-        self.listed("tracker-get-issues", needs=("local://me/tracker",))
+        self.listed("tracker-get-api-issues", needs=("local://me/tracker",))
         words = ("curl", f"{URL}?state=open", "-u", "ada:$PASSWORD")
         code, out, err = self.played(PASSPHRASE, "y", "ada:canary", words=words)
         self.assertEqual((code, self.typed, "approval approve" in out, "only reads" in out), (0, [], False, True), err)
         self.assertIn("USER:PASSWORD", out)
-        self.assertIn("required = false", (self.home.actions / "tracker-get-issues.md").read_text())
+        self.assertIn("required = false", (self.home.actions / "tracker-get-api-issues.md").read_text())
 
     def test_again(self) -> None:
         """What is there is kept: a changed file of that name, trust, and a binding; one that does not fit is told."""

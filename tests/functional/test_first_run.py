@@ -16,7 +16,7 @@ QUESTION = re.compile(
     r"New passphrase: |Repeat the passphrase: |(?:Secret|Key|Bot token[^:]*) for .+?: "
     r"|Passphrase of the vault: |\[y/N\] |Enter to leave: "
 )
-ACTION = "local-chat-post-message"
+ACTION = "local-post-api-chat-post-message"
 """What `aileron setup` makes of L{curl_of}."""
 
 
@@ -121,6 +121,9 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual(finished.stdout.count("Passphrase of the vault: "), 0)
         self.assertEqual(finished.stdout.count(passphrase), 1)
         self.assertNotIn(self.workspace.token, finished.stdout)
+        kept = {path: path.read_bytes() for path in self.state.root.rglob("*") if path.is_file()}
+        for secret in (passphrase, self.workspace.token):
+            self.assertEqual([path for path, data in kept.items() if secret.encode() in data], [])
         typed += len(self.workspace.token) + 1
         self.assertLess(typed, 260, "what a user types, of which the command is pasted")
         arguments = ("--arg", "channel=#general", "--arg", "text=Hello")
@@ -132,8 +135,11 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual([message.text for message in self.workspace.messages], ["Hello"])
 
     async def test_set_up_slack(self) -> None:
-        """For Slack as well the third answer is the key, and no pager has to be left; nothing is sent to Slack here."""
-        running, _, typed = await self.set_up("slack")
+        """For Slack as well the third answer is the key, and no pager has to be left; broken off there, it goes on.
+
+        Nothing is sent to Slack.
+        """
+        running, passphrase, typed = await self.set_up("slack")
         self.assertLess(typed, 90)
         running.send("\x03")
         finished = await running.finish(60)
@@ -141,6 +147,14 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual(finished.stdout.count("lines, "), 5, "each action was shown whole, and the connector ships")
         self.assertIn("Trusted: check-slack, ", finished.stdout)
         self.assertTrue((self.state.actions / "post-message.md").exists())
+        again = self.start(self.plain(self.home.on_terminal("aileron", "setup", "slack")))
+        await again.expect("Passphrase of the vault: ")
+        again.send(passphrase)
+        asked = (await again.expect(QUESTION.pattern))[0]
+        self.assertRegex(asked, "^Bot token for ", again.output)
+        self.assertIn("Nothing new to trust.", again.output)
+        again.send("\x03")
+        await again.finish(60)
 
     async def test_launched(self) -> None:
         """Where there is no vault yet a launch makes one on the way; the exit code is the agent's, and nothing more."""

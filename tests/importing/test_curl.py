@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import HttpConnector
 from aileron.connectors._schema import read_file
-from aileron.importing import CurlCommand, NotImported, WrittenFiles, read_api, write_connector
+from aileron.importing import CurlCommand, NotImported, WrittenFiles, connector_name, read_api, write_connector
 from aileron.manifests import ManifestFault, parse
 from aileron.values import Request, compact
 from tests.connectors.service import NOW, spec_of
@@ -63,78 +63,62 @@ class RequestTests(SynchronousTestCase):
     """What a command becomes."""
 
     def test_json(self) -> None:
-        """Members of a JSON body become inputs of their types, nested where they were; the same request leaves."""
-        body = {"title": "a", "size": 3, "ratio": 1.5, "open": True, "tags": ["x"], "in": {"title": "b", "none": {}}}
+        """Members of a JSON body become inputs of their types; the same request leaves."""
+        inside = {"title": "b", "none": {}, "rows": [{"id": 1}], "deep": {"er": True}}
+        body = {"title": "a", "size": 3, "ratio": 1.5, "open": True, "tags": ["x"], "mixed": [1, "a"], "in": inside}
         words = (URL, *BEARER, "-d", json.dumps(body))
         (action,) = sound(*words).actions
-        types = {each.name: each.type for each in parse(action.text.encode(), action.name).inputs}
-        wanted = {"title": "string", "size": "integer", "ratio": "number", "open": "boolean", "tags": "array"}
-        self.assertEqual(types, {**wanted, "in_title": "string"})
-        given = {**body, "in_title": "b"}
-        sent = request(*words, **{name: given[name] for name in types})
+        inputs = {each.name: each for each in parse(action.text.encode(), action.name).inputs}
+        kinds = ("string", "integer", "number", "boolean", "array", "array", "object")
+        self.assertEqual([(each.name, each.type) for each in inputs.values()], [*zip(body, kinds, strict=True)])
+        schema = json.loads(compact(inputs["in"].schema))
+        self.assertEqual((schema["required"], schema["additionalProperties"]), ([*inside], False))
+        sent = request(*words, **body)
         self.assertEqual((sent.method, sent.url, json.loads(sent.body or b"")), ("POST", URL, body))
         self.assertEqual(dict(sent.headers)["Content-Type"], "application/json")
-        self.assertIn("with title, size, ratio, open, tags and in_title.", action.text)
 
     def test_whole_body(self) -> None:
-        """An array is one input; what its elements are is said; an empty object is sent as it is."""
+        """An array is one input, and an empty object is sent as it is."""
         rows = [{"id": 1, "names": ["a", "b"]}]
-        (action,) = sound(URL, *BEARER, "--json", json.dumps(rows)).actions
-        (found,) = parse(action.text.encode(), action.name).inputs
-        self.assertEqual(json.loads(compact(found.schema))["items"]["properties"]["id"], {"type": "integer"})
         sent = request(URL, *BEARER, "--json", json.dumps(rows), body=rows)
         self.assertEqual(json.loads(sent.body or b""), rows)
         self.assertEqual(request(URL, *BEARER, "-d", "{}").body, b"{}")
+        sent = request(URL, *BEARER, "-d", "")
+        self.assertEqual((sent.method, sent.body), ("POST", None))
 
     def test_form(self) -> None:
-        """A form stays one, and so does a query, that of -G too; of a GET with -d nothing else is a body."""
+        """A form stays one, and so does a query."""
         sent = request(URL, *BEARER, "-d", "to=%2B1&a[b]=2", "--data-raw", "c=3", to="+2", a_b="x y", c="z")
         self.assertEqual(sent.body, b"to=%2B2&a%5Bb%5D=x%20y&c=z")
-        sent = request(f"{URL}?q=a", "-G", *BEARER, "-d", "limit=3", q="b", limit="4")
-        self.assertEqual((sent.method, sent.url, sent.body), ("GET", f"{URL}?q=b&limit=4", None))
+        sent = request(f"{URL}?q=a&$top=3#part", *BEARER, q="b", top="4")
+        self.assertEqual((sent.method, sent.url, sent.body), ("GET", f"{URL}?q=b&%24top=4", None))
 
     def test_path(self) -> None:
-        """What is another value each time is an input of the path: placeholders, capitals, and long ids."""
+        """Placeholders and words in capitals are inputs of the path, each within its segment; all else stays."""
         base = "https://a.example/v1"
-        long = "b55c9c91-384d-452b-81db-d1ef79372b75"
-        for path, inputs in (
-            ("repos/OWNER/REPO", {"owner": "a", "repo": "b"}),
-            ("repos/{owner}/x-$REPO", {"owner": "a", "repo": "b"}),
-            ("${A}/<the id>/{{b}}/{{b}}", {"a": "1", "the_id": "2", "b": "3"}),
-            (f"{long}/blocks/{long[::-1]}/106540352242922/4", {"id": "1", "block_id": "2", "id_2": "3"}),
+        for path, inputs, sent in (
+            ("repos/OWNER/REPO", {"owner": "a", "repo": "../b?c"}, "repos/a/..%2Fb%3Fc"),
+            ("a:b/:id/x:c", {"id": "1"}, "a:b/1/x:c"),
+            ("repos/{owner+}/x-$REPO", {"owner": "a", "repo": "b"}, "repos/a/x-b"),
+            ("${A}/<the id>/{{b}}/{{b}}", {"a": "1", "the_id": "2", "b": "3"}, "1/2/3/3"),
+            ("{id}/$ID/123456/a%2Fb", {"id": "1", "id_2": "2"}, "1/2/123456/a%2Fb"),
         ):
-            (action,) = sound(f"{base}/{path}", *BEARER).actions
-            names = [each.name for each in parse(action.text.encode(), action.name).inputs]
-            self.assertNotIn(long, action.text)
-            self.assertEqual(names, list(inputs))
+            self.assertEqual(request(f"{base}/{path}", *BEARER, **inputs).url, f"{base}/{sent}")
 
     def test_headers(self) -> None:
-        """Headers stay, but for those of the daemon's; a placeholder becomes an input, a key for retries is made."""
-        given = ["Accept: application/vnd.x+json", "X-Version: 2022-11-28", "Org: $ORG", "User-Agent: me", "Expect:"]
+        """Headers stay, but for those of the daemon's and empty ones; a key for retries is made."""
+        given = ["Accept: application/vnd.x+json", "X-Version: 2022-11-28", "User-Agent: $ME", "Expect:", "X-None:"]
         given += ["Content-Type: application/json; charset=utf-8", "Idempotency-Key: $(uuidgen)", "Content-Length: 2"]
-        given += ["X-Request-Id: $(uuidgen)"]
-        sent = request(URL, *BEARER, "-d", "{}", *(word for each in given for word in ("-H", each)), org="acme")
+        sent = request(URL, *BEARER, "-d", "{}", *(word for each in given for word in ("-H", each)))
         headers = dict(sent.headers)
-        self.assertEqual(headers.pop("Idempotency-Key"), headers.pop("X-Request-Id"))
-        kept = {"Accept": "application/vnd.x+json", "X-Version": "2022-11-28", "Org": "acme"}
+        self.assertRegex(headers.pop("Idempotency-Key"), "^[0-9a-f-]{36}$")
+        kept = {"Accept": "application/vnd.x+json", "X-Version": "2022-11-28"}
         self.assertEqual(headers, {**kept, "Content-Type": "application/json; charset=utf-8"})
-
-    def test_operations(self) -> None:
-        """An operation is named by its path, and by its method where the path has no verb."""
-        for method, path, name in (
-            ("POST", "api/issues", "post_issues"),
-            ("GET", "v1/users/{id}/posts", "get_users_posts"),
-            ("POST", "api/chat.postMessage", "chat_post_message"),
-            ("DELETE", "$ID", "delete_root"),
-        ):
-            (found,) = CurlCommand.read(("curl", "-X", method, f"https://a.example/{path}")).list_operations()
-            self.assertEqual(found.name, name)
 
     def test_effects(self) -> None:
         """A GET reads and needs no approval, unless it may hand out a secret or its name says otherwise."""
         for words, needed in (
             ((URL, *BEARER), False),
-            (("-I", URL, *BEARER), False),
             ((f"{URL}/tokens", *BEARER), True),
             ((f"{URL}/delete", *BEARER), True),
             (("-X", "delete", URL, *BEARER), True),
@@ -145,126 +129,136 @@ class RequestTests(SynchronousTestCase):
 
     def test_text(self) -> None:
         """The text of a page is read as a shell reads it, with its prompt, broken lines, and what follows a bar."""
-        text = f"$ curl -sSL --compressed -o x {URL} \\\n  {shlex.join(BEARER)} \\\r\n -d '{{\n \"a\": 1}}' | jq ."
+        text = f"$ curl -sSL --compressed {URL} \\\n  {shlex.join(BEARER)} \\\r\n -d '{{\n \"a\": 1}}' | jq ."
         self.assertEqual(sound(text).connector, sound(URL, *BEARER, "-d", '{"a": 1}').connector)
         reader = read_api(text.encode())
-        self.assertEqual([each.name for each in reader.list_operations()], ["post_issues"])
+        self.assertEqual([each.name for each in reader.list_operations()], ["post_api_issues"])
 
     def test_names(self) -> None:
         """A service is named by its host."""
         for host, name in (
             ("api.github.com", "github"),
-            ("tracker.example", "tracker"),
             ("a.shop.co.uk", "shop"),
             ("127.0.0.1:8080", "local"),
             ("localhost", "local"),
             ("[::1]:80", "local"),
-            ("10.0.0.1", "local"),
-            ("xn--bcher-kva.example", "xn--bcher-kva"),
+            ("10.0.0.1", "x-10"),
         ):
-            scheme = "http" if name == "local" and host != "10.0.0.1" else "https"
-            self.assertEqual(CurlCommand.read(("curl", f"{scheme}://{host}/x", *BEARER)).short_name, name)
+            scheme = "http" if name == "local" else "https"
+            read = CurlCommand.read(("curl", f"{scheme}://{host}/x", *BEARER))
+            self.assertEqual(connector_name(read.title), f"local://me/{name}")
+            self.assertEqual(read.describe(NAME, ()).base_url, f"{scheme}://{host.removesuffix(':80')}")
 
 
 class CredentialTests(SynchronousTestCase):
     """Where the key is, and how it is sent."""
 
     def test_found(self) -> None:
-        """The header, the parameter or the beginning of the path that carries the key is found, with its format."""
+        """The header or the parameter that carries the key is found, with its format, and is nowhere else."""
         for words, form, real in (
             (BEARER, "Bearer {key}", False),
             (("-H", "Authorization: Bearer"), "Bearer {key}", False),
             (("-H", f"authorization: token {KEY}"), "token {key}", True),
             (("-H", f"Authorization: {KEY}"), "{key}", True),
-            (("-H", "Authorization: Token token=<YOUR KEY>"), "Token token={key}", False),
             (("-H", "Authorization: Odd YOUR_API_KEY"), "Odd {key}", False),
-            (("-H", f"Authorization: Token token={KEY}"), "Token token={key}", True),
-            (("-H", f'Authorization: Bearer token="{KEY}"'), 'Bearer token="{key}"', True),
+            (("-H", "Authorization: Bearer <YOUR KEY>"), "Bearer {key}", False),
             (("-H", f"Authorization: ApiKey {KEY}=="), "ApiKey {key}", True),
             (("-H", "X-API-Key: xoxb-xxxx"), "{key}", False),
+            (("-H", "X-API-Key: API_KEY"), "{key}", False),
+            (("-H", "X-API-Key: ABCDEFGHIJK1"), "{key}", True),
+            (("-H", "X-API-Key:"), "{key}", False),
             (("-H", "PRIVATE-TOKEN: abc"), "{key}", True),
             (("-H", f"X-Odd: {KEY}"), "{key}", True),
-            (("--oauth2-bearer", KEY), "Bearer {key}", True),
+            (("-u", "ada:$PASS"), None, False),
+            (("-u", "ada:a b,c"), None, True),
+            (("-H", "Authorization: Basic $(base64 x)"), None, False),
+            (("-H", f"Authorization: basic {KEY}"), None, True),
         ):
             found = credential(URL, *words)
-            self.assertEqual((found["format"], found["real"]), (form, real), words)
-        self.assertEqual(credential(f"{URL}?api_key={KEY}&q=1"), {"kind": "api_key", "query": "api_key", "real": True})
-        self.assertEqual(credential(f"{URL}?k={{API key}}"), {"kind": "api_key", "query": "k", "real": False})
-        path = {"kind": "api_key", "path": "/bot{key}", "real": False}
-        self.assertEqual(credential("https://a.example/bot$TOKEN/send"), path)
-        for user, real in (("ada:$PASS", False), ("ada:secret42", True), ("ada", False)):
-            self.assertEqual(credential(URL, "-u", user), {"kind": "basic", "real": real})
-        self.assertEqual(credential(URL, "-H", "Authorization: Basic $(base64 x)")["kind"], "basic")
-        self.assertIsNone(CurlCommand.read(("curl", URL)).credential)
-
-    def test_left_out(self) -> None:
-        """What carries the key is in no input and no header of the operation."""
-        for words in (("-H", f"X-API-Key: {KEY}"), ("-u", f"a:{KEY}")):
+            self.assertEqual((found.get("format"), found["real"]), (form, real), words)
+            self.assertEqual(found["kind"], "api_key" if form else "basic")
             self.assertEqual({name for name, _ in request(URL, *words).headers}, {"Accept"})
-        sent = request("https://a.example/bot$TOKEN/send?to=a", to="b")
-        self.assertEqual((sent.url, sent.credential_path), ("https://a.example/send?to=b", "/bot{key}"))
+        self.assertEqual(credential(f"{URL}?api_key={KEY}&q=1"), {"kind": "api_key", "query": "api_key", "real": True})
+        self.assertEqual(credential(f"{URL}?k={{{{API key}}}}"), {"kind": "api_key", "query": "k", "real": False})
         self.assertEqual(request(f"{URL}?api_key={KEY}").url, URL)
+        self.assertIsNone(CurlCommand.read(("curl", URL)).credential)
 
 
 class RefusedTests(SynchronousTestCase):
     """What nothing is made of."""
 
     def test_told(self) -> None:
-        """What is not understood is refused with the reason, and no value is repeated."""
+        """What is not understood, or no connector file can say, is refused with the reason; no value is repeated."""
         for words, told in (
             (("-F", f"a={KEY}", URL), "-F of the curl command"),
             (("-sk", URL), "-k of the curl command"),
             (("--data-urlencode", KEY, URL), "--data-urlencode of"),
             ((f"--{KEY}", URL), "An option of"),
             (("-d",), "lacks its value"),
+            (("--head", "-H", f"A: {KEY}", URL), "2 URLs"),
             (("-d", f"@{KEY}", URL), "sends a file"),
             (("-H", f"@{KEY}", URL), "-H 'Name: value'"),
-            (("-d", "a=1", "--json", "{}", URL), "both -d and --json"),
             ((URL, URL), "2 URLs"),
-            ((*BEARER,), "has no URL"),
+            (BEARER, "has no URL"),
             ((f"http://{KEY}.example/x",), "must begin with https://"),
-            ((f"https://{KEY}@a.example/x",), "user name or password"),
+            ((f"https://{KEY}@a.example/x",), "no user name and no password"),
             (("https://your-domain.example/x",), "host of the URL is a placeholder"),
-            ((URL, "-H", f"Authorization: OAuth oauth_token={KEY},a=b"), "cannot be told"),
+            (("https://$A/x",), "host of the URL is a placeholder"),
             (("-X", KEY, URL), "The method"),
-            (("-H", f"Cookie: {KEY}", URL), "the header Cookie"),
+            (("-H", f"Cookie: {KEY}", URL), "has cookie"),
+            (("-H", "Host: b.example", URL), "has host"),
+            (("-H", "X-HTTP-Method-Override: DELETE", URL), "has x-http-method-override"),
+            ((f"{URL}?_method=DELETE",), "has _method"),
+            ((f"{URL}?a=1&a=2",), "twice"),
+            (("-u", f"ada:{KEY}", *BEARER, URL), "twice"),
+            (("-H", f"{KEY}: a", URL), "without a proper name"),
+            ((f"{URL}?{KEY}",), "without a proper name"),
+            ((f"{URL}?{'&'.join(f'a{at}=' for at in range(65))}",), "or too many"),
+            ((f"{URL}?a=1\u202e&\u202eb=1",), "without a proper name"),
+            (("-d", f"a=1&{KEY}", URL), "without a proper name"),
+            (("-u", f"{KEY}:", URL), "empty password"),
             (("-H", f"A: {KEY}", "-H", f"B: {KEY}", URL), "several keys"),
             (("-H", f"Authorization: Bearer {KEY} b", URL), "cannot be told"),
-            (("-H", f"Authorization: {KEY} $KEY", URL), "more than a placeholder"),
-            (("https://a.example/$ID/$KEY/x",), "before that for the key"),
-            (("\ud800", URL), "not proper text"),
+            (("-H", f"Authorization: {KEY} $KEY", URL), "cannot be told"),
+            (("-H", f"Authorization: Token token={KEY}", URL), "cannot be told"),
+            (("-H", f"Authorization: Token a$KEY{KEY}", URL), "cannot be told"),
+            (("-H", "X: ${in.a} b", *BEARER, URL), "has a variable"),
+            (("-H", "X: a\u202eb", *BEARER, URL), "cannot be seen"),
+            (("-H", "X: a\udcffb", *BEARER, URL), "cannot be seen"),
+            (("-H", f"X: a\n{KEY[:8]}", *BEARER, URL), "cannot be seen"),
+            ((f"{URL}/{KEY}",), "a key, or a long id"),
+            ((f"{URL}/{''.join(f'%{ord(each):02X}' for each in KEY)}/x",), "a key, or a long id"),
+            ((f"https://a.example/<{KEY}>/x",), "a key, or a long id"),
+            ((f"https://a.example/{{{KEY}}}/x",), "a key, or a long id"),
+            ((URL, "-d", json.dumps({"a": {KEY: 1}})), "name may be a key"),
+            (("-H", f"Accept: {KEY}", *BEARER, URL), "a variable or a key"),
+            (("-H", f"Content-Type: application/json; {KEY}", *BEARER, URL), "a variable or a key"),
+            ((f"{URL}//x",), "empty part"),
+            ((f"{URL}/%2e%2e/x",), "or dots"),
+            ((URL, "-d", '{"a": {"b": null}}'), "null as b"),
+            ((URL, "-d", '{"a": $B}'), "not JSON"),
+            ((URL, "-d", "[" * 9000), "not JSON"),
+            ((URL, "-d", KEY), "nor a form"),
+            ((URL, "-H", "Content-Type: text/xml", "-d", "a=1"), "nor a form"),
             (("x" * 20_000, URL), "more than 16384 characters"),
         ):
             error = self.assertRaises(NotImported, CurlCommand.read, ("curl", *words))
             self.assertIn(told, error.problem)
-            self.assertNotIn(KEY, f"{error.problem} {error.advice}")
+            self.assertNotIn(SECRET, f"{error.problem} {error.advice}")
         self.assertIn("quote", self.assertRaises(NotImported, CurlCommand.read, (f"curl '{KEY}",)).problem)
         self.assertIn("begin with curl", self.assertRaises(NotImported, CurlCommand.read, (f"wget {KEY}",)).problem)
 
     def test_inexpressible(self) -> None:
-        """A request that no connector file can say is refused with the reason."""
+        """What the writer of files refuses is refused with its reason."""
         for words, told in (
-            ((URL, *BEARER, "-d", '{"a": {"b": null}}'), "null as a.b"),
-            ((URL, *BEARER, "-d", '{"a": $B}'), "not JSON"),
-            ((URL, *BEARER, "--json", KEY), "not JSON"),
-            ((URL, *BEARER, "--json", "1"), "neither a JSON object nor an array"),
-            ((URL, *BEARER, "-d", KEY), "nor a form"),
-            ((URL, *BEARER, "-H", "Content-Type: text/xml", "-d", "<a/>"), "nor a form"),
-            ((URL, *BEARER, "-X", "GET", "-d", "{}"), "a GET cannot have"),
-            ((f"{URL}//x", *BEARER), "empty part in its path"),
-            ((f"{URL}?a=1&a=2", *BEARER), "a parameter twice"),
-            ((f"{URL}?_method=DELETE", *BEARER), "another request"),
-            ((URL, *BEARER, "-H", "X-HTTP-Method-Override: DELETE"), "another request"),
-            ((URL, *BEARER, "-H", "Host: b.example"), "another request"),
-            ((URL, *BEARER, "-H", "X: ${in.a} b"), "more than a variable"),
-            ((URL, "-d", f"token={KEY}&a=1"), "its key in the body"),
-            ((f"{URL}/{KEY}", "-d", "{}"), "its key in the path"),
-            ((URL, *BEARER, "-d", json.dumps(dict.fromkeys(map(str, range(400)), 1))), "more than 64 fields"),
+            ((URL, *BEARER, "-X", "GET", "-d", '{"a": 1}'), "a GET has not"),
+            ((f"{URL}/{{a,b}}", *BEARER), "its path"),
+            ((f"{URL}/[1-3]", *BEARER), "its path"),
+            ((URL, *BEARER, "-d", '{"a\u202e": 1}'), "cannot be seen"),
+            ((URL, *BEARER, "-d", json.dumps(dict.fromkeys(map(str, range(100)), 1))), "at most 64 inputs"),
         ):
-            found = written(*words)
-            (why,) = found.refused.values()
+            (why,) = written(*words).refused.values()
             self.assertIn(told, why)
-            self.assertNotIn(KEY, why + found.connector.text)
 
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -281,7 +275,11 @@ _KEYED = st.sampled_from(
         ("-H", f"Authorization: {KEY}"),
         ("-H", f"X-Thing: {KEY}"),
         ("-H", f"X-Token: a {KEY} b"),
+        ("-u", KEY),
         ("-u", f"{KEY}:"),
+        ("-H", f"{KEY}: a"),
+        ("-d", f"a=1&{KEY}"),
+        (f"https://a.example/x?{KEY}",),
         ("-u", f"ada:{KEY}"),
         ("-d", json.dumps({"token": KEY, "a": [KEY], "b": {"c": KEY}})),
         ("-d", f"token={KEY}&a={KEY}"),
@@ -290,7 +288,6 @@ _KEYED = st.sampled_from(
         (*BEARER, f"https://a.example/{KEY}/{KEY[::-1]}/x-{KEY}/y"),
         (f"https://a.example/$ID/{KEY}/12345", *BEARER),
         (f"https://{KEY}@a.example/x",),
-        ("--oauth2-bearer", KEY),
         ("--odd", KEY),
         (f"--odd={KEY}",),
         (f"-Z{KEY}",),

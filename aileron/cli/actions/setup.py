@@ -11,32 +11,19 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
 from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
-from aileron.cli.actions.own import OwnService, describe_own, is_request, read_header, read_name
+from aileron.cli.actions.own import describe_own, is_request
 from aileron.cli.actions.services import ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import ask
 from aileron.home import prepare
-
-
-def _read_option(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    try:
-        return (read_name if parameter.name == "name" else read_header)(value) if value else ""
-    except ValueError as error:
-        raise click.UsageError(f"The option {parameter.opts[0]} {error}.", context) from None
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument(
     "words", nargs=-1, type=click.UNPROCESSED, metavar="[SERVICE|URL|CURL...]", shell_complete=_completion.services
 )
-@click.option("--name", default="", callback=_read_option, help="Name of a service of your own. Default: by its host.")
-@click.option(
-    "--header",
-    default="Authorization",
-    callback=_read_option,
-    help="Header that carries the key, for a URL. Default: Authorization.",
-)
+@click.option("--name", default="", help="Name of a service of your own. Default: by its host.")
 @pass_cli
-def setup(cli: CliContext, words: tuple[str, ...], name: str, header: str) -> None:
+def setup(cli: CliContext, words: tuple[str, ...], name: str) -> None:
     """Set up the vault, a service with its credential, and first actions, step by step.
 
     SERVICE is the name of a service that comes with Aileron, such as slack. For a service of your own, put
@@ -48,12 +35,12 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, header: str) -> No
         raise CommandError(
             "Cannot ask questions: no terminal. Nothing was set up.", "Set up each part by itself: aileron vault init"
         )
-    service = _find(cli, words, OwnService(name, header, in_arguments=True)) if words else None
+    service = _find(cli, words, name) if words else None
     prepare(cli.home)
     heading("1. Vault")
     key = open_vault(cli)
     heading("2. Service")
-    service = service or _choose(cli, OwnService(name, header))
+    service = service or _choose(cli, name)
     connect_service(cli, service, key, usual=True)
     heading("3. Agent")
     tell_agents(cli, service)
@@ -61,7 +48,7 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, header: str) -> No
         say("To describe {name} better for the model: aileron action edit {name}", name=service.chosen[0])
 
 
-def _find(cli: CliContext, words: Sequence[str], own: OwnService) -> ReadyService:
+def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
     """Find what the arguments mean.
 
     :raises CommandError: nothing that can be set up.
@@ -69,52 +56,42 @@ def _find(cli: CliContext, words: Sequence[str], own: OwnService) -> ReadyServic
     from aileron.importing import NotImported
 
     try:
-        found = _read(cli, words, own)
+        found = _read(cli, words, name, in_arguments=True)
     except NotImported as error:
         raise CommandError(f"{error.problem} Nothing was set up.", error.advice or None) from None
     if found is None:
-        raise CommandError(f"There is no service {words[0]}. Nothing was set up.", "List all: aileron connect --list")
+        raise CommandError("There is no such service. Nothing was set up.", "List all: aileron connect --list")
     return found
 
 
-def _read(cli: CliContext, words: Sequence[str], own: OwnService) -> ReadyService | None:
+def _read(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: bool) -> ReadyService | None:
     """Read the name or the number of a service that comes with the program, a URL, or a command; L{None}: it is none.
 
     :raises NotImported: nothing can be made of the URL or the command.
     """
     if is_request(words):
-        return describe_own(cli, words, own)
+        return describe_own(cli, words, name, in_arguments=in_arguments)
     names = list(find_services())
-    numbered = {str(number): name for number, name in enumerate(names, 1)} | {name: name for name in names}
-    name = numbered.get(words[0].removeprefix("builtin://")) if len(words) == 1 else None
-    return read_service(name) if name else None
+    numbered = {str(number): each for number, each in enumerate(names, 1)} | {each: each for each in names}
+    known = numbered.get(words[0].removeprefix("builtin://")) if len(words) == 1 else None
+    return read_service(known) if known else None
 
 
-def _choose(cli: CliContext, own: OwnService) -> ReadyService:
-    services = [*find_services().values(), ("A service of your own", "paste its URL, or a curl command")]
-    for number, (title, about) in enumerate(services, 1):
-        say("  {number:>2}  {title} ({about})", number=str(number), title=title, about=about)
-
-    def read(text: str) -> ReadyService | None:
-        return None if text == str(len(services)) else _read_answer(cli, text, own)
-
-    what = "Service (number, name, URL or curl command)"
-    found = ask(cli, what, read, put=cli.ask_command)
-    what = "URL that takes a POST request, or curl command"
-    return found or ask(cli, what, lambda text: _read_answer(cli, text, own), put=cli.ask_command)
-
-
-def _read_answer(cli: CliContext, text: str, own: OwnService) -> ReadyService:
-    """Read an answer as the arguments are read.
-
-    :raises ValueError: what it must be, or why nothing can be made of it.
-    """
+def _choose(cli: CliContext, name: str) -> ReadyService:
+    """Ask for a service; it is read as the arguments are."""
     from aileron.importing import NotImported
 
-    try:
-        found = _read(cli, (text,), own) if text else None
-    except NotImported as error:
-        raise ValueError(f"was not used. {error.problem} {error.advice}".rstrip(". ")) from None
-    if found is None:
-        raise ValueError("must be a number or a name of the list, a URL, or a curl command")
-    return found
+    for number, (title, about) in enumerate(find_services().values(), 1):
+        say("  {number:>2}  {title} ({about})", number=str(number), title=title, about=about)
+    say("For a service of your own, paste its URL or a curl command.")
+
+    def read(text: str) -> ReadyService:
+        try:
+            found = _read(cli, (text,), name, in_arguments=False) if text else None
+        except NotImported as error:
+            raise ValueError(f"was not used. {error.problem} {error.advice}".rstrip(". ")) from None
+        if found is None:
+            raise ValueError("must be a number or a name of the list, a URL, or a curl command")
+        return found
+
+    return ask(cli, "Service (number, name, URL or curl command)", read, put=cli.ask_command)

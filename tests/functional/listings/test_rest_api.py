@@ -59,9 +59,9 @@ class RestApiTests(PageTestCase):
                 "aileron setup curl -X POST https://tracker.example/api/issues -H 'Authorization: Bearer $KEY' "
                 """-d '{"title": "Broken", "body": "It does not start."}'""",
                 answers=[*vault, YES, (r"Key for .+ \(not shown\): ", KEY)],
-                shows=["Trusted: local://me/tracker, tracker-post-issues"],
+                shows=["Trusted: local://me/tracker, tracker-post-api-issues"],
             ),
-            Play("aileron action edit tracker-post-issues", answers=trusting, environment={"EDITOR": "editor"}),
+            Play("aileron action edit tracker-post-api-issues", answers=trusting, environment={"EDITOR": "editor"}),
         )
         await self.command("daemon", "stop")
         shutil.rmtree(self.state.root)
