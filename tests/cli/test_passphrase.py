@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import signal
 import sys
@@ -19,6 +20,7 @@ from aileron.errors import Forbidden, InvalidRequest, WeakPassphrase
 
 CANARY = "Canary battery staple 42"
 _ASK = """
+import select
 import sys
 from aileron.cli.vault.passphrase import new_passphrase, read_passphrase
 from aileron.cli._context import real_context
@@ -156,11 +158,42 @@ class TerminalTests(SynchronousTestCase):
         person.sees(f"found ['{words}']")
         self.assertEqual(person.seen.count(words), 2, "it was shown once, and returned")
 
+    def test_vanishes(self) -> None:
+        """Whatever ends the question, the words stood on a screen of their own, which is gone after it."""
+        for typed, found in (
+            ("half\x03", "interrupted"),
+            ("\x04", "The terminal was closed."),
+            (f"{CANARY}\n", CANARY),
+        ):
+            person = self.asked("new_passphrase()", "New passphrase: ", typed)
+            if found == CANARY:
+                person.sees("Repeat the passphrase: ")
+                person.types(typed)
+            person.sees(f"found ['{found}']")
+            before, apart = person.seen.split("\x1b[?1049h")
+            shown, after = apart.split("\x1b[2J\x1b[H\x1b[?1049l")
+            (words,) = re.findall(r"(?m)^    ([a-z]+(?: [a-z]+){5})\r?$", shown)
+            self.assertNotIn(words, before + after)
+            self.assertTrue(person.echoes())
+
+    def test_long(self) -> None:
+        """A line that a terminal has cut off is refused, and so is a quote that is open for hundreds of lines."""
+        person = self.asked("real_context().ask('Command: ')", "Command: ", f"{'x' * 5000}\n")
+        person.sees("found ['The line is too long or was cut off.']")
+        person = self.asked("len(real_context().ask_command('Command: '))", "Command: ", "curl '\n")
+        for _ in range(400):
+            person.sees("> ")
+            person.types("\n")
+        person.sees("found [406]")
+
     def test_command(self) -> None:
-        """A command that is pasted goes on where a shell would read on, and nothing of it is lost."""
+        """A command that is pasted goes on where a shell would read on; what is pasted behind it is thrown away."""
         typed = "curl https://a.example \\\n  -d '{\n \"a\": 1}'\n"
         person = self.asked("real_context().ask_command('Service: ')", "Service: ", typed)
         person.sees(f"found [{typed[:-1]!r}]")
+        call = "(real_context().ask_command('Service: '), select.select([0], [], [], 0)[0])"
+        person = self.asked(call, "Service: ", "curl https://a.example\nrm -r x\n")
+        person.sees("found [('curl https://a.example', [])]")
 
     def test_no_person(self) -> None:
         """Whoever never chooses one comes to an end."""

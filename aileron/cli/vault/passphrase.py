@@ -24,7 +24,8 @@ Your passphrase:
 
     {words}
 
-Write it down; nobody can recover it. Type it to go on, or type one of your own (at least 12 characters).
+Write it down: it is not shown again, and nobody can recover it. Type it to go on, or type one of your own (at least
+12 characters).
 """
 
 
@@ -60,6 +61,8 @@ def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unat
 def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = generate_words) -> str:
     """Choose a passphrase for a vault that is to be made: six words that are shown, or another that is typed twice.
 
+    The words vanish from the screen: an agent that is started there later may read what a terminal keeps.
+
     :raises WeakPassphrase: what came by the descriptor is refused; in the terminal the person is asked again.
     :raises InvalidRequest: there is no terminal, what came is no text, or too many attempts failed.
     """
@@ -67,7 +70,7 @@ def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = 
         passphrase = from_descriptor(descriptor)
         check_passphrase(passphrase)
         return passphrase
-    with Terminal.open() as terminal:
+    with Terminal.open() as terminal, terminal.apart():
         return _choose(terminal, generate)
 
 

@@ -14,7 +14,8 @@ from aileron.errors import InvalidRequest
 
 _TTY = Path("/dev/tty")
 _MAX_LINE_BYTES = 4096
-_MAX_COMMAND = 16 * 1024
+_MAX_COMMAND, _MAX_LINES = 16 * 1024, 400
+_APART, _BACK = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[2J\x1b[H\x1b[?1049l"
 
 
 class Terminal:
@@ -65,13 +66,27 @@ class Terminal:
     def ask_command(self, prompt: str) -> str:
         """Ask for a command as one types it for a shell: within quotes, and after a backslash, it goes on.
 
+        What was pasted behind it is thrown away, so that no shell gets it.
+
         :raises InvalidRequest: as of L{ask}.
         """
-        text = self.ask(prompt)
-        while _goes_on(text):
-            self.say("> ")
-            text += f"\n{self._line()}"
-        return text
+        try:
+            text = self.ask(prompt)
+            while _goes_on(text):
+                self.say("> ")
+                text += f"\n{self._line()}"
+            return text
+        finally:
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Show what follows on a screen of its own, of which nothing is left to scroll back to."""
+        self.say(_APART)
+        try:
+            yield
+        finally:
+            self.say(_BACK)
 
     def put(self, prompt: str) -> None:
         """Ask, and do not wait; what was typed before is thrown away.  L{answered} tells the answer."""
@@ -127,14 +142,14 @@ def _goes_on(text: str) -> bool:
     try:
         shlex.split(text)
     except ValueError:
-        return len(text) < _MAX_COMMAND
+        return len(text) < _MAX_COMMAND and text.count("\n") < _MAX_LINES
     return False
 
 
 def _decode(data: bytes) -> str:
     if not data:
         raise InvalidRequest("The terminal was closed.")
-    if not data.endswith(b"\n"):
+    if not data.endswith(b"\n") or len(data) >= _MAX_LINE_BYTES:  # a terminal drops what is behind, and says nothing
         raise InvalidRequest("The line is too long or was cut off.")
     try:
         return data[:-1].decode("utf-8")
