@@ -144,7 +144,7 @@ def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False,
 
 def values(pairs: Mapping[str, JSON], indent: str = "") -> None:
     """Print values below each other, each beside its label."""
-    width = max((_columns(visible(label)) for label in pairs), default=0)
+    width = max((count_columns(visible(label)) for label in pairs), default=0)
     for label, given in pairs.items():
         value(label, given, indent, width=width)
 
@@ -155,7 +155,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     if sys.stdout.isatty():
         print_table(titles, cells[1:])
         return
-    widths = [max(_columns(row[column]) for row in cells) for column in range(len(titles))]
+    widths = [max(count_columns(row[column]) for row in cells) for column in range(len(titles))]
     for row in cells:
         line = _GAP.join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         click.echo(line)
@@ -198,8 +198,8 @@ def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int
     """Return the widths below which columns break their titles, or most words of their cells."""
     widths = []
     for column, title in enumerate(titles):
-        widest = max((_columns(row[column]) for row in rows), default=0)
-        widths.append(max(widest if title in _WHOLE else min(widest, _READABLE), *map(_columns, title.split())))
+        widest = max((count_columns(row[column]) for row in rows), default=0)
+        widths.append(max(widest if title in _WHOLE else min(widest, _READABLE), *map(count_columns, title.split())))
     return widths
 
 
@@ -302,10 +302,10 @@ def _cell(cell: object) -> str:
 
 
 def _pad(text: str, width: int) -> str:
-    return text + " " * max(0, width - _columns(text))
+    return text + " " * max(0, width - count_columns(text))
 
 
-def _columns(text: str) -> int:
+def count_columns(text: str) -> int:
     """Count the columns of a terminal that the text takes."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     marks = sum(unicodedata.combining(character) > 0 for character in text)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from aileron.cli._context import CliContext
+from aileron.cli.actions.trusting import is_long
 from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
@@ -74,6 +76,14 @@ class TrustTests(TrustCase):
     def setUp(self) -> None:
         super().setUp()
         self.serve()
+
+    def test_paged(self) -> None:
+        """What takes more rows than a terminal keeps needs a pager, be it of many lines or of long ones."""
+        self.patch(os, "environ", {**os.environ, "COLUMNS": "80"})
+        for line, number, is_paged in (("a", 800, False), ("a", 801, True), ("\u6f22" * 40, 800, False)):
+            self.assertEqual(is_long([line] * number), is_paged)
+        self.assertTrue(is_long(["a" * 80 * 801]))
+        self.assertTrue(is_long(["\u6f22" * 41] * 401))
 
     def test_several(self) -> None:
         """All that is new or changed is shown and asked about once, after one passphrase."""

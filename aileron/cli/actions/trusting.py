@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from attrs import field, frozen
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, place_of
-from aileron.cli._output import format_line, listed, margined, note, say
+from aileron.cli._output import count_columns, format_line, listed, margined, note, say
 from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 from aileron.errors import InvalidRequest
@@ -27,8 +28,8 @@ T = TypeVar("T")
 Item = Mapping[str, Any]
 
 _UNTRUSTED = frozenset(("new", "changed"))
-_LONG_LINES = 1000
-"""What a terminal keeps at least, to scroll back to; what is longer is shown by a pager, which has to be left."""
+_MOST_ROWS = 800
+"""What usual terminals surely keep to scroll back to; what takes more is shown by a pager, which has to be left."""
 _KINDS = {".md": "action", ".toml": "connector"}
 _SETTINGS = frozenset(("config.yaml", "egress.toml", "packages.json"))
 _SEE = {
@@ -156,10 +157,16 @@ def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
 
 def _show(cli: CliContext, items: Sequence[Item]) -> None:
     lines = [line for item in items for line in _lines(item)]
-    if len(lines) > _LONG_LINES and cli.interactive() and sys.stdout.isatty():
+    if cli.interactive() and sys.stdout.isatty() and is_long(lines):
         click.echo_via_pager("\n".join(lines))
     else:
         click.echo("\n".join(lines))
+
+
+def is_long(lines: Iterable[str]) -> bool:
+    """Tell whether lines take more rows of this terminal than it keeps; one may be far wider than it is."""
+    width = shutil.get_terminal_size().columns
+    return sum(-(-count_columns(line) // width) or 1 for line in lines) > _MOST_ROWS
 
 
 def _lines(item: Item) -> Iterable[str]:
