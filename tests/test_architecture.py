@@ -86,6 +86,14 @@ class TreeTests(SynchronousTestCase):
         pair = [Source("aileron.a._x", "from ._y import y"), Source("aileron.a._y", "def f():\n    from . import _x")]
         self.assertEqual(len([*rules.circles([*_PACKAGE, *pair])]), 1)
 
+    def test_interfaces_have_two_sides(self) -> None:
+        """Each interface has a second implementation, or a fake that tests use."""
+        self.assertEqual([*rules.one_sided_interfaces(_PACKAGE + _TESTS)], [])
+        thing = "class IThing(Interface): ..."
+        one, other = "@implementer(IThing)\nclass A: ...", "class B(proxyForInterface(IThing)): ..."
+        for texts, found in (([thing, one], 1), ([thing, one, one], 0), ([thing, one, other], 0), ([thing], 0)):
+            self.assertEqual(len([*rules.one_sided_interfaces(Source("aileron.x", each) for each in texts)]), found)
+
     def test_every_room_is_in_the_table(self) -> None:
         """Each room has a line in the table of who may import whom, which is that of doc/architecture.md."""
         rooms = {source.name.split(".")[1] for source in _PACKAGE if "." in source.name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Protocol
 
 from attrs import Attribute, Factory, field, frozen
@@ -21,13 +21,11 @@ from aileron.interfaces import (
     ILimitService,
     IMcp,
     INotifier,
-    IOperators,
     IReconciliation,
     ISessions,
     ISubmission,
     ITotals,
     ITrustService,
-    IUsage,
     IVault,
 )
 from aileron.values import (
@@ -45,11 +43,13 @@ from aileron.values import (
     PasskeyRule,
     RelayedPath,
     Session,
+    UsageSum,
     Verdict,
     utc,
 )
 
 from ._credentials import AccessLog
+from ._logins import OperatorLogins
 from ._sessions import Leases, Waits
 from .channels.peer import Lookup, process_behind
 
@@ -162,6 +162,16 @@ class PasskeyRegistry(Protocol):
         """
 
 
+class UsageReader(Protocol):
+    """Sums up what calls to language models used."""
+
+    async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
+        """Return the sums of these sessions; one without a call is left out."""
+
+    async def daily(self, since: date) -> Mapping[date, UsageSum]:
+        """Return the sums of the days from that one on; a day without a call is left out."""
+
+
 class Egress(Protocol):
     """Lets sandboxed sessions connect to hosts, as their launcher, the operator and their file say."""
 
@@ -214,7 +224,7 @@ _SHA256: Any = and_(min_len(32), max_len(32))
 
 @frozen
 class Dependencies:
-    """Everything that the routes reach, through interfaces alone.
+    """Everything that the routes reach, through interfaces and protocols alone.
 
     :ivar launch_key_digest: L{token_digest} of the launch key in C{daemon.json}.
     :ivar ids: fresh ULIDs.
@@ -250,9 +260,9 @@ class Dependencies:
     vault: IVault = field(validator=_provides(IVault))
     bindings: IBindings = field(validator=_provides(IBindings))
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))
-    usage: IUsage = field(validator=_provides(IUsage))
+    usage: UsageReader = field(validator=_has_all_of(UsageReader))
     connectors: IConnectors = field(validator=_provides(IConnectors))
-    operators: IOperators = field(validator=_provides(IOperators))
+    operators: OperatorLogins = field(validator=_has_all_of(OperatorLogins))
     passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))
     action_files: ActionFiles = field(validator=_has_all_of(ActionFiles))
     launch_key_digest: bytes = field(repr=False, validator=_SHA256)

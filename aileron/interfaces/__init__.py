@@ -3,13 +3,12 @@
 An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
 """
 
-from ._authority import IControl, IGrants, IOperatorLimits, IRecordKeys, ITrust
+from ._authority import IControl, IGrants, IOperatorLimits, IPasskeyBook, IRecordKeys, ITrust
 from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
-from ._operators import IOperators, IPasskeyBook
 from ._runner import IDecisions, ISubmission
 from ._services import IAgentRoutes, IAgentTools, IConnectingReactor, IMcp, IMeter, IMeters, INotifier, ITotals
-from ._store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IUsage, IWatermarks
+from ._store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "IMeters",
     "INotifier",
     "IOperatorLimits",
-    "IOperators",
     "IPasskeyBook",
     "IReconciliation",
     "IRecordKeys",
@@ -45,7 +43,6 @@ __all__ = [
     "ITotals",
     "ITrust",
     "ITrustService",
-    "IUsage",
     "IVault",
     "IWatermarks",
 ]

@@ -7,7 +7,18 @@ from datetime import datetime
 
 from zope.interface import Interface
 
-from aileron.values import JSON, Grant, LockedPeriod, Mark, OwnCap, Pause, Trusted, TrustKind
+from aileron.values import (
+    JSON,
+    Grant,
+    LockedPeriod,
+    Mark,
+    OwnCap,
+    Passkey,
+    PasskeyRule,
+    Pause,
+    Trusted,
+    TrustKind,
+)
 
 
 class ITrust(Interface):
@@ -213,4 +224,25 @@ class IRecordKeys(Interface):
 
         :raises Conflict: there is no key yet.
         :raises StoreUnavailable: the file could not be written; what was kept before stands.
+        """
+
+
+class IPasskeyBook(Interface):
+    """The operator's passkeys and the rule, kept where no other program can write them: in the vault, under its key.
+
+    What was verified once is remembered for this life of the daemon, as with L{ITrust}.
+    """
+
+    def passkeys() -> tuple[Passkey, ...]:
+        """All, oldest first."""
+
+    def passkey_rule() -> PasskeyRule:
+        """Return what may not be approved without one."""
+
+    def keep_passkeys(keys: Sequence[Passkey], rule: PasskeyRule) -> None:
+        """Keep both in the place of what was kept, in one write; durable when it returns.
+
+        :raises VaultLocked: the vault is not unlocked.
+        :raises BindingFailed: the vault's file is damaged, or another program wrote it.
+        :raises StoreUnavailable: the file could not be written; nothing was kept.
         """

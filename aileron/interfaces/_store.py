@@ -26,8 +26,6 @@ from aileron.values import (
     SessionTally,
     StepRow,
     Transition,
-    Usage,
-    UsageSum,
 )
 
 
@@ -255,26 +253,6 @@ class IAudit(Interface):
 
         :raises InvalidRequest: a cursor that this list did not give.
         """
-
-
-class IUsage(Interface):
-    """Sums of what calls to language models used, by day in UTC, session and provider; those of a session go with it.
-
-    What was noted is written together, each call once: within ten seconds, before sums are read, and at the close.
-    """
-
-    def note(provider: str, session_id: str | None, usage: Usage | None) -> None:
-        """Note one call that is over: in memory, which costs a microsecond.
-
-        :param session_id: L{None}: it was of no session.
-        :param usage: L{None}: its answer told none, or there was none.
-        """
-
-    async def of_sessions(session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
-        """Return the sums of these sessions; one without a call is left out."""
-
-    async def daily(since: date) -> Mapping[date, UsageSum]:
-        """Return the sums of the days from that one on; a day without a call is left out."""
 
 
 class IWatermarks(Interface):

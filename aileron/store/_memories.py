@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.errors import StoreUnavailable
-from aileron.interfaces import IBindingFlags, IUsage, IWatermarks
+from aileron.interfaces import IBindingFlags, IWatermarks
 from aileron.values import BindingFlag, Event, Usage, UsageSum, compact, digest_of_bytes
 
 from ._audit import Seals
@@ -98,10 +98,13 @@ class SQLiteBindingFlags:
         await shielded(self._writer.write(_raise_flag, self._seals, flag, tuple(events)))
 
 
-@implementer(IUsage)
 @define(eq=False)
 class SQLiteUsage:
-    """Keeps C{llm_usage}: what calls to language models used."""
+    """Keeps C{llm_usage}: sums of what calls to language models used, by day in UTC, session and provider.
+
+    Those of a session go with it.  What was noted is written together, each call once: within ten seconds, before sums
+    are read, and at the close.
+    """
 
     _writer: Writer
     _readers: Readers
@@ -109,6 +112,11 @@ class SQLiteUsage:
     _noted: dict[_Key, tuple[Usage, int]] = field(factory=dict, init=False)
 
     def note(self, provider: str, session_id: str | None, usage: Usage | None) -> None:
+        """Note one call that is over: in memory, which costs a microsecond.
+
+        :param session_id: L{None}: it was of no session.
+        :param usage: L{None}: its answer told none, or there was none.
+        """
         self._put((int(self._clock.seconds() // _DAY_SECONDS), session_id or "", provider), usage, 1)
 
     async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:

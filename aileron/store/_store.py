@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
-from aileron.interfaces import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IUsage, IWatermarks
+from aileron.interfaces import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IWatermarks
 
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
 from ._connections import Readers, Threads, Tuning, reading_pool, writing_pool
@@ -66,7 +66,7 @@ class Store:
     contents: SQLiteContents
     watermarks: IWatermarks
     flags: IBindingFlags
-    usage: IUsage
+    usage: SQLiteUsage
     in_band: IInBandMemories
     _path: Path
     _schema: Schema

@@ -9,8 +9,8 @@ from attrs import evolve
 from twisted.internet.task import Clock
 
 from aileron.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
-from aileron.interfaces import IOperators
 from aileron.values import HandOverState, OperatorSession
+from aileron.vault import Operators
 
 from ._browser import SigningBrowser
 from ._case import MixedIn
@@ -23,39 +23,39 @@ class HandOversContract(MixedIn):
 
     clock: Clock
 
-    def make_operators(self) -> IOperators:
+    def make_operators(self) -> Operators:
         """No logins, on L{clock}."""
         raise NotImplementedError
 
-    def log_in(self, operators: IOperators) -> tuple[str, OperatorSession]:
+    def log_in(self, operators: Operators) -> tuple[str, OperatorSession]:
         """Go through a whole login."""
         raise NotImplementedError
 
-    def opened(self, operators: IOperators, token: str) -> tuple[SigningBrowser, str]:
+    def opened(self, operators: Operators, token: str) -> tuple[SigningBrowser, str]:
         """Return a browser that has redeemed a code of this login and told its key, and the words that it shows."""
         cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
         browser = self.registered(operators, cookie, page_key)
         return browser, self.words(operators, browser)
 
-    def begun(self) -> tuple[IOperators, str, SigningBrowser, str]:
+    def begun(self) -> tuple[Operators, str, SigningBrowser, str]:
         """Return a table of logins, the token of one, and a browser that waits with the words that it shows."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
         return operators, token, *self.opened(operators, token)
 
-    def registered(self, operators: IOperators, cookie: str, page_key: str) -> SigningBrowser:
+    def registered(self, operators: Operators, cookie: str, page_key: str) -> SigningBrowser:
         """Return a browser that has told its key."""
         browser = SigningBrowser.fresh(cookie, self.clock.seconds)
         return browser.told(operators.register(cookie, page_key, browser.public_key))
 
-    def words(self, operators: IOperators, browser: SigningBrowser) -> str:
+    def words(self, operators: Operators, browser: SigningBrowser) -> str:
         """Return what a browser that waits shows."""
         entering = operators.entering(browser.asks(*STATE))
         assert entering is not None
         self.assertIs(entering.state, HandOverState.OPENED)
         return entering.words
 
-    def known(self, operators: IOperators, browser: SigningBrowser, renew: bool = True) -> OperatorSession | None:
+    def known(self, operators: Operators, browser: SigningBrowser, renew: bool = True) -> OperatorSession | None:
         """Return the session, if there is one, of a browser that asks for something."""
         return operators.by_browser(browser.asks(*ASKED), renew)
 

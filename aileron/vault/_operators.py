@@ -9,10 +9,8 @@ from typing import Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from zope.interface import implementer
 
 from aileron.errors import Conflict, Forbidden, Unauthorized
-from aileron.interfaces import IOperators
 from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
 
 from ._cipher import Randomness
@@ -56,7 +54,6 @@ class HoldsOperatorKey(Protocol):
         """Fire when it is locked."""
 
 
-@implementer(IOperators)
 class Operators:
     """All logins of one life of the daemon, in memory; they end with it and when the vault is locked.
 

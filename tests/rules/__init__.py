@@ -4,6 +4,7 @@ from ._calls import connector_calls, foreign_readers, secrets_opened
 from ._database import database_access
 from ._docstrings import fragments, package_modules, undescribed_methods
 from ._files import list_files
+from ._interfaces import one_sided_interfaces
 from ._layers import LAYERS, circles, layers
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import (
@@ -39,6 +40,7 @@ __all__ = [
     "long_module",
     "mocks",
     "module_level_reactor",
+    "one_sided_interfaces",
     "package_modules",
     "possessive_groups",
     "read_tree",

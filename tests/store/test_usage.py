@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
-from zope.interface.verify import verifyObject
 
-from aileron.interfaces import IUsage
 from aileron.store import Store
 from aileron.store._memories import WRITE_SECONDS
 from aileron.testing import UnthreadedPool, example_session, memory_store
@@ -65,10 +63,6 @@ class UsageCase(DatabaseCase):
 
 class SumsTests(UsageCase):
     """What is told of it."""
-
-    def test_provides(self) -> None:
-        """It provides IUsage."""
-        self.assertTrue(verifyObject(IUsage, self.usage))
 
     def test_sums(self) -> None:
         """Calls add up by session, whatever the provider, and by day, with those of no session."""

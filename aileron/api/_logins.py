@@ -1,25 +1,16 @@
-"""The operator's logins and passkeys."""
+"""The operator's logins, as far as the sites need them; the vault's room holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Protocol
 
-from zope.interface import Interface
-
-from aileron.values import (
-    HandOver,
-    HandOverState,
-    OperatorSession,
-    Passkey,
-    PasskeyRule,
-    SignedRequest,
-)
+from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
 
 
-class IOperators(Interface):
+class OperatorLogins(Protocol):
     """Logins of the operator: a mutual proof of the key that only the passphrase opens."""
 
-    def challenge(nonce: str, address: str) -> tuple[str, str]:
+    def challenge(self, nonce: str, address: str) -> tuple[str, str]:
         """Have the daemon prove first.
 
         :param nonce: the client's, 16 to 64 bytes as unpadded base64url.
@@ -31,23 +22,23 @@ class IOperators(Interface):
         :raises Forbidden: the address is not ours.
         """
 
-    def login(nonce: str, proof: str) -> tuple[str, OperatorSession]:
+    def login(self, nonce: str, proof: str) -> tuple[str, OperatorSession]:
         """Check the client's proof for a daemon's nonce, which is spent whatever comes of it.
 
         :return: a fresh operator token, shown once, and its session.
         :raises Unauthorized: it does not prove it.
         """
 
-    def delay_seconds() -> float:
+    def delay_seconds(self) -> float:
         """Return for how long the refusal of the next login is to wait.
 
         0 at first, 5 s at most, by the failures of the last minute.
         """
 
-    def by_token(token: str) -> OperatorSession | None:
+    def by_token(self, token: str) -> OperatorSession | None:
         """Return the session of a token, or L{None}: unknown, expired, logged out."""
 
-    def hand_over(token: str, typed: bool = False) -> str:
+    def hand_over(self, token: str, typed: bool = False) -> str:
         """Make a code that one browser may redeem once within 60 s, or 120 s where a person carries it.
 
         What this login had handed over before, and nobody has confirmed, is void.
@@ -56,10 +47,10 @@ class IOperators(Interface):
         :raises Unauthorized: the token is no live session's.
         """
 
-    def handed_over(token: str) -> HandOverState | None:
+    def handed_over(self, token: str) -> HandOverState | None:
         """Tell how far the last hand-over of this login is, or L{None}: there was none."""
 
-    def redeem(code: str) -> tuple[str, str, OperatorSession]:
+    def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
         """Let a browser wait for its two words to be typed in the terminal, within 120 s; it is nobody until then.
 
         :param code: of a typed one neither case nor what separates its groups matters.
@@ -68,7 +59,7 @@ class IOperators(Interface):
         :raises Unauthorized: unknown, void or late.
         """
 
-    def register(cookie: str, page_key: str, public_key: str) -> str:
+    def register(self, cookie: str, page_key: str, public_key: str) -> str:
         """Bind the key of the page that waits, to which both belong.  From then on its signature alone speaks for it.
 
         :param public_key: an uncompressed point of P-256, as unpadded base64url.
@@ -77,10 +68,10 @@ class IOperators(Interface):
         :raises InvalidRequest: the key is none; another may be told.
         """
 
-    def entering(asked: SignedRequest) -> HandOver | None:
+    def entering(self, asked: SignedRequest) -> HandOver | None:
         """Tell how far the browser has come that signed this, with the words that it shows; L{None} the second time."""
 
-    def confirm(token: str, words: str) -> OperatorSession:
+    def confirm(self, token: str, words: str) -> OperatorSession:
         """Make the browser that waits a live session, if these are the words that it shows; there is one try.
 
         :param words: as the person typed them: neither case nor spacing matters.
@@ -90,7 +81,7 @@ class IOperators(Interface):
         :raises Forbidden: these are not the words; the browser that waited is nobody for good.
         """
 
-    def by_browser(asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
+    def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         """Find the browser session that asks for this, or L{None}. The cookie alone is never enough.
 
         :param asked: signed by the session's key, for this life of the daemon, now, and never seen before: the second
@@ -98,29 +89,8 @@ class IOperators(Interface):
         :param renew: whether this is a use, which starts its idle time again; what a page does by itself is none.
         """
 
-    def log_out(session_id: str) -> None:
+    def log_out(self, session_id: str) -> None:
         """End one session.  Twice is safe."""
 
-    def list() -> tuple[OperatorSession, ...]:
+    def list(self) -> tuple[OperatorSession, ...]:
         """Live sessions, newest first."""
-
-
-class IPasskeyBook(Interface):
-    """The operator's passkeys and the rule, kept where no other program can write them: in the vault, under its key.
-
-    What was verified once is remembered for this life of the daemon, as with L{ITrust}.
-    """
-
-    def passkeys() -> tuple[Passkey, ...]:
-        """All, oldest first."""
-
-    def passkey_rule() -> PasskeyRule:
-        """Return what may not be approved without one."""
-
-    def keep_passkeys(keys: Sequence[Passkey], rule: PasskeyRule) -> None:
-        """Keep both in the place of what was kept, in one write; durable when it returns.
-
-        :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the vault's file is damaged, or another program wrote it.
-        :raises StoreUnavailable: the file could not be written; nothing was kept.
-        """
