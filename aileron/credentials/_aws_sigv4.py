@@ -16,7 +16,7 @@ from aileron.errors import BindingFailed
 from aileron.values import Authorization, Member, Request
 
 from ._kind import CredentialKind, CredentialUse, SettingRule, only
-from ._renewal import FORM, read_document
+from ._renewal import FORM, read_document, write
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _KEY_ID = re.compile(r"[A-Za-z0-9_]{16,128}")
@@ -68,6 +68,10 @@ class AwsSigV4(CredentialKind):
             raise ValueError("must have a secret_access_key, and a session_token if any, of visible ASCII")
         for each in filter(None, (found.region, found.service)):
             _read_name(each)
+
+    def make_sample(self, secret: str) -> bytes:
+        """Make keys that say for what they sign."""
+        return write(AwsKeys(access_key_id="PROVE" * 4, secret_access_key=secret, region="prove", service="prove"))
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
         """Return what signs."""

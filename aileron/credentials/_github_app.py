@@ -12,7 +12,7 @@ from aileron.errors import NetworkError
 from aileron.values import JSON, Member
 
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, TokenRequest
-from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of
+from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of, write
 
 _ID = re.compile(r"[A-Za-z0-9]{1,64}")
 _LEAST_BITS = 2048
@@ -56,6 +56,15 @@ class GithubApp(RenewedKind[GithubAppDocument]):
             return "must have a private_key in PEM, without a passphrase"
         enough = isinstance(key, RSAPrivateKey) and key.key_size >= _LEAST_BITS
         return None if enough else f"must have a private_key that is RSA of {_LEAST_BITS} bits or more"
+
+    def make_sample(self, secret: str) -> bytes:
+        """Make a token of an app, whose key is made for it."""
+        from cryptography.hazmat.primitives import serialization as forms
+        from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+
+        key = generate_private_key(65537, _LEAST_BITS)
+        pem = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()).decode()
+        return write(GithubAppDocument(access_token=secret, app_id="prove", installation_id="1", private_key=pem))
 
     def is_renewable(self, found: GithubAppDocument) -> bool:
         """Tell that the key obtains another token at any time."""

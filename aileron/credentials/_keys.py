@@ -61,6 +61,10 @@ class ApiKey(CredentialKind):
         if not all(0x21 <= byte <= 0x7E for byte in kept):
             raise ValueError("must be visible ASCII without spaces")
 
+    def make_sample(self, secret: str) -> bytes:
+        """Make a key."""
+        return secret.encode()
+
     async def reveal(self, use: CredentialUse) -> bytes:
         """Return the key as it is kept."""
         return use.kept
@@ -80,6 +84,10 @@ class Basic(CredentialKind):
             raise ValueError("must be USER:PASSWORD")
         if not (user + password).isprintable():
             raise ValueError("must not hold a control character")
+
+    def make_sample(self, secret: str) -> bytes:
+        """Make a pair with this password."""
+        return f"prove:{secret}".encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
         """Return the pair in base64."""
@@ -137,6 +145,9 @@ class SshKey(CredentialKind):
         load_private_key(kept, is_kept=False)
         if not _FILE.fullmatch(kept):  # what stands around the key would be kept with it, and looked for in answers
             raise ValueError(_ENTERED)
+
+    def make_sample(self, secret: str) -> None:
+        """Make none: git over SSH is not proved."""
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
         """Return the key as it is kept, and what its lines make together."""

@@ -155,6 +155,10 @@ class CredentialKind(ABC):
         :raises ValueError: and why, without repeating it.
         """
 
+    @abstractmethod
+    def make_sample(self, secret: str) -> bytes | None:
+        """Make what is kept of one in a proof, which sends C{secret} or signs with it; L{None}: none can be made."""
+
     async def reveal(self, use: CredentialUse) -> bytes:
         """Make what stands for C{{key}}, now; unless a kind says otherwise, it is never sent itself.
 

@@ -152,6 +152,10 @@ class OAuth2(RenewedKind[OAuth2Document]):
             return f"has a token_url that {error}"
         return None
 
+    def make_sample(self, secret: str) -> bytes:
+        """Make a token that nothing renews."""
+        return write(OAuth2Document(access_token=secret, grant=CODE, client_id="prove", token_url="https://as.example"))
+
     def is_renewable(self, found: OAuth2Document) -> bool:
         """Tell whether there is a refresh token, or the client asks for itself."""
         return found.grant == CLIENT or found.refresh_token is not None

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import AttrsInstance, evolve, field, frozen
 
 from aileron.errors import NetworkError
 from aileron.values import (
@@ -178,7 +178,7 @@ def _is_due(found: Renewable, now: datetime, before: timedelta = _RENEWED_BEFORE
     return found.expires_at is not None and found.expires_at - before <= now
 
 
-def write(found: Renewable) -> bytes:
+def write(found: AttrsInstance) -> bytes:
     """Write what is to be kept."""
     return canonical(FORM.to_json(found))
 

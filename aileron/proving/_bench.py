@@ -19,6 +19,7 @@ from zope.interface import implementer
 
 from aileron.bridge import LoopOnDemand
 from aileron.connectors import LocalServers
+from aileron.credentials import TokenAnswer, TokenRequest
 from aileron.home import Home, prepare
 from aileron.interfaces import IConnector
 from aileron.manifests import DirectoryCatalogue
@@ -41,7 +42,7 @@ from aileron.values import (
     to_json,
     utc,
 )
-from aileron.vault import Passkeys, Vault
+from aileron.vault import Passkeys, Renewals, Vault
 from aileron.vault.keys import create, generate_words
 
 from ._double import Double
@@ -235,13 +236,18 @@ async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T
             await bench.close()
 
 
+async def _give_none(_asked: TokenRequest) -> TokenAnswer:
+    """Answer as a token endpoint that never gives another token, so that a refused one is of no use any more."""
+    return TokenAnswer(404, b"{}")
+
+
 async def _build(reactor: Any, home: Home) -> Bench:
     prepare(home)
     clock, connectors = Clock(), MemoryConnectors()
     clock.advance(time.time())
     store = unopened_store(home.database, clock)
     await store.open()
-    vault = Vault(home.secrets, clock, lambda: False, create(home.secrets, generate_words()))
+    vault = Vault(home.secrets, clock, lambda: False, create(home.secrets, generate_words()), Renewals(_give_none))
     runner = build(
         Collaborators(
             runs=store.runs,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 from twisted.logger import Logger
 
 from aileron.connectors import Specimen
-from aileron.credentials import CODE, DEFAULT_KIND, OAuth2Document, write
+from aileron.credentials import DEFAULT_KIND, KINDS
 from aileron.errors import AileronError
 from aileron.interfaces import IConnector
 from aileron.redaction import written_forms
-from aileron.values import READ, Action, LoadError, NewBinding, canonical
+from aileron.values import READ, Action, LoadError, NewBinding
 
 from ._actions import ProofCall, call_action, make_call
 from ._bench import Bench, Seen
@@ -26,18 +26,6 @@ _log = Logger()
 CHECKS = (ONCE, TRUTH, SECRET, LOOK)
 _WHY_NOT = {ONCE: "no operation with an effect was run", LOOK: "no look for an effect was tried"}
 HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
-
-_MINTED: Mapping[str, Callable[[str], bytes]] = {
-    "api_key": str.encode,
-    "basic": lambda secret: f"prove:{secret}".encode(),
-    "oauth2": lambda secret: write(
-        OAuth2Document(access_token=secret, grant=CODE, client_id="prove", token_url="https://token.example/")
-    ),
-    "aws_sigv4": lambda secret: canonical(
-        {"access_key_id": "PROVE000000000000000", "secret_access_key": secret, "region": "prove", "service": "prove"}
-    ),
-}
-"""Makes a credential for a proof, by the kind of credential."""
 
 
 @frozen
@@ -98,17 +86,17 @@ async def prove(
     if spec is None or specimen.problems:
         return ProofCard(specimen.name, problems=specimen.problems)
     about, need = spec.description, spec.description.credential
-    why = (
-        "" if need is None or need.kind in _MINTED else f"no credential of the kind {need.kind} can be made for a proof"
-    )
-    rig = None if why else set_up(specimen, bench)
-    if not isinstance(rig, Rig):
-        checks = {check: Check(NOT_APPLICABLE, why=rig or why) for check in CHECKS}
+    kind, secret = DEFAULT_KIND if need is None else need.kind, f"canary:k3y/+x=42~{secrets.token_urlsafe(12)}"
+    kept = KINDS[kind].make_sample(secret)
+    none = f"no credential of the kind {kind} can be made for a proof"
+    rig = none if kept is None else set_up(specimen, bench)
+    if kept is None or isinstance(rig, str):
+        checks = {check: Check(NOT_APPLICABLE, why=str(rig)) for check in CHECKS}
         return ProofCard(about.fqn, about.version, checks=checks)
     cases = {name: each for name, each in rig.cases.items() if not operations or name in operations}
     remarks = {name: why for name, why in rig.without.items() if not operations or name in operations}
     remarks |= {name: remark for name, each in cases.items() if (remark := _remark(each))}
-    proof = _Proof(bench, rig, (make or make_connector)(rig.spec, bench))
+    proof = _Proof(bench, rig, (make or make_connector)(rig.spec, bench), secret, kept)
     results, noticed = await proof.run(cases)
     checks = {check: _sum_up(check, results, check in noticed) for check in CHECKS}
     if need is None:
@@ -140,12 +128,16 @@ def _remark(case: Case) -> str:
 
 @frozen
 class _Proof:
-    """The proof of one connector."""
+    """The proof of one connector.
+
+    :ivar kept: the credential, with the secret in it.
+    """
 
     bench: Bench
     rig: Rig
     connector: IConnector
-    secret: str = field(factory=lambda: f"canary:k3y/+x=42~{secrets.token_urlsafe(12)}", repr=False)
+    secret: str = field(repr=False)
+    kept: bytes = field(repr=False)
 
     async def run(self, cases: Mapping[str, Case]) -> tuple[list[Result], set[str]]:
         """Run everything; all results, and the checks whose control was noticed."""
@@ -195,14 +187,13 @@ class _Proof:
 
     async def _bind(self) -> None:
         about, base_url = self.rig.spec.description, self.rig.base_url
-        kind = about.credential.kind if about.credential else DEFAULT_KIND
         unplaced = about.template.unplaced if about.template is not None else ()
         binding = NewBinding(
-            kind=kind,
+            kind=about.credential.kind if about.credential else DEFAULT_KIND,
             service="proof",
             identity="prove",
             connector=about.fqn,
-            secret=_MINTED[kind](self.secret),
+            secret=self.kept,
             base_url=None if about.base_url == base_url else base_url,
             scope=about.scope(base_url, {each.name: each.default or each.example for each in unplaced}),
         )

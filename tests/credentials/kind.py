@@ -132,6 +132,17 @@ class KindContract(MixedIn):
         self.assertEqual((self.held.history, self.held.asked), ([], []))
         self.assertIn(self.status(), {CredentialStatus.READY, CredentialStatus.EXPIRES})
 
+    def test_sample(self) -> None:
+        """What a proof binds can be kept, and is used with its secret at once, without asking anybody."""
+        secret = "canary:k3y/+x=42~"
+        kept = self.kind.make_sample(secret)
+        if kept is None:
+            return
+        self.kind.check(kept)
+        self.held.kept = kept
+        self.assertIn(secret, self.authorized().secrets)
+        self.assertEqual((self.held.history, self.held.asked), ([], []))
+
     def test_not_kept(self) -> None:
         """What is no such credential is refused, and not repeated."""
         for kept in self.bad:

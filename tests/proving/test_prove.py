@@ -99,10 +99,8 @@ class RightTests(ProofTestCase):
         )
         served = FILES["stdio"].replace('variable = "FILES_TOKEN"', 'header = "Authorization"\nformat = "Bearer {key}"')
         api = 'directory = "/srv"\nsandbox = "required"\n[mcp.environment]\nURL = "${api.url}"\n[mcp.api]\nurl = "https://api.example.org/"'
-        app = FILE.replace('kind = "api_key"\nheader = "Authorization"\nformat = "Bearer {key}"', 'kind = "github_app"')
         for specimen, word in (
             (self.written(git, None), "kind ssh_key"),
-            (self.written(app), "kind github_app"),
             (self.written(served.replace('directory = "/srv"', api), None), "its API only from a sandbox"),
         ):
             self.assertEqual(specimen.problems, ())
@@ -114,10 +112,12 @@ class RightTests(ProofTestCase):
 
     async def test_refused_token(self) -> None:
         """A service that refuses the token in one trial has another in the next: nothing renews that of a proof."""
-        text = FILE.replace('"api_key"', '"oauth2"\ntoken_url = "https://login.example/token"')
         refusal = FIXTURES.replace('status = 200, json = { ok = false, error = "archived" }', "status = 401, json = {}")
-        (card,) = await self.proved(self.written(text, refusal), operations=("create",))
-        self.assertEqual(self.verdicts(card), [HOLDS] * 4, card)
+        for kind in ('"oauth2"\ntoken_url = "https://login.example/token"', '"github_app"'):
+            key = '"api_key"\nheader = "Authorization"\nformat = "Bearer {key}"'
+            text = FILE.replace(key, kind)
+            (card,) = await self.proved(self.written(text, refusal), operations=("create",))
+            self.assertEqual(self.verdicts(card), [HOLDS] * 4, card)
 
     async def test_one_operation(self) -> None:
         """Only the operations that are asked for are run; a read has no effect that could happen twice."""

@@ -27,6 +27,9 @@ class _Renewing(CredentialKind):
         """A number."""
         int(kept)
 
+    def make_sample(self, secret: str) -> None:
+        """None is proved."""
+
     async def reveal(self, use: CredentialUse) -> bytes:
         """The number that is kept from now on."""
         renewed: Deferred[None] = Deferred()

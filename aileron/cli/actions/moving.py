@@ -25,6 +25,7 @@ from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.trusting import TrustRequest, choose, trust, yes
 from aileron.cli.vault.binding import service_of
+from aileron.credentials import ApiKey
 from aileron.home import atomic_write, prepare, read_private
 from aileron.redaction import Redactor
 from aileron.toml import read_toml
@@ -204,7 +205,7 @@ def _tables(cli: CliContext, move: _ServerMove) -> Mapping[str, Mapping[str, JSO
         more: dict[str, JSON] = {"format": secret.form} if secret.place == "header" else {}
         if secret.place == "environment":
             more["readable_by"] = _READERS
-        tables["credential"] = {"kind": "api_key", _KEYS[secret.place]: secret.name, **more}
+        tables["credential"] = {"kind": ApiKey.name, _KEYS[secret.place]: secret.name, **more}
     return tables
 
 

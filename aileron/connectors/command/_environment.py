@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from attrs import field, frozen
 from twisted.internet.interfaces import IProtocolFactory
 
+from aileron.credentials import ApiKey
 from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
 from aileron.interfaces import ICredential
 from aileron.tables import FileTable, TextRule, quote
@@ -175,7 +176,7 @@ def read_program_credential(table: FileTable | None, *, stdin: bool = True) -> C
     """
     if table is None:
         return None
-    kind = table.choice("kind", ("api_key",))
+    kind = table.choice("kind", (ApiKey.name,))
     variable = table.text(VARIABLE, _VARIABLE, required=not stdin)
     consent = {} if stdin or READABLE_BY not in table.values else {READABLE_BY: table.choice(READABLE_BY, (READERS,))}
     in_stdin = stdin and table.flag(STDIN, default=False)

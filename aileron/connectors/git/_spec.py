@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from aileron.addresses import Origin, read_origin
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
-from aileron.credentials import LEAST_RSA_BITS, SshKey
+from aileron.credentials import LEAST_RSA_BITS, ApiKey, Basic, OAuth2, SshKey
 from aileron.tables import FileTable, TextRule
 from aileron.values import JSON, READ, WRITE, CredentialNeed, Operation
 
@@ -19,7 +19,7 @@ RECEIVE, UPLOAD = "git-receive-pack", "git-upload-pack"
 NOTHING = "0" * 40
 """What stands for the commit of a ref that is not there."""
 
-CREDENTIAL_KINDS = ("api_key", "basic", "oauth2")
+CREDENTIAL_KINDS = (ApiKey.name, Basic.name, OAuth2.name)
 """Those for HTTP."""
 
 _SECONDS, _PUSH_SECONDS = 30.0, 120.0

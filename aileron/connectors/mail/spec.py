@@ -10,6 +10,7 @@ from attrs import frozen
 from aileron.addresses import Origin, bracketed, is_loopback, read_host
 from aileron.connectors._headers import read_line
 from aileron.connectors._operations import Identity
+from aileron.credentials import Basic, OAuth2
 from aileron.tables import FileTable
 from aileron.values import JSON, READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Presentation
 
@@ -18,7 +19,7 @@ from .reading import SOUGHT
 
 SEND, DRAFT, SEARCH, MESSAGE, MAILBOXES = "send_mail", "save_draft", "search_mail", "read_mail", "list_mailboxes"
 
-LOGINS = ("basic", "oauth2")
+LOGINS = (Basic.name, OAuth2.name)
 """The kinds of credential that one can log in with."""
 
 LOGIN_HEADER = "AUTH"
