@@ -133,7 +133,7 @@ class TreeTests(SynchronousTestCase):
 
     def test_no_reactor_is_installed(self) -> None:
         """Importing any module but those that hold Klein leaves the choice of the reactor open."""
-        klein = ("aileron.api", "aileron.gateway", "aileron.web")
+        klein = ("aileron.api", "aileron.gateway", "aileron.inband", "aileron.web")
         names = [
             source.name
             for source in _PACKAGE

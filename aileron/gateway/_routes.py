@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from klein import Klein
-from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
-from aileron.http1 import RequestHead
+from aileron.http1 import RelayRoutes, RequestHead
 from aileron.values import CHATGPT, Dialect, GatewaySettings, Provider, RelayedPath
 
 from ._admission import is_sound
@@ -137,9 +136,7 @@ class RouteTable:
     """Asks the Klein application that declares the routes, and remembers what it said."""
 
     def __init__(self, app: Klein) -> None:
-        app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
-        self._adapter = app.url_map.bind("localhost")
-        self._execute: Any = app.execute_endpoint
+        self._routes = RelayRoutes(app)
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
     def decide(self, head: RequestHead, path: bytes) -> RelayTo | None:
@@ -156,11 +153,7 @@ class RouteTable:
         return self._remembered(asking) if short else self._decide(asking)
 
     def _decide(self, asking: Asking) -> RelayTo | None:
-        try:
-            endpoint, arguments = self._adapter.match(asking.path.decode("ascii"), asking.method.decode("ascii"))
-        except HTTPException:  # not found, another method, a redirect: not ours
-            return None
-        to: RelayTo = self._execute(endpoint, asking, **arguments)
+        to: RelayTo | None = self._routes.ask(asking.method, asking.path, asking)
         return to
 
 

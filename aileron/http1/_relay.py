@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import Any, Protocol
 
 from twisted.internet.interfaces import ITCPTransport
+from werkzeug.exceptions import HTTPException
 
 from ._heads import RequestHead
 
@@ -87,6 +88,26 @@ class RelayHandler(Protocol):
 
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         """Return the route of this request and of those like it; L{None}: they are for the site's own resources."""
+
+
+class RelayRoutes:
+    """The routes that a Klein application declares, asked about requests that it never renders."""
+
+    def __init__(self, app: Any) -> None:
+        app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
+        self._adapter = app.url_map.bind("localhost")
+        self._execute = app.execute_endpoint
+
+    def ask(self, method: bytes, path: bytes, asking: object) -> Any:
+        """Return what the route's handler makes of C{asking}; L{None}: there is no such route.
+
+        :param path: without a query.
+        """
+        try:
+            endpoint, arguments = self._adapter.match(path.decode("ascii"), method.decode("ascii"))
+        except HTTPException:  # not found, another method, a redirect: not ours
+            return None
+        return self._execute(endpoint, asking, **arguments)
 
 
 _LONGEST_BYTES = 4096

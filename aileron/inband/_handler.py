@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 from attrs import define, field, frozen
+from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, MapAdapter, Rule
 
-from aileron.http1 import RelayClient, RelayHandler, RequestHead, Route, parse_request
+from aileron.http1 import RelayClient, RelayHandler, RelayRoutes, RequestHead, Route, parse_request
 from aileron.interfaces import IAgentTools, IAudit, IInBandMemories, ISessions
 from aileron.values import RelayedPath, Session, derive_gateway_key
 
@@ -39,17 +38,22 @@ _PROTOCOLS: Mapping[str, tuple[str, type[ClientRequest]]] = {
     "openai.responses": ("/inband/openai/v1/responses", ResponsesRequest),
     "anthropic.messages": ("/inband/anthropic/v1/messages", MessagesRequest),
 }
-_RULES = (
-    *(Rule(path, methods=["POST"], endpoint=name) for name, (path, _) in _PROTOCOLS.items()),
-    Rule("/inband/<any(openai, anthropic):provider>/<path:rest>", endpoint=_OTHER),
-)
-_ROUTES = Map(_RULES, merge_slashes=False)
+
+
+def _routes() -> Klein:
+    """Every route of in-band mode.  Its handlers pass on for which protocol it is."""
+    app = Klein()
+    route: Any = app.route  # typed for handlers that render
+    for name, (path, _) in _PROTOCOLS.items():
+        route(path, methods=["POST"], endpoint=name)(lambda _head, name=name: name)
+    route("/inband/<any(openai, anthropic):provider>/<path:rest>", endpoint=_OTHER)(lambda _head, **_: _OTHER)
+    return app
 
 
 def published() -> tuple[RelayedPath, ...]:
     """Every path that is taken from the agent site, with its methods and where it leads."""
     paths: list[RelayedPath] = []
-    for rule in _RULES:
+    for rule in _routes().url_map.iter_rules():
         path = rule.rule.replace("<any(openai, anthropic):provider>", "<provider>")
         providers = ("openai", "anthropic") if rule.endpoint == _OTHER else (rule.endpoint.partition(".")[0],)
         paths += RelayedPath.each(path, rule.methods, providers)
@@ -154,7 +158,7 @@ class InBandHandler:
     budget: BodyBudget = field(factory=BodyBudget, init=False)
     requests: RequestIds = field(init=False)
     _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)
-    _adapter: MapAdapter = field(factory=lambda: _ROUTES.bind("localhost"), init=False)
+    _table: RelayRoutes = field(factory=lambda: RelayRoutes(_routes()), init=False)
 
     def __attrs_post_init__(self) -> None:
         self.requests = RequestIds(self.parts.ids, self.parts.clock)
@@ -170,7 +174,7 @@ class InBandHandler:
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         path, mark, query = head.target.partition(b"?")
         found = _IN_BAND(path) if _PREFIX in path else None
-        name = None if found is None else self._match(found[2], head.method)
+        name = None if found is None else self._table.ask(head.method, found[2], head)
         if found is None or name is None:
             return self.gateway.route(head, client)
         key = (found[1] or head.fields.get(_KEY_FIELD, b"")).decode("latin-1")
@@ -190,10 +194,3 @@ class InBandHandler:
             asks=head.minor > 0 and _EXPECTS(head.lines) is not None,
             keep=b"close" not in head.fields.get(b"connection", b"").lower(),
         )
-
-    def _match(self, path: bytes, method: bytes) -> str | None:
-        try:
-            name: str = self._adapter.match(path.decode("ascii"), method.decode("ascii"))[0]
-        except HTTPException:  # not found, or another method
-            return None
-        return name

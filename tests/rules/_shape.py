@@ -12,7 +12,7 @@ _LONGEST_MODULE = 400
 _LONGEST_FUNCTION = 50
 _MOST_FIELDS = 8
 _INSTALLS_A_REACTOR = ("twisted.internet.reactor", "klein")
-_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.gateway", "aileron.web")
+_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.gateway", "aileron.inband", "aileron.web")
 _POSSESSIVE = (")*+", ")++", ")?+", "(?>")
 _CHARACTERS = re.compile(r"\[(?:\\.|[^\]])*\]", re.DOTALL)
 
@@ -64,8 +64,8 @@ def _constructor_fields(node: ast.ClassDef) -> int:
 def module_level_reactor(source: Source) -> Iterator[str]:
     """Find imports that choose a reactor as soon as their module is imported.
 
-    Klein is one of them, so only ``api`` and ``web`` may import it at module level: ``daemon`` imports those two rooms
-    inside makeService, when twistd has installed its reactor already.
+    Klein is one of them, so only rooms with routes may import it at module level: ``daemon`` imports those inside
+    makeService, when twistd has installed its reactor already.
     """
     below = source.name.startswith(_IMPORTED_BELOW_MAKE_SERVICE)
     for imported in source.imports:
