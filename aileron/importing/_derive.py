@@ -93,7 +93,7 @@ def list_summaries(found: Iterable[tuple[str, str, str, str, str, str]]) -> tupl
     summaries: dict[str, OperationSummary] = {}
     for text, key, method, path, words, effect in found:
         name = name_of(text, summaries)
-        summaries[name] = OperationSummary(name, key, method, path, one_line(words, 100), effect)
+        summaries[name] = OperationSummary(name, key, method, path, effect, one_line(words, 100))
     return tuple(summaries.values())
 
 

@@ -139,8 +139,8 @@ class OperationSummary:
     key: str
     method: str
     path: str
-    words: str
     effect: str
+    words: str
 
 
 class ApiReader(Protocol):

@@ -77,7 +77,7 @@ class OpenApi:
             name = name_of(key, self._operations)
             words = one_line(text_of(operation.get("summary")) or text_of(operation.get("description")), 100)
             effect, _, _ = effect_of(method.upper(), _does(path, operation))
-            summary = OperationSummary(name, key, method.upper(), path, words, effect)
+            summary = OperationSummary(name, key, method.upper(), path, effect, words)
             self._operations[name] = item, operation, summary
 
     def _all(self) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:

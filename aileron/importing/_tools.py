@@ -63,8 +63,8 @@ class ServerTools:
                 key=str(tool["name"]),
                 method="CALL",
                 path=one_line(str(tool["name"])),
-                words=f"{self._state(name, tool)}: {one_line(text_of(tool.get('description')))}",
                 effect=self._effect(name, tool),
+                words=f"{self._state(name, tool)}: {one_line(text_of(tool.get('description')))}",
             )
             for name, tool in self._named().items()
         )

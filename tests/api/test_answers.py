@@ -19,7 +19,6 @@ from aileron.api.shapes.values import (
     operator_json,
     session_json,
     to_json,
-    trust_item_json,
 )
 
 _FROZEN = Path(__file__).with_name("answers.json")
@@ -105,6 +104,8 @@ _ACTION = values.Action(
     caps=(values.Cap(3, 3600.0, "to", True),),
     output_schema={"type": "array"},
 )
+_OFFER = values.Offer(_ACTION, True, False, True, False, True, {"type": "array"})
+_ERROR = values.LoadError("parse_error", "It is none.", "ship-it.md", 3, "action")
 _BINDING = values.Binding(
     name="api_key/slack/me",
     kind="api_key",
@@ -189,15 +190,18 @@ _EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, values.JS
     "attempt": (values.AttemptRow("run-1", "first", 2, "failed", _NOON, _NOON, _FAULT, True), None),
     "approval": (_APPROVAL, lambda: approval_json(_APPROVAL, "http://localhost/{}".format)),
     "grant": (values.StandingGrant(_GRANT, values.GrantState.LIVE, "The file has changed."), None),
-    "action": (values.Offer(_ACTION, True, False, True, False, True, {"type": "array"}), None),
-    "load error": (values.LoadError("parse_error", "It is none.", "ship-it.md", 3, "action"), None),
+    "action": (_OFFER, None),
+    "load error": (_ERROR, None),
+    "offering": (values.Offering(5, {"ship-it": _OFFER}, (_ERROR,)), None),
+    "card": (values.Card("first", "mail", (("to", ("you", "me")), ("subject", ("x",)))), None),
     "connector": (_CONNECTOR, None),
     "binding": (_BINDING, None),
     "binding flag": (values.BindingFlag("api_key/slack/me", 2, _NOON, "It came back."), None),
     "session": (_SESSION, lambda: session_json(_SESSION, _NOON)),
     "login": (_LOGIN, lambda: operator_json(_LOGIN, _LOGIN)),
     "record": (values.Record(4, _EVENT, "sha256:f", "sha256:0", "sha256:1", "salt", True), None),
-    "trust item": (_TRUST, lambda: trust_item_json(_TRUST)),
+    "trust item": (_TRUST, None),
+    "trust item of no file": (values.TrustItem(values.TrustState.GONE, *_FILE.key, trusted=_WORD), None),
     "pause": (values.Pause(_NOON, "operator-1", "look", "session-1"), None),
     "cap": (values.OwnCap(values.Cap(3, 3600.0, "to", True), _NOON, "operator-1", "ship"), None),
     "passkey": (values.Passkey("key-1", "laptop", b"canary", _NOON, 3), None),

@@ -23,9 +23,9 @@ from aileron.api.shapes.schemas import (
     or_null,
     ref,
 )
-from aileron.api.shapes.values import to_json, trust_item_json
+from aileron.api.shapes.values import ANSWERS, to_json
 from aileron.errors import NotFound
-from aileron.values import JSON, Offering, TrustItem, TrustKind
+from aileron.values import JSON, Member, Offering, TrustItem, TrustKind
 
 TABLE = EndpointTable()
 
@@ -44,7 +44,7 @@ _OFFERING = made_of({"generation": INTEGER, "items": list_of(ref("Action")), "lo
 )
 async def list_actions(context: RequestContext, deps: Dependencies) -> Answer:
     """Every action, and what could not be loaded; with generation and wait, as soon as they have changed."""
-    return answer(_offering_json(await _offering(context, deps)))
+    return answer(to_json(await _offering(context, deps)))
 
 
 @TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Action")})
@@ -130,12 +130,9 @@ async def _offering(context: RequestContext, deps: Dependencies) -> Offering:
     return deps.submission.offering()
 
 
-def _offering_json(offering: Offering) -> dict[str, JSON]:
-    return {
-        "generation": offering.generation,
-        "items": [to_json(offer) for _, offer in sorted(offering.offers.items())],
-        "load_errors": [to_json(error) for error in offering.load_errors],
-    }
+ANSWERS.differ(
+    Offering, offers=Member("items", write=lambda offers: [to_json(offer) for _, offer in sorted(offers.items())])
+)
 
 
 _CONNECTORS = made_of({"items": list_of(ref("Connector")), "problems": list_of(ref("LoadError"))})
@@ -194,4 +191,4 @@ def _read_wanted(body: Mapping[str, JSON]) -> Sequence[tuple[TrustKind, str, str
 
 
 def _to_payload(items: Iterable[TrustItem]) -> Answer:
-    return answer({"items": [trust_item_json(item) for item in items]})
+    return answer({"items": [to_json(item) for item in items]})

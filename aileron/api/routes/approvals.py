@@ -29,8 +29,8 @@ from aileron.api.shapes.schemas import (
     ref,
     widened,
 )
-from aileron.api.shapes.values import approval_json, moment, new_grant_json, page, status_of, to_json
-from aileron.values import JSON, Assertion, Card, Decision, Run, RunState
+from aileron.api.shapes.values import ANSWERS, approval_json, moment, new_grant_json, page, status_of, to_json
+from aileron.values import JSON, Assertion, Card, Decision, Member, Run, RunState
 
 from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
@@ -71,13 +71,11 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
     """One approval, whole, its staleness checked now."""
     approval = await deps.decisions.approval(approval_id)
     suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
-    cards: JSON = [_card_json(each) for each in deps.decisions.cards(approval)]
+    cards: JSON = [to_json(each) for each in deps.decisions.cards(approval)]
     return answer({**approval_json(approval, deps.review_url), "suggested": suggested, "cards": cards})
 
 
-def _card_json(card: Card) -> Mapping[str, JSON]:
-    parts: JSON = [{"name": name, "values": values} for name, values in card.parts]
-    return {"step": card.step, "kind": card.kind, "parts": parts}
+ANSWERS.differ(Card, parts=Member(write=lambda parts: [{"name": name, "values": values} for name, values in parts]))
 
 
 @TABLE.route(

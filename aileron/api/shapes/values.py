@@ -107,23 +107,12 @@ def operator_json(session: OperatorSession, caller: OperatorSession | None = Non
     return {**to_json(session), "yours": caller is not None and session.id == caller.id}
 
 
-def trust_item_json(item: TrustItem) -> dict[str, JSON]:
-    """C{TrustItem}; C{text} and C{path} are null where the file no longer exists."""
-    on_disk = item.candidate
-    text = "" if on_disk is None else on_disk.text
-    return {
-        **to_json(item),
-        "path": None if on_disk is None else on_disk.path,
-        "digest": None if on_disk is None else on_disk.digest,
-        "lines": text.count("\n") + (text[-1:] not in {"", "\n"}),
-        "bytes": len(text.encode("utf-8", "surrogatepass")),
-        "text": None if on_disk is None else text,
-        "needs": [] if on_disk is None else list(on_disk.needs),
-    }
-
-
 def _run_id(approval: Approval) -> str:
     return approval.run.id
+
+
+def _text(item: TrustItem) -> str:
+    return "" if item.candidate is None else item.candidate.text
 
 
 def _attributes(event: Event) -> dict[str, JSON]:
@@ -216,5 +205,18 @@ ANSWERS.differ(
 )
 ANSWERS.differ(CredentialNeed, format=OMITTED, settings=Member(optional=True))
 ANSWERS.differ(Passkey, public_key=OMITTED)
-ANSWERS.differ(TrustItem, candidate=OMITTED, before=OMITTED, computed={"difference": attrgetter("difference")})
+ANSWERS.differ(
+    TrustItem,
+    candidate=OMITTED,
+    before=OMITTED,
+    computed={
+        "difference": attrgetter("difference"),
+        "path": lambda item: item.candidate and item.candidate.path,
+        "digest": lambda item: item.candidate and item.candidate.digest,
+        "lines": lambda item: _text(item).count("\n") + (_text(item)[-1:] not in {"", "\n"}),
+        "bytes": lambda item: len(_text(item).encode("utf-8", "surrogatepass")),
+        "text": lambda item: item.candidate and item.candidate.text,
+        "needs": lambda item: item.candidate.needs if item.candidate else (),
+    },
+)
 ANSWERS.differ(Trusted, kind=OMITTED, name=OMITTED, changed_by=OMITTED)

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
@@ -161,7 +161,7 @@ def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Seque
         return choose(operations, request.operations)
     found = search(operations, request.words)
     if request.as_json:
-        say_json({"title": reader.title, "operations": [_to_json(each) for each in found]})
+        say_json({"title": reader.title, "operations": [asdict(each) for each in found]})
         return ()
     while True:
         _list(reader.title, found, len(operations))
@@ -177,11 +177,6 @@ def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Seque
             return choose(operations, [each.strip() for each in answer.split(",")])
         except NotImported:  # they are words
             found = search(operations, answer)
-
-
-def _to_json(operation: OperationSummary) -> dict[str, str]:
-    names = ("name", "key", "method", "path", "effect", "words")
-    return {name: getattr(operation, name) for name in names}
 
 
 def _list(title: str, found: Sequence[OperationSummary], total: int) -> None:
