@@ -18,7 +18,6 @@ from ._examples import example_ask, example_decision, example_event, example_run
 from ._grants import MemoryGrants, example_grant
 from ._grants_contract import GrantsContract
 from ._operator_limits import MemoryOperatorLimits, OperatorLimitsContract, example_caps, example_pauses
-from ._operators_contract import OperatorsContract
 from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._run_lists_contract import RunsContract
@@ -56,7 +55,6 @@ __all__ = [
     "MemoryTrust",
     "MemoryVault",
     "OperatorLimitsContract",
-    "OperatorsContract",
     "RecordKeysContract",
     "RefusingAgent",
     "RunsContract",

@@ -12,18 +12,15 @@ from aileron.testing import (
     MemoryControl,
     MemoryGrants,
     MemoryOperatorLimits,
-    MemoryOperators,
     MemoryRecordKeys,
     MemoryTrust,
     MemoryVault,
     OperatorLimitsContract,
-    OperatorsContract,
     RecordKeysContract,
     TrustContract,
     VaultContract,
 )
 from aileron.values import VaultState
-from aileron.vault import LoginExchange, daemon_proof
 
 from .authorized import AuthorizedContract
 
@@ -113,20 +110,3 @@ class MemoryGrantsTests(MemoryCase, GrantsContract):
 class MemoryRecordKeysTests(MemoryCase, RecordKeysContract):
     def make_record_keys(self) -> MemoryRecordKeys:
         return MemoryRecordKeys(self.vault)
-
-
-class MemoryOperatorsTests(MemoryCase, OperatorsContract):
-    def setUp(self) -> None:
-        super().setUp()
-        self.clock = Clock()
-        self.operators = MemoryOperators(self.vault, self.clock)
-
-    def make_operators(self) -> MemoryOperators:
-        return self.operators
-
-    def prove(self, client_nonce: str, daemon_nonce: str) -> str:
-        return self.operators.prove(daemon_nonce, client_nonce)
-
-    def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:
-        exchange = LoginExchange(client_nonce, daemon_nonce, MemoryOperators.INSTANCE, self.ADDRESS)
-        return proof == daemon_proof(self.vault.operator_key(), exchange)

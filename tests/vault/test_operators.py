@@ -2,39 +2,183 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import VaultLocked
-from aileron.testing import OperatorsContract
+from aileron.errors import Forbidden, InvalidRequest, Unauthorized, VaultLocked
+from aileron.values import SignedRequest
 from aileron.vault import Operators, keys
 from aileron.vault.keys import LoginExchange, client_proof, daemon_proof
 
-from .case import VaultCase
+from .operators import OperatorsCase
 
 EXCHANGE = LoginExchange("A" * 43, "B" * 43, "instance-1", "http://localhost:7001")
 
 
-class OperatorsTests(OperatorsContract, VaultCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.vault = self.unlocked()
+class OperatorsTests(OperatorsCase):
+    """Who is logged in, by what proof, and for how long."""
 
-    def make_operators(self) -> Operators:
-        return Operators(self.vault, "instance-1", lambda: (self.ADDRESS,), self.clock)
+    def test_daemon_proves_first(self) -> None:
+        """The daemon's proof holds, and is new each time."""
+        operators = self.make_operators()
+        one, other = (operators.challenge(self.NONCE, self.ADDRESS) for _ in range(2))
+        self.assertTrue(self.check_daemon(self.NONCE, *one))
+        self.assertNotEqual(one, other)
 
-    def lock(self) -> None:
+    def test_login(self) -> None:
+        """Who proves it gets a token that is known from then on, and listed without being shown."""
+        operators = self.make_operators()
+        token, session = self.log_in(operators)
+        self.assertRegex(token, r"^ail_o_[A-Za-z0-9_-]{43}$")
+        self.assertEqual(operators.by_token(token), session)
+        self.assertEqual(operators.list(), (session,))
+        self.assertNotIn(token[6:], repr((session, operators)))
+
+    def test_wrong_proof(self) -> None:
+        """The daemon's own proof, sent back, or any other proof is refused and spends the nonce."""
+        operators = self.make_operators()
+        nonce, echo = operators.challenge(self.NONCE, self.ADDRESS)
+        self.assertRaises(Unauthorized, operators.login, nonce, echo)
+        self.assertRaises(Unauthorized, operators.login, nonce, self.prove(self.NONCE, nonce))
+        self.assertEqual(operators.list(), ())
+
+    def test_nonce_once(self) -> None:
+        """A proof works once."""
+        operators = self.make_operators()
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        proof = self.prove(self.NONCE, nonce)
+        operators.login(nonce, proof)
+        self.assertRaises(Unauthorized, operators.login, nonce, proof)
+
+    def test_nonce_late(self) -> None:
+        """A nonce lives less than 60 seconds."""
+        operators = self.make_operators()
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        self.clock.advance(60)
+        self.assertRaises(Unauthorized, operators.login, nonce, self.prove(self.NONCE, nonce))
+
+    def test_malformed_nonce(self) -> None:
+        """A nonce is 16 to 64 bytes, written in one way."""
+        operators = self.make_operators()
+        for nonce in (
+            "",
+            "A" * 21,
+            "A" * 20,
+            "A" * 87,
+            "=" * 43,
+            "A" * 42 + "B",
+            "+" * 43,
+            "A" * 43 + "=",
+            "\ud800" * 43,
+        ):
+            self.assertRaises(InvalidRequest, operators.challenge, nonce, self.ADDRESS)
+
+    def test_foreign_address(self) -> None:
+        """A client that believes to speak to another address gets no proof."""
+        self.assertRaises(Forbidden, self.make_operators().challenge, self.NONCE, "http://localhost:7002")
+
+    def test_unknown(self) -> None:
+        """What nobody gave out opens nothing."""
+        operators = self.make_operators()
+        for wild in ("", "ail_o_", "ail_o_" + "A" * 43, "ä\ud800"):
+            self.assertIsNone(operators.by_token(wild))
+            asked = SignedRequest(wild, wild, "GET", "/", bytes(32))
+            self.assertIsNone(operators.by_browser(asked))
+            self.assertRaises(Unauthorized, operators.hand_over, wild)
+            self.assertRaises(Unauthorized, operators.redeem, wild)
+            self.assertIsNone(operators.entering(asked))
+            self.assertRaises(Unauthorized, operators.register, wild, wild, wild)
+            self.assertIsNone(operators.handed_over(wild))
+            self.assertRaises(Unauthorized, operators.confirm, wild, wild)
+            self.assertRaises(Unauthorized, operators.login, wild, wild)
+
+    def test_idle(self) -> None:
+        """A login ends 30 minutes after its last use, and says so."""
+        operators = self.make_operators()
+        token, session = self.log_in(operators)
+        self.clock.advance(29 * 60)
+        used = operators.by_token(token)
+        assert used is not None
+        self.assertEqual(used.expires_at - session.expires_at, timedelta(minutes=29))
+        self.clock.advance(30 * 60)
+        self.assertEqual(operators.list(), ())
+        self.assertIsNone(operators.by_token(token))
+
+    def test_absolute(self) -> None:
+        """A login ends after 12 hours whatever its use."""
+        operators = self.make_operators()
+        token, _session = self.log_in(operators)
+        for _ in range(12 * 3 - 1):
+            self.clock.advance(20 * 60)
+            self.assertIsNotNone(operators.by_token(token))
+        self.clock.advance(20 * 60)
+        self.assertIsNone(operators.by_token(token))
+
+    def test_log_out(self) -> None:
+        """Logging out ends that session alone, and twice is safe."""
+        operators = self.make_operators()
+        (token, session), (other, _) = self.log_in(operators), self.log_in(operators)
+        operators.log_out(session.id)
+        operators.log_out(session.id)
+        self.assertIsNone(operators.by_token(token))
+        self.assertIsNotNone(operators.by_token(other))
+
+    def test_newest_first(self) -> None:
+        """The list begins with the newest."""
+        operators = self.make_operators()
+        ids = []
+        for _ in range(3):
+            ids.append(self.log_in(operators)[1].id)
+            self.clock.advance(1)
+        self.assertEqual([each.id for each in operators.list()], ids[::-1])
+
+    def test_locked(self) -> None:
+        """Locking ends every session, challenge and code, and no new one begins."""
+        operators = self.make_operators()
+        token, _session = self.log_in(operators)
+        other, _session = self.log_in(operators)
+        browser, _words = self.opened(operators, other)
+        code = operators.hand_over(token)
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        proof = self.prove(self.NONCE, nonce)
         self.vault.lock()
+        self.assertIsNone(operators.entering(browser.asks("GET", "/handover/state")))
+        self.assertIsNone(operators.by_token(token))
+        self.assertEqual(operators.list(), ())
+        self.assertRaises(Unauthorized, operators.redeem, code)
+        self.assertRaises(Unauthorized, operators.login, nonce, proof)
+        self.assertRaises(VaultLocked, operators.challenge, self.NONCE, self.ADDRESS)
 
-    def exchange(self, client_nonce: str, daemon_nonce: str) -> LoginExchange:
-        return LoginExchange(client_nonce, daemon_nonce, "instance-1", self.ADDRESS)
+    def test_flood(self) -> None:
+        """However many challenges are asked for, the newest works, and not all are kept."""
+        operators = self.make_operators()
+        first, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        for _ in range(9000):
+            last, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        self.assertRaises(Unauthorized, operators.login, first, self.prove(self.NONCE, first))
+        operators.login(last, self.prove(self.NONCE, last))
 
-    def prove(self, client_nonce: str, daemon_nonce: str) -> str:
-        return client_proof(keys.operator_key(self.key()), self.exchange(client_nonce, daemon_nonce))
+    def test_failures_slow(self) -> None:
+        """The first failures cost nothing, the next ones more and more, never over 5 s, and a minute heals it."""
+        operators = self.make_operators()
+        waits = []
+        for _ in range(40):
+            waits.append(operators.delay_seconds())
+            self.assertRaises(Unauthorized, operators.login, "", "")
+        self.assertEqual(waits[:9], [0, 0, 0, 0.25, 0.5, 1, 2, 4, 5])
+        self.assertEqual(set(waits[9:]), {5})
+        self.clock.advance(60)
+        self.assertEqual(operators.delay_seconds(), 0)
 
-    def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:
-        key = keys.operator_key(self.key())
-        return keys.same(daemon_proof(key, self.exchange(client_nonce, daemon_nonce)), proof)
+    def test_success_heals(self) -> None:
+        """A correct proof logs in after any number of failures, and the next login need not wait."""
+        operators = self.make_operators()
+        for _ in range(40):
+            self.assertRaises(Unauthorized, operators.login, "", "")
+        self.log_in(operators)
+        self.assertEqual(operators.delay_seconds(), 0)
 
     def test_started_locked(self) -> None:
         """A daemon that was started locked proves nothing to anyone."""

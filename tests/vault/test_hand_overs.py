@@ -1,4 +1,4 @@
-"""The contract of letting a browser in, for every table of the operator's logins."""
+"""Letting a browser in: one code, one key, two words."""
 
 from __future__ import annotations
 
@@ -6,58 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from attrs import evolve
-from twisted.internet.task import Clock
 
 from aileron.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
-from aileron.values import HandOverState, OperatorSession
-from aileron.vault import Operators
+from aileron.testing import SigningBrowser
+from aileron.values import HandOverState
 
-from ._browser import SigningBrowser
-from ._case import MixedIn
-
-ASKED, STATE = ("GET", "/v1/runs?limit=5"), ("GET", "/handover/state")
+from .operators import ASKED, STATE, OperatorsCase
 
 
-class HandOversContract(MixedIn):
-    """Mix into a test case whose L{make_operators} makes a table of no logins, over an unlocked vault."""
-
-    clock: Clock
-
-    def make_operators(self) -> Operators:
-        """No logins, on L{clock}."""
-        raise NotImplementedError
-
-    def log_in(self, operators: Operators) -> tuple[str, OperatorSession]:
-        """Go through a whole login."""
-        raise NotImplementedError
-
-    def opened(self, operators: Operators, token: str) -> tuple[SigningBrowser, str]:
-        """Return a browser that has redeemed a code of this login and told its key, and the words that it shows."""
-        cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
-        browser = self.registered(operators, cookie, page_key)
-        return browser, self.words(operators, browser)
-
-    def begun(self) -> tuple[Operators, str, SigningBrowser, str]:
-        """Return a table of logins, the token of one, and a browser that waits with the words that it shows."""
-        operators = self.make_operators()
-        token, _login = self.log_in(operators)
-        return operators, token, *self.opened(operators, token)
-
-    def registered(self, operators: Operators, cookie: str, page_key: str) -> SigningBrowser:
-        """Return a browser that has told its key."""
-        browser = SigningBrowser.fresh(cookie, self.clock.seconds)
-        return browser.told(operators.register(cookie, page_key, browser.public_key))
-
-    def words(self, operators: Operators, browser: SigningBrowser) -> str:
-        """Return what a browser that waits shows."""
-        entering = operators.entering(browser.asks(*STATE))
-        assert entering is not None
-        self.assertIs(entering.state, HandOverState.OPENED)
-        return entering.words
-
-    def known(self, operators: Operators, browser: SigningBrowser, renew: bool = True) -> OperatorSession | None:
-        """Return the session, if there is one, of a browser that asks for something."""
-        return operators.by_browser(browser.asks(*ASKED), renew)
+class HandOverTests(OperatorsCase):
+    """What a login hands over, to whom, and for how long."""
 
     def test_browser(self) -> None:
         """A code, a key and two words make one browser session; only the cookie with the key's signature is known."""
