@@ -199,7 +199,8 @@ def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int
     widths = []
     for column, title in enumerate(titles):
         widest = max((count_columns(row[column]) for row in rows), default=0)
-        widths.append(max(widest if title in _WHOLE else min(widest, _READABLE), *map(count_columns, title.split())))
+        needed = widest if title in _WHOLE else min(widest, _READABLE)
+        widths.append(max([needed, *map(count_columns, title.split())]))
     return widths
 
 

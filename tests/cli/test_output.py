@@ -183,6 +183,16 @@ class TerminalTableTests(SynchronousTestCase):
         long = [("01J0000000000000000000RUN1", "failed", "0123456789 " * 9)]
         self.assertIn("failed  0123456789\n", click.unstyle(self.shown(*long, width=46)))
 
+    def test_no_title(self) -> None:
+        """A column may have no title, as that of an action's arguments which tells whether they are required."""
+        for width, expected in (
+            (60, "NAME            WHAT\ntext  required  a"),
+            (14, "NAME  text\n      required\nWHAT  a"),
+        ):
+            file = io.StringIO()
+            _output.print_table(("NAME", "", "WHAT"), [("text", "required", "a")], Console(file=file, width=width))
+            self.assertEqual("\n".join(line.rstrip() for line in file.getvalue().splitlines()), expected)
+
     def test_colours(self) -> None:
         """A state has its colour, the same word elsewhere has none, and NO_COLOR is obeyed; markup means nothing."""
         shown = self.shown(("1", "failed", "failed"), ("2", "completed", "[red]x[/red]"))
