@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import InternalError, StateConflict
+from aileron.errors import InternalError, ResourceLimitExceeded, StateConflict
 from aileron.runner.plan import PlannedStep
 from aileron.runner.runs import EventFactory, RunRepository, Verify, transition
 from aileron.runner.scheduling import Tasks
@@ -36,6 +36,7 @@ from aileron.values import (
     timestamp,
     to_json,
 )
+from aileron.waiting import notes_of
 
 MAX_RETRIES = 3
 _FIRST_DELAY_SECONDS = 1.0
@@ -251,6 +252,7 @@ LATE_SECONDS = 60.0
 """How much longer than its time an answer is listened for."""
 
 _MOST_AT_ONCE = 64
+_DROPPED = ResourceLimitExceeded("Its answer was not waited for any longer.").fault()
 _SETTLES = {Meaning.DONE: True, Meaning.NOT_DONE: False}
 _log = Logger()
 
@@ -284,7 +286,10 @@ class LateAnswers:
     _closed: bool = field(default=False, init=False)
 
     def listen(self, late: LateAnswer, answer: Deferred[Outcome]) -> None:
-        """Record what C{answer} brings, if it brings anything; the run must be on record as C{unknown}."""
+        """Record what C{answer} brings, if it brings anything; the run must be on record as C{unknown}.
+
+        Of one that is dropped, that is only what its connector has to tell of a credential that came back.
+        """
         run_id = late.doubt.run.id
         self._open[run_id] = answer
         answer.addBoth(self._take_in, late)
@@ -304,9 +309,11 @@ class LateAnswers:
     def _take_in(self, outcome: Outcome | Failure, late: LateAnswer) -> None:
         self._open.pop(late.doubt.run.id, None)
         if isinstance(outcome, Failure):
-            if not outcome.check(CancelledError):
+            if not isinstance(outcome.value, CancelledError):
                 _log.failure("the connector {fqn} broke its contract", outcome, fqn=late.doubt.planned.description.fqn)
-        elif not _silent(outcome, late.doubt.planned.effect):
+                return
+            outcome = Outcome(fault=_DROPPED, classified=False, notes=notes_of(outcome.value))
+        if not _silent(outcome, late.doubt.planned.effect):
             self._tasks.start(f"{late.doubt.run.id}, answered late", self._record(late, outcome))
 
     async def _record(self, late: LateAnswer, outcome: Outcome) -> None:

@@ -28,9 +28,11 @@ class LateCase(DoubtCase):
         super().setUp()
         self.answer: Deferred[Outcome] = Deferred()
 
-    def overdue(self, action: str = "open", *before: Outcome, key: str = "hello") -> Run:
+    def overdue(
+        self, action: str = "open", *before: Outcome, key: str = "hello", answer: Deferred[Outcome] | None = None
+    ) -> Run:
         """A run whose answer did not come within the operation's thirty seconds."""
-        self.answer = Deferred()
+        self.answer = Deferred() if answer is None else answer
         self.connector.script.extend([*before, self.answer])
         run = self.submit(action, {"text": key})
         if run.state is RunState.PENDING:
@@ -221,6 +223,15 @@ class CrowdTests(LateCase):
         self.successResultOf(stopped)
         (attempt,) = cast("list[dict[str, JSON]]", self.record(run, "execution.unknown")[0].payload["attempts"])
         self.assertEqual((self.state(run), attempt["api"]), (RunState.UNKNOWN, api))
+
+    def test_echo_before_it_is_dropped(self) -> None:
+        """That the credential came back is on record as well where the answer is not waited for to its end."""
+        for end in ("hold", "stop"):
+            run = self.overdue(answer=Deferred(lambda asked: asked.errback(Interrupted({"echoed": ["plain"]}))))
+            self.sync(self.runner.limits.hold() if end == "hold" else self.runner.stop(20.0))
+            self.restart()
+            self.assertEqual(self.events(run)[-2:], ["secret.echoed", "execution.late_answer"])
+            self.assertIs(self.state(run), RunState.UNKNOWN)
 
     def test_stop_and_hold(self) -> None:
         """Neither a stop nor a lock waits for late answers: the connections are dropped at once."""
