@@ -32,6 +32,7 @@ from aileron.values import (
     Request,
     Sought,
 )
+from aileron.waiting import Interrupted, notes_of
 
 from ._files import BOUNDARY, SHIPPED
 
@@ -99,8 +100,9 @@ class Screened:
         overheard = None if credential is None else _Overheard(credential)
         try:
             answered = await send(overheard)
-        except CancelledError:
-            raise
+        except CancelledError as ended:
+            notes = self._echo(overheard).outcome(Outcome(notes=notes_of(ended))).notes
+            raise Interrupted(notes) from None
         except AileronError as error:
             raise self._clean(error, overheard) from None
         except Exception as error:  # noqa: BLE001  (a stranger's code, and its words may hold anything)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from functools import partial
 
 from attrs import define, field
 from twisted.internet.defer import Deferred
@@ -15,6 +16,7 @@ from aileron.errors import BindingFailed
 from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential, ScriptedConnector, scripted_description
 from aileron.values import JSON, CredentialNeed, Outcome
+from aileron.waiting import Interrupted
 
 SECRET = "s3cret-of-some-length"
 _NEED = CredentialNeed("api_key", "Authorization", "Basic {key}")
@@ -74,6 +76,10 @@ class ScreenedContractTests(ConnectorContract, SynchronousTestCase):
     rig = ScreenedRig
 
 
+def _interrupt(notes: Mapping[str, JSON], asked: Deferred[Outcome]) -> None:
+    asked.errback(Interrupted(notes))
+
+
 class ScreenedTests(SynchronousTestCase):
     """What the screen adds."""
 
@@ -86,6 +92,17 @@ class ScreenedTests(SynchronousTestCase):
         request = connector.prepare(operation, {}, self.rig.base_url, "effect-1")
         send = connector.read if operation == "look" else connector.invoke
         return Deferred.fromCoroutine(send(request, MemoryCredential(secret.encode()), 9))
+
+    def test_interrupted(self) -> None:
+        """What a connector tells of a call that is cancelled holds no secret either."""
+        for told, expected in (({"refused": [SECRET]}, {"refused": ["[redacted]"], "echoed": ["plain"]}), ({}, {})):
+            notes: Mapping[str, JSON] = told
+            self.rig.inner.script.append(Deferred(partial(_interrupt, notes)))
+            started = self.started("post")
+            started.cancel()
+            ended = self.failureResultOf(started, Interrupted).value
+            assert isinstance(ended, Interrupted)
+            self.assertEqual(ended.notes, expected)
 
     def test_echo(self) -> None:
         """A secret in an outcome is replaced and noted, of a read and of an effect."""
