@@ -38,6 +38,7 @@ class _TunnelStage(Enum):
 
     C{RECORDING}: there is a connection to the host, which goes on record before anything is sent by it.
     C{ANSWER}: the hello was sent on, and nothing more is before the server's answer tells whether another one follows.
+    C{REFUSED}: nothing more is sent on, as it was refused, blocked or cut.
     """
 
     HEAD = auto()
@@ -118,7 +119,6 @@ class ProxyConnection(Protocol):
         waits = self._stage in (_TunnelStage.RECORDING, _TunnelStage.HELLO)  # for what no TLS server says first
         if self._access is None or (waits and not self._asked_again):
             self._report("egress.blocked", "the host speaks first, so it is not TLS")
-            self._stage = _TunnelStage.REFUSED
             self.cut()
             return
         self._moved()
@@ -133,8 +133,8 @@ class ProxyConnection(Protocol):
 
     def cut(self) -> None:
         """End both ends now: what has not left yet never does.  Twice is safe."""
-        if self._connecting is not None and self._stage is _TunnelStage.CONNECTING:
-            self._connecting.cancel()
+        self._give_up()
+        self._stage = _TunnelStage.REFUSED
         self.transport.abortConnection()
         if self._upstream is not None:
             self._upstream.transport.abortConnection()
@@ -152,8 +152,7 @@ class ProxyConnection(Protocol):
         """End the other end, and what is under way; what a program sent before it left may take some time to arrive."""
         self._gone = True
         self._lost(self)
-        if self._connecting is not None and self._stage is not _TunnelStage.RECORDING:
-            self._connecting.cancel()
+        self._give_up()
         if self._upstream is None:
             self._be_done()
         elif reason.check(ConnectionDone) is None:
@@ -162,6 +161,11 @@ class ProxyConnection(Protocol):
             self._wait_for(LEAVE_SECONDS)
             self._upstream.transport.unregisterProducer()  # one that is told to wait would keep it open
             self._upstream.transport.loseConnection()
+
+    def _give_up(self) -> None:
+        """Connect no more; what is being recorded of a connection is recorded."""
+        if self._connecting is not None and self._stage in (_TunnelStage.ASKING, _TunnelStage.CONNECTING):
+            self._connecting.cancel()
 
     def _be_done(self) -> None:
         self._wait_for(None)
@@ -211,11 +215,11 @@ class ProxyConnection(Protocol):
         upstream: Any = await self._dialer.connect(self.host, factory, private_network=private)
         self._upstream, self._stage = upstream, _TunnelStage.RECORDING
         await self._sessions.confirm(access, self.host)
-        if self._upstream is None and not self._gone:  # it hung up meanwhile
-            raise Unreachable
         self._connecting = None
-        if self._gone:
+        if self._gone or self._stage is _TunnelStage.REFUSED:
             return
+        if self._upstream is None:  # it hung up meanwhile
+            raise Unreachable
         self.transport.registerProducer(upstream.transport, True)
         self._stage = _TunnelStage.HELLO
         self._wait_for(HEAD_SECONDS)
@@ -228,7 +232,7 @@ class ProxyConnection(Protocol):
         error = failure.value
         if self._stage in (_TunnelStage.CONNECTING, _TunnelStage.RECORDING):
             self._report("egress.failed", _explain(error))
-        if self._gone:
+        if self._gone or self._stage is _TunnelStage.REFUSED:
             return
         if isinstance(error, EgressRefused):
             self._refuse(403, f"Aileron: {self.host} is not allowed: {error.why}")

@@ -85,14 +85,17 @@ class ProxyCase(EgressCase):
         self.dialer = FakeDialer(self.net)
         self.access = self.opened("registry.example")
 
-    def connected(self, host: str = HOST, ticket: str | None = None) -> tuple[Peer, End]:
-        """A program in the sandbox, which has asked for a host."""
+    def connected(self, host: str = HOST, ticket: str | None = None, early: bytes = b"") -> tuple[Peer, End]:
+        """A program in the sandbox, which has asked for a host.
+
+        :param early: what it sends with that.
+        """
         if ticket is None:
             _, ticket = self.sync(self.sessions.open(self.session_in(PROJECT), ("registry.example",)))
         program = Peer()
         dialer: Any = self.dialer
         end, _ = self.net.connect(program, ProxyConnection(self.sessions, dialer, self.clock))
-        end.write(f"AILERON-EGRESS {ticket}\r\nCONNECT {host} HTTP/1.1\r\n\r\n".encode())
+        end.write(f"AILERON-EGRESS {ticket}\r\nCONNECT {host} HTTP/1.1\r\n\r\n".encode() + early)
         self.net.run()
         return program, end
 
@@ -358,7 +361,25 @@ class RecordTests(ProxyCase):
         self.assertEqual((program.got, program.lost, self.host.lost), (b"", True, True))
         self.audit.gate.callback(None)
         self.net.run()
-        self.assertEqual(self.types()[-1], "egress.blocked")
+        self.assertEqual(self.types(), ["egress.admitted", "egress.blocked", "egress.connected"])
+
+    def test_nothing_after_the_end(self) -> None:
+        """Of a connection that ends as it goes on record, nothing counts as sent, though its hello was there."""
+        ends: Sequence[Callable[[ProxyConnection], None]] = (
+            lambda tunnel: tunnel.answered(b"220 smtp.example"),
+            lambda tunnel: tunnel.cut(),
+        )
+        for end in ends:
+            self.access.told.clear()
+            self.audit.gate = Deferred()
+            self.connected(early=_HELLO)
+            (tunnel,) = self.access.tunnels
+            assert isinstance(tunnel, ProxyConnection)
+            end(tunnel)
+            self.audit.gate.callback(None)
+            self.net.run()
+            self.assertEqual((self.host.got, self.sessions.hosts()[0].sent, len(self.access.tunnels)), (b"", 0, 0))
+            self.dialer.host = Peer()
 
     def test_not_on_record(self) -> None:
         """A connection that cannot be put on record is let go before anything was sent."""
