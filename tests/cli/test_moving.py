@@ -213,6 +213,7 @@ class MoveTests(TrustCase):
         code, _, err = self.command("import")
         self.assertEqual(code, 2)
         self.assertIn("Choose from: claude, codex, cursor, goose, opencode, vscode", err)
+        self.assertIn("{claude|codex|cursor|goose|opencode|vscode}", self.command("import", "--help")[1])
         code, _, err = self.command("import", "emacs")
         self.assertEqual(code, 2)
         self.assertIn("'emacs' is not one of claude, codex, cursor, goose, opencode, vscode.", err)

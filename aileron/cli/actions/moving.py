@@ -60,6 +60,9 @@ class _AgentType(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows 
             self.fail(f"{value!r} is not one of {', '.join(self._names())}.", param, ctx)
         return value
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"{{{'|'.join(self._names())}}}"
+
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"Choose from: {', '.join(self._names())}"
 
