@@ -53,7 +53,7 @@ _MOST_COUNTED = 32
 
 
 class Throttle:
-    """Tells how late a refused login is answered: later with each failure, and not at all after a success."""
+    """Tells how late a refused login is answered: later with each failure, and at once after a success."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock

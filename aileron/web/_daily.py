@@ -69,7 +69,7 @@ async def read_days(deps: Dependencies) -> Sequence[Day]:
 
 
 def draw_days(days: Sequence[Day]) -> Iterator[Part]:
-    """Draw the charts, and their numbers as a table; nothing where nothing happened."""
+    """Draw the charts, and their numbers as tables; nothing where nothing happened."""
     if not any(any(each.counts.values()) for each in days):
         return
     yield tags.h2(f"The last {_DAYS} days (UTC)")

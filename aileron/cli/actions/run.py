@@ -22,7 +22,7 @@ _WAITS = 202
 _BOOLEANS = {"true": True, "false": False}
 _WAITING = {
     "approved": "{name} is approved and has not started.",
-    "awaiting_credential": "{name} is approved. It starts when you renew its credential: aileron binding list",
+    "awaiting_credential": "{name} is approved. It starts when you renew its credential; see aileron binding list",
     "awaiting_vault": "{name} is approved. It starts when the vault is unlocked: aileron vault unlock",
 }
 

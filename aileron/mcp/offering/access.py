@@ -93,7 +93,7 @@ def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefi
             return definition
     if not isinstance(name, str) or not name:
         return ToolResult(f"name must be that of an action; {SEARCH_TOOL} finds it.", is_error=True)
-    return ToolResult(f"There is no action {name!r}, or no longer. To find actions, use {SEARCH_TOOL}.", is_error=True)
+    return ToolResult(f"There is no action {name!r} now. To find actions, use {SEARCH_TOOL}.", is_error=True)
 
 
 def describe_action(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
