@@ -297,6 +297,15 @@ class SendingTests(MailCase):
             self.unsent(outcome, "refused the login", retriable=renewable)
             self.assertEqual(1, len(credential.refusals))
 
+    def test_not_now(self) -> None:
+        """A server that takes no login now says nothing of the credential, which is kept as it is."""
+        for code in (b"421", b"432", b"454"):
+            self.host.answers = {b"AUTH": code + b" try again later\r\n"}
+            credential = MemoryCredential(b"s3cret-value")
+            outcome = self.successResultOf(self.start(credential=credential))
+            self.unsent(outcome, "refused the login", retriable=True)
+            self.assertEqual(credential.refusals, [])
+
     def test_echo(self) -> None:
         """A server that repeats the credential is quoted without it, and that is noted."""
         wrong = MemoryCredential(b"d3JvbmctdXNlcjp3cm9uZy1wYXNzd29yZA==", "Basic {key}")
@@ -661,6 +670,15 @@ class ReadingTests(MailCase):
         self.host.secrets = ()
         fault = self.outcome("list_mailboxes", {}).fault
         self.assertIn("refused the login", (fault and fault.message) or "")
+
+    def test_not_now(self) -> None:
+        """A server that takes no login now says nothing of the credential, which is kept as it is."""
+        for said, refusals in ((b"[UNAVAILABLE] later", 0), (b"[InUse] busy", 0), (b"[AUTHENTICATIONFAILED] no", 1)):
+            self.host.answers = {b"AUTHENTICATE": b"a2 NO %b\r\n" % said}
+            credential = MemoryCredential(b"s3cret-value")
+            fault = self.successResultOf(self.start("list_mailboxes", {}, credential=credential)).fault
+            self.assertIn("refused the login", (fault and fault.message) or "")
+            self.assertEqual(len(credential.refusals), refusals, said)
 
     def test_preauth(self) -> None:
         """A server that claims that somebody is logged in already is not believed."""

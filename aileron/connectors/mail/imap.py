@@ -23,6 +23,8 @@ _LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
 _MOST_PARSED_BYTES = 128 * 1024  # in one command's responses, literals not counted
 _MOST_RESPONSES = 20_000
 _MOST_DIGITS = 20  # of 64 bits
+_PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
+"""How a server says that it takes no login now, whatever the credential (RFC 5530)."""
 
 
 @frozen
@@ -130,6 +132,8 @@ class ImapSession:
         try:
             await self.command("the login", command, more)
         except Rejected as error:
+            if error.text.upper().startswith(_PASSING):
+                raise
             raise LoginRefused(error.step, error.text) from None
 
     async def mailboxes(self) -> Sequence[Mailbox]:

@@ -170,4 +170,5 @@ async def _log_in(conversation: LineConversation, offers: Mapping[str, str], log
         if reply.code != 334:
             break
     if reply.code != 235:
-        raise LoginRefused("the login", reply.text, reply.code)
+        refused = Rejected("the login", reply.text, reply.code)
+        raise refused if refused.may_pass else LoginRefused(refused.step, refused.text, refused.code)
