@@ -19,6 +19,7 @@ from aileron.values import JSON, from_timestamp, utc, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 _MARGIN = "│ "
 _GAP = "  "
@@ -32,7 +33,9 @@ _MINUTE, _HOUR = 60, 3600
 _SOON_SECONDS, _REFRESH_SECONDS = 0.5, 0.1
 _DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 _STATE = "STATE"
-_WHOLE = frozenset(("ID", _STATE))  # never broken
+_WHOLE = frozenset(("ACTION", "CONNECTOR", "HOST", "ID", "NAME", "OPERATION", "RUN", _STATE, "TOOL"))
+"""The columns whose cells are never broken: they are copied into commands."""
+
 _PADDING, _READABLE = (0, 2, 0, 0), 10
 _COLOURS = {
     **dict.fromkeys(("active", "bound", "built in", "completed", "enabled", "trusted", "working"), "green"),
@@ -164,7 +167,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console | None = None) -> None:
     """Print a table at a terminal: a cell that is too wide goes on in the next line, and states have colours.
 
-    Where a terminal is too narrow for that, each row is printed as a block, with a line for each cell.
+    Where a terminal is too narrow for that, each row is printed as a block: a line for each cell that is not empty.
 
     :param rows: of texts that are fit to be shown.
     :param console: where; L{None}: on standard output.
@@ -185,13 +188,26 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: C
             drawn.add_row(*row)
         console.print(drawn)
         return
+    label = max(map(_columns, titles))
     for number, row in enumerate(cells):
-        lines = Table(box=None, pad_edge=False, padding=_PADDING, show_header=False)
-        lines.add_column(style="bold", no_wrap=True)
-        lines.add_column(overflow="fold")
-        for title, cell in zip(titles, row, strict=True):
-            lines.add_row(Text(title), cell)
-        console.print(*([""] if number else []), lines, sep="\n")
+        if number:
+            console.print()
+        _print_block(titles, row, label, console)
+
+
+def _print_block(titles: Sequence[str], row: Sequence[Text], label: int, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    for title, cell in zip(titles, row, strict=True):
+        if title in _WHOLE:  # where it is wider than the terminal, the terminal breaks it, and copies it unbroken
+            console.print(Text.assemble((_pad(title, label) + _GAP, "bold"), cell), soft_wrap=True)
+        elif cell.plain not in ("", _NONE):
+            line = Table(box=None, pad_edge=False, padding=_PADDING, show_header=False)
+            line.add_column(style="bold", no_wrap=True, width=label)
+            line.add_column(overflow="fold")
+            line.add_row(Text(title), cell)
+            console.print(line)
 
 
 def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:

@@ -149,7 +149,13 @@ class LayoutTests(SynchronousTestCase):
 class TerminalTableTests(SynchronousTestCase):
     """Tables where a person reads them."""
 
-    def shown(self, *rows: tuple[str, ...], width: int = 60, **environment: str) -> str:
+    def shown(
+        self,
+        *rows: tuple[str, ...],
+        width: int = 60,
+        titles: tuple[str, ...] = ("ID", "STATE", "NOTE"),
+        **environment: str,
+    ) -> str:
         """What a terminal of that width gets."""
         file = io.StringIO()
         console = Console(
@@ -159,7 +165,7 @@ class TerminalTableTests(SynchronousTestCase):
             color_system="standard",
             _environ={"TERM": "xterm", **environment},
         )
-        _output.print_table(("ID", "STATE", "NOTE"), rows, console)
+        _output.print_table(titles, rows, console)
         return file.getvalue()
 
     def test_fits(self) -> None:
@@ -192,6 +198,28 @@ class TerminalTableTests(SynchronousTestCase):
             file = io.StringIO()
             _output.print_table(("NAME", "", "WHAT"), [("text", "required", "a")], Console(file=file, width=width))
             self.assertEqual("\n".join(line.rstrip() for line in file.getvalue().splitlines()), expected)
+
+    def test_copied(self) -> None:
+        """What is copied into commands is in one piece at 80 columns, and where it is wider than the terminal."""
+        run, host, action = (
+            "01J0000000000000000000RUN1",
+            "artifacts.eu-west-1.example.com:8443",
+            "publish-release-notes",
+        )
+        for titles, row in (
+            (("ID", "HOST", "STATE", "PROJECT"), (run, host, "pending", "/home/you/a/project/" * 4)),
+            (("NO", "TIME", "EVENT", "ACTION", "RUN"), ("9", "just now", "approval.requested", action, run)),
+            (("NAME", "CONNECTOR", "TOOL", "OPERATION", "NOTE"), (host, host, action, action, "-")),
+        ):
+            for width in (80, 30):
+                plain = click.unstyle(self.shown(row, width=width, titles=titles))
+                whole = {run, host, action} & set(row)
+                self.assertEqual([cell for cell in whole if cell not in plain], [], plain)
+
+    def test_empty_cells(self) -> None:
+        """A block has no line for a cell with nothing in it."""
+        plain = click.unstyle(self.shown(("01J0000000000000000000RUN1", "pending_approval", "-"), width=40))
+        self.assertNotIn("NOTE", plain)
 
     def test_colours(self) -> None:
         """A state has its colour, the same word elsewhere has none, and NO_COLOR is obeyed; markup means nothing."""

@@ -39,13 +39,7 @@ def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -
     """List runs, newest first."""
     command.list(
         command.get("runs", query=_options.filter_query(**filters)),
-        {
-            "ID": "id",
-            "ACTION": "action",
-            "STATE": "state",
-            "REQUESTED": time_at("received_at"),
-            "SESSION": "session_id",
-        },
+        {"ID": "id", "ACTION": "action", "STATE": "state", "REQUESTED": time_at("received_at")},
         "No runs.",
     )
 
