@@ -26,18 +26,38 @@ def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
     doing = _Doing(cast("Any", reactor), work)
     doing.reactor.callWhenRunning(doing.start)
     doing.reactor.addSystemEventTrigger("before", "shutdown", doing.stop)
+    before = signal.getsignal(signal.SIGINT)
     doing.reactor.run()
+    signal.signal(signal.SIGINT, before)
     return doing.result()
 
 
 @contextmanager
 def interruptible(handle: Callable[[int, FrameType | None], object] = signal.default_int_handler) -> Iterator[None]:
-    """While a person is asked nothing else goes on, and Ctrl-C ends the question, or does what C{handle} does."""
+    """While a person is asked nothing else goes on, and Ctrl-C ends the question, or does what C{handle} does.
+
+    :raises KeyboardInterrupt: Ctrl-C came just before, and the reactor had no turn yet to stop for it.
+    """
     before = signal.signal(signal.SIGINT, handle)
     try:
+        if isinstance(before, _Interrupts) and before.came:
+            raise KeyboardInterrupt
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class _Interrupts:
+    """Stops the reactor for the first Ctrl-C, and remembers that it came."""
+
+    def __init__(self, reactor: Any) -> None:
+        self._reactor = reactor
+        self.came = False
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        if not self.came:
+            self.came = True
+            self._reactor.callFromThread(self._reactor.stop)
 
 
 class _Doing(Generic[T]):
@@ -50,9 +70,11 @@ class _Doing(Generic[T]):
         self._over: Deferred[None] = Deferred()
         self._ended: list[T | Failure] = []
         self._stopped = False
+        self._interrupts = _Interrupts(reactor)
 
     def start(self) -> None:
         """Begin; the reactor stops when the work is over."""
+        signal.signal(signal.SIGINT, self._interrupts)
         self._under_way = Deferred.fromCoroutine(self._with_connections())
         self._under_way.addBoth(self._note)
 
@@ -83,5 +105,5 @@ class _Doing(Generic[T]):
     def _note(self, ended: T | Failure) -> None:
         self._ended.append(ended)
         self._over.callback(None)
-        if not self._stopped:
+        if not self._stopped and not self._interrupts.came:
             self.reactor.stop()
