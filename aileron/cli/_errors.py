@@ -23,6 +23,9 @@ LOST = what_then("vault_locked", "", {"state": "lost"})
 DAMAGED = "Restore secrets.json from a copy, or start over: aileron vault reset"
 
 
+_HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""Since click 8.2 the help of a group is an error; before, click prints it."""
+
 _ENDS_WITH_COMMAND = re.compile(r"(.*?:) (aileron .*)", re.DOTALL).fullmatch
 
 
@@ -76,6 +79,9 @@ def place_of(fault: Mapping[str, Any]) -> str:
 
 def _report_click(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
+    if isinstance(error, _HELP):  # a group without a command: its help is many lines
+        click.echo(error.format_message(), err=True)
+        return USAGE
     complain("{message}", message=" ".join(error.format_message().split()))
     if isinstance(error, click.UsageError):
         path = context.command_path if context else "aileron"

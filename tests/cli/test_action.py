@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli.actions.run import typed
 from aileron.connectors import read_descriptions
 from aileron.drafting import TYPES, Draft, Wanted, text_of, wanted
-from aileron.errors import ExternalApiError, InvalidRequest
+from aileron.errors import ExternalApiError, InvalidRequest, NotFound
 from aileron.manifests import check
 from tests.cli.daemon import RUN, CommandCase, ServedCase, approval
 
@@ -50,6 +50,14 @@ class TypedTests(SynchronousTestCase):
         found = typed(["text=1", "count=2", "sure=true", 'tags=["a", 1]'], SCHEMA)
         self.assertEqual(found, {"text": "1", "count": 2, "sure": True, "tags": ["a", 1]})
         self.assertEqual(typed(["text=a=b"], SCHEMA), {"text": "a=b"})
+        for pairs, wrong in (
+            (["other=1"], "this action has no argument 'other'. Arguments of this action: text, count"),
+            (["text"], "expected NAME=TEXT"),
+        ):
+            self.assertIn(wrong, self.assertRaises(click.UsageError, typed, pairs, SCHEMA).message)
+        needed = {**SCHEMA, "required": ["text", "count"]}
+        refused = self.assertRaises(click.UsageError, typed, ["count=1"], needed)
+        self.assertIn("Add: --arg text=…", refused.message)
         for pairs in (["text"], ["other=1"], ["text=a", "text=b"], ["count=x"], ["sure=yes"], ["tags=[NaN]"]):
             self.assertRaises(click.UsageError, typed, pairs, SCHEMA)
 
@@ -120,6 +128,10 @@ class RunTests(ServedCase):
         """The result's output is printed; malformed arguments never reach the daemon."""
         for arguments in (("--args", "[]"), ("--args", "{"), ("--args", "{}", "--arg", "count=1")):
             self.assertEqual(self.command("action", "run", "hello", *arguments)[0], 2, arguments)
+        self.assertIn("--args: not JSON: ", self.command("action", "run", "hello", "--args", "{")[2])
+        self.site.answer("GET", "/v1/actions/helo", NotFound("There is no action of this name."))
+        code, _, err = self.command("action", "run", "helo")
+        self.assertEqual((code, "There is no action helo." in err, "aileron action list" in err), (1, True, True), err)
         self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/run"), [])
         self.site.answer("POST", "/v1/actions/hello/run", {"run_id": RUN, "result": {"output": "hi", "steps": {}}})
         self.assertEqual(self.command("action", "run", "hello", "--arg", "count=3")[:2], (0, "hi\n"))

@@ -55,6 +55,8 @@ class HelpTests(CommandCase):
             code, out, err = self.command(*arguments)
             self.assertEqual((code, out), (2, ""), arguments)
             self.assertIn("--help", err)
+        code, out, err = self.command("runs")
+        self.assertIn("\nCommands:\n", out + err)
         self.environ.clear()
         self.assertEqual(self.command("status")[0], 1)
 
@@ -63,6 +65,29 @@ class HelpTests(CommandCase):
         self.assertEqual(self.command("version")[:2], (0, f"aileron {__version__}\n"))
         self.assertEqual(self.command("--version")[:2], (0, f"aileron {__version__}\n"))
         self.assertIn(__version__, self.command("version", "--json")[1])
+
+
+_INTERRUPTED = """
+import signal
+from aileron.cli._drive import drive, interruptible
+
+async def work(connections):
+    signal.raise_signal(signal.SIGINT)
+    with interruptible():
+        print("asked")
+
+try:
+    drive(work)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+class InterruptTests(SynchronousTestCase):
+    def test_before_a_question(self) -> None:
+        """Ctrl-C that comes just before a question is not kept until the question is answered."""
+        found = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, check=False)
+        self.assertEqual((found.stdout, found.stderr), ("interrupted\n", ""))
 
 
 class WeightTests(SynchronousTestCase):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from aileron.errors import NotFound, Unauthorized
 from tests.cli.daemon import RUN, ServedCase, answered
 from tests.cli.test_binding import MOVED, NAME, PATH, binding
 
+SINCE = "2026-03-01T12:00:00Z"
 RECORD = answered(
     "record",
     audit_id="A1",
@@ -39,8 +41,8 @@ class RecordsTests(ServedCase):
         self.assertIn('"reason": "ok\\u202e"', out)
         self.assertRegex(out, r"previous hash +p\n")
         self.assertEqual(json.loads(self.as_operator("audit", "show", "A1", "--json")[1]), RECORD)
-        self.site.answer("GET", "/v1/audit?since=x&class=y&limit=5", {"items": [RECORD], "cursor": None})
-        code, out, _ = self.as_operator("audit", "list", "--since", "x", "--class", "y", "--limit", "5")
+        self.site.answer("GET", f"/v1/audit?since={quote(SINCE)}&class=y&limit=5", {"items": [RECORD], "cursor": None})
+        code, out, _ = self.as_operator("audit", "list", "--since", SINCE, "--class", "y", "--limit", "5")
         self.assertEqual(code, 0)
         self.assertIn("approval.approved  you    ship-update  01RUN", out)
 
@@ -52,6 +54,16 @@ class RecordsTests(ServedCase):
             self.assertIn(part, out)
         self.site.answer("GET", "/v1/runs?gated=true&limit=50", {"items": [RUN_ROW], "cursor": None})
         self.assertIn("01RUN", self.as_operator("runs", "list", "--gated")[1])
+
+    def test_filters(self) -> None:
+        """A time or a state that there is not is refused, and what it can be is told."""
+        for arguments, told in (
+            (("audit", "list", "--since", "yesterday"), "--since must be a time, such as 2026-01-31T12:00:00Z."),
+            (("audit", "list", "--until", "now"), "--until must be a time"),
+            (("runs", "list", "--state", "done"), "--state done: use received, pending_approval"),
+        ):
+            code, out, err = self.as_operator(*arguments)
+            self.assertEqual((code, out, told in err), (2, "", True), err)
 
     def test_save(self) -> None:
         """What is attached to a result, or to an earlier step of a run that failed, becomes files that replace none."""

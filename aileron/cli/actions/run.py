@@ -9,15 +9,16 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import PENDING
+from aileron.cli._errors import PENDING, CommandError
 from aileron.cli._output import block, in_words, note, progress, say, say_json
 from aileron.cli._session import OperatorCommand, as_session, operator_command
 from aileron.cli.approvals.review import show_requests
-from aileron.values import JSON, Review, from_json, loads_strict, set_apart
+from aileron.values import JSON, Review, from_json, loads_strict, set_apart, visible
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, DaemonAnswer
 
+_LIST = "List the actions: aileron action list"
 _WAITS = 202
 _BOOLEANS = {"true": True, "false": False}
 _WAITING = {
@@ -50,7 +51,8 @@ def run_action(
     given = _object(whole) if whole is not None else None
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
-        arguments = given if given is not None else typed(pairs, (await daemon.action(name))["input_schema"])
+        action = await _action(daemon, name)
+        arguments = given if given is not None else typed(pairs, action["input_schema"])
         return await daemon.run(name, arguments, wait_seconds=wait)
 
     with progress(f"Waiting for the result of {name}"):
@@ -58,6 +60,17 @@ def run_action(
     _tell(name, answer.body, as_json)
     if answer.status == _WAITS:
         context.exit(PENDING)
+
+
+async def _action(daemon: Daemon, name: str) -> Mapping[str, Any]:
+    from aileron.client import DaemonFault
+
+    try:
+        return await daemon.action(name)
+    except DaemonFault as fault:
+        if fault.fault.kind != "not_found":
+            raise
+        raise CommandError(f"There is no action {visible(name)}. Nothing was sent.", _LIST) from None
 
 
 @click.command("try")
@@ -84,10 +97,14 @@ def typed(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
         name, equals, text = pair.partition("=")
         if not equals or name not in properties:
             takes = ", ".join(properties) or "none"
-            raise click.UsageError(f"--arg {pair!r}: expected NAME=TEXT. Arguments of this action: {takes}.")
+            wrong = f"this action has no argument {name!r}" if equals else "expected NAME=TEXT"
+            raise click.UsageError(f"--arg {pair!r}: {wrong}. Arguments of this action: {takes}.")
         if name in found:
             raise click.UsageError(f"--arg {name} is given twice.")
         found[name] = _value(name, text, str(properties[name].get("type")))
+    missing = [f"--arg {name}=…" for name in schema.get("required", ()) if name not in found]
+    if missing:
+        raise click.UsageError(f"Not all arguments are given. Add: {' '.join(missing)}")
     return found
 
 
@@ -105,7 +122,7 @@ def _object(text: str) -> Mapping[str, JSON]:
     try:
         value = loads_strict(text.encode("utf-8", "surrogateescape"))
     except ValueError as error:
-        raise click.UsageError(f"--args: {error}.") from None
+        raise click.UsageError(f"--args: {str(error).removeprefix('the body is ')}.") from None
     if not isinstance(value, Mapping):
         raise click.UsageError("--args: expected a JSON object.")
     return value

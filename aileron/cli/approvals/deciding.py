@@ -111,7 +111,7 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """
     status, approval_id = result.get("status"), decided["id"]
     if status == "completed":
-        return f"Approved and completed. See the result: aileron runs show {approval_id}"
+        return f"Approved and completed. See: aileron runs show {approval_id}"
     if status in _WENT_WRONG:
         return f"Approved, but it ended as {status}: {(result.get('failure') or {}).get('message')}"
     if result.get("begins_at"):

@@ -39,9 +39,9 @@ _OUTCOME_SECONDS = 3.0
 _FRAME_ROWS, _AGENT_COLUMNS = 3, 20
 _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
 _ENTER = ("c-m", "c-j")
-_LIST_KEYS = "↑↓ select   Enter open   q quit"
-_OPEN_KEYS = "Space more   y approve   l later   d deny   x deny all, end session   e edit   q back"
-_UNDO_KEYS = "   u undo approval"
+_LIST_KEYS = "↑↓ select  Enter open  q quit"
+_OPEN_KEYS = "Space more  y approve  d deny  q back  l later  e edit  x deny all, end session"
+_UNDO_KEYS = "u undo approval  "
 _UNDECIDED = "Nothing was decided; it is still pending."
 _PROMPTS = {
     "y": "Approve exactly this{when}? [y/N] ",
@@ -394,7 +394,7 @@ class LiveScreen:
         return self._cut(visible(self._news or self._away))
 
     def _hints(self) -> str:
-        return self._cut((_OPEN_KEYS if self._opened else _LIST_KEYS) + _UNDO_KEYS * bool(self._undoable))
+        return self._cut(_UNDO_KEYS * bool(self._undoable) + (_OPEN_KEYS if self._opened else _LIST_KEYS))
 
     def _cut(self, text: str) -> str:
         return shorten(text, self._app.output.get_size().columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -60,6 +60,8 @@ def audit() -> None:
 @operator_command
 def list_records(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List records, newest first."""
+    for bound in ("since", "until"):
+        _moment(cast("str | None", filters[bound]), f"--{bound}")
     answer = command.get("audit", query=_options.filter_query(**filters))
     command.list(answer, _COLUMNS, "No matching records.")
 

@@ -13,7 +13,7 @@ from aileron.cli import _completion, _options
 from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command, plain_command
 from aileron.cli.approvals.review import show_edits
-from aileron.values import JSON, Attachment, set_apart
+from aileron.values import JSON, Attachment, RunState, set_apart
 
 _FOUND: Mapping[bool | None, str] = {
     True: "It happened: the service found it by its key.",
@@ -37,6 +37,9 @@ def runs() -> None:
 @operator_command
 def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
+    unknown = set(str(filters["state"] or "").split(",")) - {"", *RunState}
+    if unknown:
+        raise click.UsageError(f"--state {', '.join(sorted(unknown))}: use {', '.join(RunState)}.")
     command.list(
         command.get("runs", query=_options.filter_query(**filters)),
         {"ID": "id", "ACTION": "action", "STATE": "state", "REQUESTED": time_at("received_at")},
