@@ -188,7 +188,7 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: C
             drawn.add_row(*row)
         console.print(drawn)
         return
-    label = max(map(_columns, titles))
+    label = max(map(count_columns, titles))
     for number, row in enumerate(cells):
         if number:
             console.print()
