@@ -28,6 +28,8 @@ _SCHEMES = ("apikey", "basic", "bearer", "bot", "geniekey", "key", "oauth", "ssw
 """Words before a key that are surely no part of it, in lower case."""
 _VALUE = re.compile(r"(?:([A-Za-z][A-Za-z-]{0,20})(?: +|$))?([^\s,;\"=]*=*)")
 _WORD = re.compile(r"[A-Za-z0-9_+/=~-]{16,}")
+_has_digit = re.compile("[0-9]").search
+_has_letter = re.compile("[A-Za-z]").search
 _KEY = "$KEY"
 
 
@@ -61,7 +63,7 @@ def find_credential(request: CurlRequest, query: Sequence[tuple[str, str]]) -> C
 def looks_random(text: str) -> bool:
     """Tell whether a text may hold a key: a long word of letters and digits, and not of the same few."""
     words = [each for each in _WORD.findall(unquote(text)) if len(set(each)) > 7]
-    return any(re.search("[0-9]", each) and re.search("[A-Za-z]", each) for each in words)
+    return any(_has_digit(each) and _has_letter(each) for each in words)
 
 
 def _in_headers(request: CurlRequest) -> Iterator[CurlCredential]:
@@ -105,5 +107,5 @@ def _in_query(query: Sequence[tuple[str, str]]) -> Iterator[CurlCredential]:
 
 def _is_real(key: str) -> bool:
     """Tell whether a text may be a key, and not what a page has in its place, such as C{xoxb-xxxx}."""
-    is_word = key.isupper() and re.search("[0-9]", key) is None
+    is_word = key.isupper() and _has_digit(key) is None
     return bool(key) and not (is_word or PLACEHOLDER.search(key) or key.endswith(("xxx", "XXX", "***", "...", "…")))

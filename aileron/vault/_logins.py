@@ -170,6 +170,7 @@ _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 _GROUPS, _GROUP_LETTERS = 5, 4
 _TYPED_BYTES = 32
 _typed = re.compile(rf"[{_LETTERS}]{{{_GROUPS * _GROUP_LETTERS}}}").fullmatch
+_BETWEEN = re.compile(r"[\s\u2010-\u2015-]")
 
 
 def generate_typed_code(randomness: Randomness) -> str:
@@ -183,7 +184,7 @@ def generate_typed_code(randomness: Randomness) -> str:
 
 def read_code(code: str) -> str:
     """Return one form for all in which a person may type a code; what cannot be a typed one stays as it is."""
-    letters = re.sub(r"[\s\u2010-\u2015-]", "", code).upper()
+    letters = _BETWEEN.sub("", code).upper()
     return letters if _typed(letters) else code
 
 
