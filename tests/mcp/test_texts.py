@@ -95,7 +95,7 @@ class StatusTests(SynchronousTestCase):
     def test_begins_later(self) -> None:
         """What is approved and has not begun cannot be taken for something that is done, or under way."""
         text = render_status({"status": "running", "run_id": "R", "begins_at": "2026-03-01T08:00:00Z"}).text
-        for part in ("approved, not started", "begins at 2026-03-01T08:00:00Z", "undo it", "Nothing was sent yet"):
+        for part in ("approved, not started", "starts at 2026-03-01T08:00:00Z", "undo it", "Nothing was sent yet"):
             self.assertIn(part, text)
         self.assertNotIn("running", text)
 
