@@ -441,8 +441,8 @@ class ProgramTests(TestCase):
 
     async def test_cancelled(self) -> None:
         """Nobody waits any more: it is killed."""
-        running = self.run_it(self.connector(BEATS))
-        await self.until((self.directory / "beats").exists)
+        running, beats = self.run_it(self.connector(BEATS)), self.directory / "beats"
+        await self.until(lambda: beats.exists() and beats.stat().st_size > 0)
         running.cancel()
         with self.assertRaises(CancelledError):
             await running
