@@ -96,6 +96,9 @@ class ISubmission(Interface):
     async def runs(query: RunQuery) -> Page[Run]:
         """List runs, newest first."""
 
+    async def count(query: RunQuery) -> int:
+        """Count the runs that match; limit and cursor do not matter."""
+
     async def most_used(limit: int) -> tuple[str, ...]:
         """List the names of the actions executed most often lately, the most used first."""
 

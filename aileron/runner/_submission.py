@@ -185,6 +185,9 @@ class Submission:
     async def runs(self, query: RunQuery) -> Page[Run]:
         return await self._runs.table.list(query)
 
+    async def count(self, query: RunQuery) -> int:
+        return await self._runs.table.count(query)
+
     async def most_used(self, limit: int) -> tuple[str, ...]:
         return await self._runs.table.most_used(limit)
 

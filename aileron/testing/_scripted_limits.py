@@ -66,6 +66,10 @@ class ScriptedLimits:
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """Decide an approval; the runner that this is mixed into does so."""
 
+    async def count(self, query: RunQuery) -> int:
+        """Count the runs of a page."""
+        return len((await self.runs(query)).items)
+
     async def most_used(self, limit: int) -> tuple[str, ...]:
         """List the actions with the most completed runs."""
         done = (await self.runs(RunQuery((RunState.COMPLETED,)))).items

@@ -46,7 +46,8 @@ class HealthTests(ApiCase):
         status = self.operator.ask("GET", "/v1/status", self.operator_token()).json
         self.assertEqual(status["uptime_seconds"], 60)
         self.assertEqual(status["vault_state"], "unlocked")
-        self.assertEqual(status["counts"], {"pending_approvals": 0, "actions": 2, "load_errors": 0, "sessions": 1})
+        counts = {"pending_approvals": 0, "actions": 2, "load_errors": 0, "sessions": 1, "unknown_outcomes": 0}
+        self.assertEqual(status["counts"], counts)
 
     def test_status_upstreams(self) -> None:
         """Operator and launch key learn where the gateway relays to; an agent does not."""
@@ -358,7 +359,9 @@ class RunsTests(ApiCase):
         self.runner.finish("run-2", RunState.UNKNOWN)
 
     def test_list(self) -> None:
-        """Runs are listed newest first, and filtered."""
+        """Runs are listed newest first, and filtered; the status counts those of unknown outcome."""
+        counts = self.operator.ask("GET", "/v1/status", self.operator_key).json["counts"]
+        self.assertEqual(counts["unknown_outcomes"], 1)
         listed = self.operator.ask("GET", "/v1/runs", self.operator_key).json["items"]
         self.assertEqual([item["id"] for item in listed], ["run-2", "run-1"])
         for query, found in (

@@ -172,7 +172,7 @@ class TellTests(CommandCase):
     def test_status(self) -> None:
         """The status counts what waits, says where to look, and has one line of what agents asked their models."""
         self.serve()
-        counts = {"pending_approvals": 2, "sessions": 1, "actions": 3, "load_errors": 0}
+        counts = {"pending_approvals": 2, "sessions": 1, "actions": 3, "load_errors": 2, "unknown_outcomes": 1}
         answer = {"version": "0.1.0", "uptime_seconds": 3700, "vault_state": "unlocked", "counts": counts}
         self.site.answer("GET", "/v1/status", answer)
         code, out, err = self.command("status")
@@ -180,6 +180,10 @@ class TellTests(CommandCase):
         self.assertIn("running for 1 h 1 min.", out)
         self.assertRegex(out, r"pending approvals +2\n")
         self.assertIn("aileron approval list", err)
+        self.assertIn("Runs that may have happened or not: 1\n", err)
+        self.assertIn("aileron runs list --state unknown", err)
+        self.assertRegex(out, r"files not active +2\n")
+        self.assertIn("See which files are not trusted, or have errors: aileron doctor", err)
         self.assertEqual(json.loads(self.command("status", "--json")[1]), answer)
         answer = {"version": "0.1.0", "uptime_seconds": 1, "vault_state": "unlocked", "counts": {}}
         for requests, shown in ((0, False), (1234, True)):

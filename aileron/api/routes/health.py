@@ -22,7 +22,7 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import to_json
 from aileron.errors import StoreUnavailable
-from aileron.values import JSON, Session, timestamp
+from aileron.values import JSON, RunQuery, RunState, Session, timestamp
 
 from .limits import paused_for
 
@@ -32,7 +32,9 @@ MOST_LIVE_SESSIONS = 1000
 TABLE = EndpointTable()
 
 _HEALTH = made_of({"status": {"enum": ["ok"]}, "service": {"const": SERVICE}, "version": TEXT, "timestamp": MOMENT})
-_COUNTS = made_of({"actions": COUNT, "load_errors": COUNT}, {"pending_approvals": COUNT, "sessions": COUNT})
+_COUNTS = made_of(
+    {"actions": COUNT, "load_errors": COUNT}, {"pending_approvals": COUNT, "sessions": COUNT, "unknown_outcomes": COUNT}
+)
 _STATUS = made_of(
     {
         "service": {"const": SERVICE},
@@ -122,9 +124,10 @@ async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int]
         if own is not None:
             return {"pending_approvals": pending}
         live = await deps.sessions.list(True, MOST_LIVE_SESSIONS, None)
+        unknown = await deps.submission.count(RunQuery(states=(RunState.UNKNOWN,)))
     except StoreUnavailable:
         return None
-    return {"pending_approvals": pending, "sessions": len(live.items)}
+    return {"pending_approvals": pending, "sessions": len(live.items), "unknown_outcomes": unknown}
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -162,7 +162,7 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
             "sessions": counts.get("sessions"),
             "actions": counts.get("actions"),
             **relayed(answer),
-            "files with errors": counts.get("load_errors"),
+            "files not active": counts.get("load_errors"),
             "agent URL": found.url,
             "your pages": f"{found.operator_url} (aileron open)",
             **in_words(record),
@@ -182,6 +182,11 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
             since=when(pause["since"], relative=False),
             because=because,
         )
+    if counts.get("load_errors"):
+        note("See which files are not trusted, or have errors: aileron doctor")
+    if counts.get("unknown_outcomes"):
+        note("Runs that may have happened or not: {runs}", runs=counts["unknown_outcomes"])
+        note("Check them, then record the outcome: aileron runs list --state unknown")
     if counts.get("pending_approvals"):
         note("Review pending approvals: aileron approval list, or aileron open")
 
