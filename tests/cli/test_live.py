@@ -30,6 +30,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import Conversation, Links
 from aileron.cli._output import when
+from aileron.cli.approvals.deciding import outcome
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
 from aileron.cli.approvals.reading import age, columns, rows_of
 from aileron.cli.approvals.watch import converse
@@ -319,6 +320,9 @@ class DecideTests(ScreenCase):
         self.assertEqual(self.decided(), [{"approved": True, "digest": DIGEST}])
         self.assertIn("Approve exactly this? [y/N]", shown[2])
         self.assertIn("Approved and completed.", shown[-1])
+        self.assertTrue(shown[1].endswith("q back  l later  e edit  x deny all, end session"), shown[1])
+        told = outcome({"id": "01J0000000000000000000RUN1"}, {"status": "completed"})
+        self.assertLessEqual(len(told), 80)
 
     def test_anything_else(self) -> None:
         """Anything else decides nothing, and Escape alone is such a key."""

@@ -66,7 +66,7 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, var
         )
     description = _describe(deps, fqn)
     if description is None:
-        raise wrong("/connector", "names no connector that loaded")
+        raise wrong("/connector", "is no loaded connector. List them: aileron connector list")
     if base_url is not None and not description.bindable:
         raise wrong("/base_url", "must be left out: this connector lets no binding choose")
     if base_url is not None:
