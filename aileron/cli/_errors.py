@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from aileron.errors import AileronError
-from aileron.values import what_then, what_was_kept
+from aileron.values import ADVICE, what_then, what_was_kept
 
 from ._output import complain, note
 
@@ -47,8 +47,11 @@ class CommandError(Exception):
         self.output = output
 
 
-def report(error: BaseException) -> int:
-    """Tell the person about C{error} on standard error; the exit code that it means."""
+def report(error: BaseException, listing: str = "") -> int:
+    """Tell the person about C{error} on standard error; the exit code that it means.
+
+    :param listing: the command that lists what there is of the kind that was asked for.
+    """
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return INTERRUPTED
     if isinstance(error, click.ClickException):
@@ -56,7 +59,8 @@ def report(error: BaseException) -> int:
     lines = lines_of(error)
     complain("{line}", line=lines[0])
     for line in lines[1:]:
-        for part in apart(line):
+        missing = listing and line == ADVICE["not_found"].then
+        for part in apart(f"See what exists: {listing}" if missing else line):
             note("  {part}", part=part)
     return FAILED
 

@@ -134,13 +134,20 @@ def run(arguments: Sequence[str], cli: CliContext) -> int:
         _let_go_of_output()
         return FAILED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the command line's rim: never a traceback
-        return report(error)
+        return report(error, _listing(arguments))
     return code if isinstance(code, int) else 0
 
 
 def main() -> None:
     """Run the C{aileron} command."""
     sys.exit(run(sys.argv[1:], real_context()))
+
+
+def _listing(arguments: Sequence[str]) -> str:
+    """Return the command that lists what the group of this command is about; empty: there is none."""
+    name = next((each for each in arguments if each in _COMMANDS), "")
+    group = aileron.get_command(click.Context(aileron), name)
+    return f"aileron {name} list" if isinstance(group, click.Group) and "list" in group.commands else ""
 
 
 def _let_go_of_output() -> None:

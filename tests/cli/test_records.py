@@ -55,6 +55,12 @@ class RecordsTests(ServedCase):
         self.site.answer("GET", "/v1/runs?gated=true&limit=50", {"items": [RUN_ROW], "cursor": None})
         self.assertIn("01RUN", self.as_operator("runs", "list", "--gated")[1])
 
+    def test_missing(self) -> None:
+        """Of a run that there is not, the command that lists runs is told, on a line of its own."""
+        self.site.answer("GET", "/v1/runs/nope", NotFound("There is no such run."))
+        code, _, err = self.as_operator("runs", "show", "nope")
+        self.assertEqual((code, "  See what exists:\n    aileron runs list\n" in err), (1, True), err)
+
     def test_filters(self) -> None:
         """A time or a state that there is not is refused, and what it can be is told."""
         for arguments, told in (
