@@ -242,7 +242,9 @@ def serve(orders: socket.socket) -> str:
 
 def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> str:
     """Be the process that is ordered; return which program it is to run."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which is ignored where the tests run in the background
     os.setsid()
     os.chdir(order["cwd"])
     # First out of each other's way.
