@@ -56,4 +56,5 @@ def _describe_certificate_fault(error: BaseException | None) -> str | None:
 
 
 def _package_of(error: BaseException | None) -> str:
+    """Return the package whose class an error is of; of L{None} Python's own."""
     return type(error).__module__.partition(".")[0]
