@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from twisted.internet.defer import Deferred, DeferredSemaphore
@@ -16,6 +16,7 @@ from ulid import ULID
 WANTED = 10_240
 """How many descriptors the daemon can make use of."""
 
+_RANDOM_BYTES, _IDS_AT_ONCE = 10, 64
 _FOR_THE_REST = 384
 _LEAST = 64
 _INFINITE = resource.RLIM_INFINITY
@@ -24,12 +25,20 @@ _YOUNG, _MIDDLE, _OLD = 10_000, 10, 10
 
 def fresh_ids(clock: IReactorTime) -> Callable[[], str]:
     """Return what makes a new id, a ULID of this moment, at each call."""
+    randomness = _read_randomness()
 
     def make() -> str:
         milliseconds = int(clock.seconds() * 1000)
-        return str(ULID(milliseconds.to_bytes(6, "big") + os.urandom(10)))
+        return str(ULID(milliseconds.to_bytes(6, "big") + next(randomness)))
 
     return make
+
+
+def _read_randomness() -> Iterator[bytes]:
+    """Yield the random part of one id after the other; each read of the system's lets another thread go first."""
+    while True:
+        read = os.urandom(_RANDOM_BYTES * _IDS_AT_ONCE)
+        yield from (read[at : at + _RANDOM_BYTES] for at in range(0, len(read), _RANDOM_BYTES))
 
 
 def in_thread(reactor: Any, at_once: int = 8) -> Callable[..., Deferred[Any]]:
