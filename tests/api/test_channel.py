@@ -267,6 +267,8 @@ class BrowserTests(ChannelCase):
         form, own = "Content-Type: application/x-www-form-urlencoded", f"Origin: http://{HOST}"
         self.accepted(head(form, method="POST", target="/handover"))
         self.accepted(head(form, "Origin: null", "Sec-Fetch-Site: cross-site", method="POST", target="/handover"))
+        whole = ("Origin: null", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
+        self.accepted(head(form, *whole, method="POST", target="/handover"))
         self.accepted(head(form, own, "Sec-Fetch-Site: same-origin", method="POST", target="/handover"))
         self.accepted(head(f"{form};charset=UTF-8", own, method="POST", target="/handover"))
         foreign: tuple[tuple[str, ...], ...] = (
@@ -274,6 +276,8 @@ class BrowserTests(ChannelCase):
             (f"Origin: http://{HOST.replace('7001', '7002')}",),
             (f"Origin: https://{HOST}",),
             ("Origin: null", "Sec-Fetch-Site: same-site"),
+            ("Origin: null", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: empty"),
+            ("Origin: null", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"),
             (own, "Sec-Fetch-Site: same-site"),
             (own, "Sec-Fetch-Site: cross-site"),
         )

@@ -123,8 +123,13 @@ def _check_origin(head: RequestHead) -> None:
 
 
 def _check_without_origin(head: RequestHead) -> None:
-    """Let a private file's form pass, which a browser calls cross-site; a page of another port that hides is none."""
-    if head.fields.get(b"sec-fetch-site") == b"same-site":
+    """Let a private file's form pass, which a browser calls cross-site and which fills a window.
+
+    A page of another port that hides its origin is none, nor is a script or a frame of any page.
+    """
+    whole = {b"sec-fetch-mode": b"navigate", b"sec-fetch-dest": b"document"}
+    partial = any(head.fields.get(name, wanted) != wanted for name, wanted in whole.items())
+    if partial or head.fields.get(b"sec-fetch-site") == b"same-site":
         raise RequestRefused(403, "Pages of another site may not speak to this daemon.")
 
 
