@@ -12,6 +12,7 @@ _DELETE = 0x7F
 _LINE_FEED = "\u21b5"  # an arrow that fonts have, as few have its control picture
 _PICTURES = 0x2400
 _PICTURE_OF_DELETE = "\u2421"
+_STAND_INS = frozenset((_LINE_FEED, _PICTURE_OF_DELETE, *map(chr, range(_PICTURES, _PICTURES + 0x20))))
 
 # Controls, formats (bidi and zero-width among them), surrogates, private, unassigned, separators of lines.
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -113,7 +114,10 @@ _RIGHT_TO_LEFT = frozenset(("R", "AL", "AN"))
 
 
 def cautions(text: str) -> Iterator[str]:
-    """One sentence for each word that looks like another, for piled marks, and for what is read from right to left."""
+    """One sentence for each word that looks like another, for piled marks, and for what is read from right to left.
+
+    And one for signs that L{visible} writes for something else.
+    """
     if text.isascii():
         return
     characters = set(text)
@@ -124,6 +128,8 @@ def cautions(text: str) -> Iterator[str]:
     if len(found) > MOST_WORDS:
         yield f"{len(found) - MOST_WORDS:,} more words look like other words."
     yield from _about_marks(text, characters)
+    if signs := sorted(characters & _STAND_INS):
+        yield f"Contains the symbol {' '.join(signs)} itself, which elsewhere stands for a control character."
     if any(unicodedata.bidirectional(each) in _RIGHT_TO_LEFT for each in characters):
         yield "Contains right-to-left text: words and symbols may be shown in a different order than they are sent."
 

@@ -121,6 +121,14 @@ class LookalikeTests(SynchronousTestCase):
             *_, turned = cautions(text)
             self.assertIn("right-to-left", turned)
 
+    def test_stand_ins(self) -> None:
+        """A sign by which another character is made visible is told, where the text has it itself."""
+        self.assertEqual(visible("one↵two"), visible("one\ntwo"))
+        for sign in visible("\n\t\x00\x1b\x7f"):
+            (caution,) = cautions(f"one{sign}two")
+            self.assertIn(f"the symbol {sign} itself", caution)
+        self.assertEqual(list(cautions("one\ntwo → é")), [])
+
     def test_piled(self) -> None:
         """Marks that are piled on a letter are told: they may cover what stands around it."""
         for text in ("a\u0301\u0302\u0323", "Z" + "\u0351\u036b\u0343" * 20, "\u0e01" + "\u0e47" * 9):
