@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.actions.run import typed
+from aileron.cli.actions.run import read_complete, read_pairs
 from aileron.connectors import read_descriptions
 from aileron.drafting import TYPES, Draft, Wanted, text_of, wanted
 from aileron.errors import ExternalApiError, InvalidRequest, NotFound
@@ -44,22 +44,23 @@ inputs = { limit = "10" }
 """
 
 
-class TypedTests(SynchronousTestCase):
+class PairsTests(SynchronousTestCase):
     def test_types(self) -> None:
         """Text stays text, other types are read as JSON; what is no pair, unknown, twice or no such type is refused."""
-        found = typed(["text=1", "count=2", "sure=true", 'tags=["a", 1]'], SCHEMA)
+        found = read_pairs(["text=1", "count=2", "sure=true", 'tags=["a", 1]'], SCHEMA)
         self.assertEqual(found, {"text": "1", "count": 2, "sure": True, "tags": ["a", 1]})
-        self.assertEqual(typed(["text=a=b"], SCHEMA), {"text": "a=b"})
+        self.assertEqual(read_pairs(["text=a=b"], SCHEMA), {"text": "a=b"})
         for pairs, wrong in (
             (["other=1"], "this action has no argument 'other'. Arguments of this action: text, count"),
             (["text"], "expected NAME=TEXT"),
         ):
-            self.assertIn(wrong, self.assertRaises(click.UsageError, typed, pairs, SCHEMA).message)
+            self.assertIn(wrong, self.assertRaises(click.UsageError, read_pairs, pairs, SCHEMA).message)
         needed = {**SCHEMA, "required": ["text", "count"]}
-        refused = self.assertRaises(click.UsageError, typed, ["count=1"], needed)
+        refused = self.assertRaises(click.UsageError, read_complete, ["count=1"], needed)
         self.assertIn("Add: --arg text=…", refused.message)
+        self.assertEqual(read_complete(["count=1", "text=x"], needed), read_pairs(["text=x", "count=1"], needed))
         for pairs in (["text"], ["other=1"], ["text=a", "text=b"], ["count=x"], ["sure=yes"], ["tags=[NaN]"]):
-            self.assertRaises(click.UsageError, typed, pairs, SCHEMA)
+            self.assertRaises(click.UsageError, read_pairs, pairs, SCHEMA)
 
 
 class ShowTests(CommandCase):

@@ -14,7 +14,10 @@ from tests.cli.daemon import DIGEST, ONE, PASSPHRASE, RUN, SESSION, ServedCase, 
 
 EDIT = f"{ONE}/edit"
 ASKED = {"channel": "#eng", "count": 1, "note": "x"}
-SCHEMA = {"properties": {"channel": {"type": "string"}, "count": {"type": "integer"}, "note": {"type": "string"}}}
+SCHEMA = {
+    "properties": {"channel": {"type": "string"}, "count": {"type": "integer"}, "note": {"type": "string"}},
+    "required": ["channel", "count"],
+}
 
 
 def asked(**changed: Any) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def run_action(
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
         action = await _action(daemon, name)
-        arguments = given if given is not None else typed(pairs, action["input_schema"])
+        arguments = given if given is not None else read_complete(pairs, action["input_schema"])
         return await daemon.run(name, arguments, wait_seconds=wait)
 
     with progress(f"Waiting for the result of {name}"):
@@ -84,8 +84,8 @@ def try_action(command: OperatorCommand, /, name: str, whole: str) -> None:
     command.show(found, lambda _: show_requests(from_json(Review, found["review"])))
 
 
-def typed(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
-    """Arguments of the types that the action declares.
+def read_pairs(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
+    """Read arguments, of the types that the action declares; some may be missing.
 
     :param pairs: C{name=text} each.
     :param schema: the action's.
@@ -102,6 +102,12 @@ def typed(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
         if name in found:
             raise click.UsageError(f"--arg {name} is given twice.")
         found[name] = _value(name, text, str(properties[name].get("type")))
+    return found
+
+
+def read_complete(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
+    """Read the arguments of a call; none that the action requires may be missing."""
+    found = read_pairs(pairs, schema)
     missing = [f"--arg {name}=…" for name in schema.get("required", ()) if name not in found]
     if missing:
         raise click.UsageError(f"Not all arguments are given. Add: {' '.join(missing)}")

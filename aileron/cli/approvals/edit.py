@@ -19,7 +19,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import in_words, note, say, say_json
 from aileron.cli._session import OperatorCommand, as_operator, operator_command
-from aileron.cli.actions.run import typed
+from aileron.cli.actions.run import read_pairs
 from aileron.cli.approvals.deciding import look, refuse_decided
 from aileron.cli.approvals.review import show_review
 from aileron.cli.daemon.process import command
@@ -106,7 +106,7 @@ async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], w
     shown = await operator.get("action-approvals", approval_id)
     refuse_decided(shown)
     schema = (await operator.action(shown["run"]["action"]))["input_schema"]
-    wanted = {**shown["run"]["arguments"], **typed(pairs, schema)}
+    wanted = {**shown["run"]["arguments"], **read_pairs(pairs, schema)}
     for name in without:
         if wanted.pop(name, None) is None:
             raise click.UsageError(f"--without {name}: the request has no such argument.")
