@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".tox-venv"
 RECORDS = ROOT / ".tox" / "tally"
 RESULT = ROOT / ".tox" / "result.json"
+_FAILURES = 5
+_LINES = 20
 
 
 def install_tox() -> Path:
@@ -53,15 +55,23 @@ def verdict(tallies: Mapping[str, Tally], ran: Mapping[str, bool]) -> tuple[Tall
     """Add the runs up; a check that failed without a failing test in its tally counts as one failure.
 
     :param ran: the checks, and whether each succeeded.
-    :return: the sum, and the lines that tell it; the last counts the tests, if a check with tests ran.
+    :return: the sum, and the lines that tell it: first each failure again, since others printed after it; last the
+        number of tests, if a check with tests ran.
     """
     silent = [name for name, succeeded in ran.items() if not succeeded and not tallies.get(name, Tally()).failed]
     total = sum(tallies.values(), Tally(failed=len(silent)))
-    lines = [
+    lines = [_shortened(failure) for failure in total.failures[:_FAILURES]]
+    lines += [
         f"{name}: {each.passed} passed, {each.failed} failed, {each.skipped} skipped" for name, each in tallies.items()
     ]
     lines += [f"{name}: {'passed' if ok else 'failed'}" for name, ok in ran.items() if not ok or name not in tallies]
     return total, [*lines, *([f"{total.passed} passed, {total.failed} failed"] if tallies else [])]
+
+
+def _shortened(failure: str) -> str:
+    """Leave out the middle of a long failure: its end has the error and the test's name."""
+    lines = failure.splitlines()
+    return "\n".join(lines if len(lines) <= _LINES else [lines[0], "...", *lines[2 - _LINES :]])
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -16,13 +16,16 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 TAKEN = "AILERON_TESTS_TAKEN"
 """Names the directory in which processes that run side by side say which tests they have taken."""
 
+_SECTION = re.compile(
+    r"^={70,}\n(?P<text>\[(?:FAIL|ERROR|SUCCESS!\?!)\]\n.*?)(?=^={70,}$|^-{70,}$|\Z)", re.MULTILINE | re.DOTALL
+)
 _VERDICT = re.compile(r"^(?:PASSED|FAILED)(?: \((?P<counts>[^)]*)\))?\s*$", re.MULTILINE)
 _PASSED = ("successes", "expectedFailures")
 _FAILED = ("failures", "errors", "unexpectedSuccesses")
@@ -31,14 +34,19 @@ _NOT_RUN = ("skips", "todo")
 
 @dataclass(frozen=True)
 class Tally:
-    """How many tests of one or several runs passed, failed and were skipped."""
+    """How many tests of one or several runs passed, failed and were skipped.
+
+    :ivar failures: what trial printed of each failure, with the tests' names.
+    """
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    failures: tuple[str, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+        counts = (self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+        return Tally(*counts, (*self.failures, *other.failures))
 
 
 def read_trial(output: str) -> Tally | None:
@@ -55,18 +63,25 @@ def read_trial(output: str) -> Tally | None:
     def total(names: Iterable[str]) -> int:
         return sum(counts.get(name, 0) for name in names)
 
-    return Tally(total(_PASSED), total(_FAILED), total(_NOT_RUN))
+    failures = tuple(found["text"].rstrip() for found in _SECTION.finditer(output))
+    return Tally(total(_PASSED), total(_FAILED), total(_NOT_RUN), failures)
 
 
 def judge(output: str, status: int) -> Tally:
-    """Tally a run, counting a run that died, or failed without saying in which test, as one failure."""
+    """Tally a run, counting a run that died, or failed without saying in which test, as one failure.
+
+    Of such a run the end of its output is the failure.
+    """
     tally = read_trial(output) or Tally(failed=1)
-    return Tally(tally.passed, max(tally.failed, 1), tally.skipped) if status else tally
+    if not status or (tally.failed and tally.failures):
+        return tally
+    return replace(tally, failed=max(tally.failed, 1), failures=(output[-2_000:],))
 
 
 def read_records(directory: Path) -> dict[str, Tally]:
     """Read every record that runs have left in a directory, by the name of the run."""
-    return {path.stem: Tally(**json.loads(path.read_text())) for path in sorted(directory.glob("*.json"))}
+    found = {path.stem: Tally(**json.loads(path.read_text())) for path in sorted(directory.glob("*.json"))}
+    return {name: replace(tally, failures=tuple(tally.failures)) for name, tally in found.items()}
 
 
 def run(record: Path, command: Sequence[str], jobs: int = 1) -> int:
