@@ -15,8 +15,10 @@ import sys
 import venv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import randrange
+from zlib import crc32
 
-from tests.extent import VARIABLE
+from tests.extent import SEED_VARIABLE, VARIABLE, how_to_repeat
 from tests.tally import Tally, read_records
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +51,14 @@ def checks(result: Mapping[str, object]) -> dict[str, bool]:
     assert isinstance(environments, Mapping)
     results = {name: found["result"] for name, found in environments.items() if "result" in found}
     return {name: each["success"] for name, each in results.items() if not each.get("skipped")}
+
+
+def seed_of_sources(root: Path) -> int:
+    """Derive a seed from the Python files, so that a change is tried with the same parts wherever it is."""
+    seed = 0
+    for path in sorted((*root.glob("aileron/**/*.py"), *root.glob("tests/**/*.py"))):
+        seed = crc32(path.read_bytes(), seed)
+    return seed
 
 
 def verdict(tallies: Mapping[str, Tally], ran: Mapping[str, bool]) -> tuple[Tally, list[str]]:
@@ -86,12 +96,15 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [part for each in arguments for part in (["-m", "all"] if each == "--all" else [each])]
     command = [str(install_tox()), "-m", "tox", *together, "--result-json", str(RESULT), *chosen]
     extent = {VARIABLE: "all"} if "--all" in arguments else {}
-    status = subprocess.run(command, cwd=ROOT, env={**os.environ, **extent}, check=False).returncode
+    seed = os.environ.get(SEED_VARIABLE) or str(randrange(10_000) if extent else seed_of_sources(ROOT))
+    environ = {**os.environ, **extent, SEED_VARIABLE: seed}
+    status = subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
     ran = checks(json.loads(RESULT.read_text())) if RESULT.exists() else {}
     if status and all(ran.values()):
         ran["tox"] = False
     total, lines = verdict(read_records(RECORDS), ran)
-    print("", *(lines or ["no check ran"]), sep="\n", flush=True)
+    repeat = [how_to_repeat(seed)] if total.failed else []
+    print("", *repeat, *(lines or ["no check ran"]), sep="\n", flush=True)
     return int(bool(status or total.failed or not ran))
 
 

@@ -18,7 +18,10 @@ _EXAMPLES = 50
 
 SEED_VARIABLE = "AILERON_TESTS_SEED"
 SEED = int(os.environ.get(SEED_VARIABLE) or randrange(10_000))
-"""By which a part is chosen of what one run does not try whole; another in each run, unless the variable says it."""
+"""By which a part is chosen of what one run does not try whole; another in each run, unless the variable says it.
+
+The test command says one for each state of the sources.
+"""
 
 _RANDOM = Random(SEED)
 
@@ -28,9 +31,9 @@ def place_among(name: str, number: int) -> int:
     return crc32(f"{SEED} {name}".encode()) % number
 
 
-def how_to_repeat() -> str:
+def how_to_repeat(seed: object = SEED) -> str:
     """What a failure says, so that the same parts can be tried once more."""
-    return f"to try the same parts: {SEED_VARIABLE}={SEED}"
+    return f"to try the same parts: {SEED_VARIABLE}={seed}"
 
 
 def is_all() -> bool:

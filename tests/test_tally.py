@@ -9,7 +9,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.__main__ import checks, verdict
+from tests.__main__ import checks, seed_of_sources, verdict
 from tests.tally import Tally, judge, read_records, read_trial, run
 
 _GREEN = "Ran 14 tests in 0.1s\n\nPASSED (skips=1, expectedFailures=1, successes=12)\n"
@@ -82,6 +82,20 @@ class RunTests(SynchronousTestCase):
         """Processes that share the work are added up, each knows what the others took, and one that fails is seen."""
         failure = "[ERROR]\ntest_b\nFAILED (errors=1, successes=1)"
         self.assertEqual(self.run_script(_SHARED, 2), (3, Tally(3, 1, 0, (failure,))))
+
+
+class SeedTests(SynchronousTestCase):
+    """The seed of a run belongs to the sources."""
+
+    def test_sources(self) -> None:
+        """The same files give the same seed, and any change of one another."""
+        seeds = []
+        for text in ("a = 1\n", "a = 1\n", "a = 2\n"):
+            root = Path(self.mktemp())
+            (root / "tests").mkdir(parents=True)
+            (root / "tests" / "test_a.py").write_text(text)
+            seeds.append(seed_of_sources(root))
+        self.assertEqual((seeds[0] == seeds[1], seeds[1] == seeds[2]), (True, False))
 
 
 class VerdictTests(SynchronousTestCase):
