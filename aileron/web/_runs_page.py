@@ -16,6 +16,8 @@ from aileron.values import (
     Approval,
     Attachment,
     AttemptRow,
+    AuditQuery,
+    Event,
     Fault,
     Page,
     Run,
@@ -46,7 +48,7 @@ from ._blocks import (
     table,
 )
 from ._parts import Drawing, Visit
-from ._texts import STATES, count, segment
+from ._texts import STATES, count, moment, segment
 
 _MOST = 50
 _KINDS = {
@@ -63,6 +65,11 @@ _UNKNOWN = (
     "The request may have been sent, and no response says whether it happened. It is not repeated automatically. Check"
     " the service and record what you found, or look up the outcome."
 )
+_FOUND: Mapping[JSON, str] = {
+    True: "This step happened, as the service says. The steps after it never started.",
+    False: "This step did not happen, and the steps after it never started.",
+    None: "Nothing was found, which does not prove that it did not happen. The outcome is still unknown.",
+}
 _ENDS = frozenset((RunState.PENDING, *NOT_BEGUN))
 
 
@@ -123,8 +130,27 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     history = await deps.submission.history(run_id)
     approval = await _approval(deps, run)
     undoing = (await deps.submission.runs(RunQuery(undoes=run_id, limit=1))).items
-    choices = [*_choices(run, _find_inverse(deps, run)), *(_draw_undoing(each) for each in undoing)]
-    return Drawing(lambda: _page(run, history, approval, choices))
+    lookup = await _find_last_lookup(deps, run)
+    choices = [*_choices(run, _find_inverse(deps, run), lookup), *(_draw_undoing(each) for each in undoing)]
+    said = f"{run.action}: {STATES[run.state]}"
+    if lookup is not None:
+        said = f"{said}. Looked up at {lookup.at:%H:%M:%S} UTC. {_describe_finding(lookup)}"
+    return Drawing(lambda: _page(run, history, approval, choices, said))
+
+
+async def _find_last_lookup(deps: Dependencies, run: Run) -> Event | None:
+    """Find the record of the last look for the outcome of a run, while that is unknown."""
+    if run.state is not RunState.UNKNOWN:
+        return None
+    found = await deps.audit.list(AuditQuery(run_id=run.id, type="execution.reconciled", limit=1))
+    return next((record.event for record in found.items if not (record.pruned or record.altered)), None)
+
+
+def _describe_finding(lookup: Event) -> str:
+    failure = lookup.payload.get("failure")
+    if not isinstance(failure, Mapping):
+        return _FOUND[lookup.payload.get("happened")]
+    return f"The lookup failed: {failure.get('message')} The outcome is still unknown."
 
 
 def _draw_undoing(run: Run) -> Tag:
@@ -144,11 +170,12 @@ def _page(
     history: tuple[Sequence[StepRow], Sequence[AttemptRow]],
     approval: Approval | None,
     choices: Sequence[Part],
+    said: str,
 ) -> Tag:
     steps, attempts = history
     return page(
         run.action,
-        f"{run.action}: {STATES[run.state]}",
+        said,
         back("/runs", "All runs"),
         heading(run.action, run.action_version),
         tags.p(state_chip(run.state), " ", answer()),
@@ -210,7 +237,7 @@ def _arguments(run: Run) -> Iterator[Part]:
         yield draw_whole("asked", dict(run.asked), "Arguments as requested")
 
 
-def _choices(run: Run, inverse: str | None) -> list[Part]:
+def _choices(run: Run, inverse: str | None, lookup: Event | None) -> list[Part]:
     if run.state is RunState.COMPLETED and inverse is not None:
         undo = act("Undo", f"POST /v1/runs/{segment(run.id)}/undo", name="undo", leads="/approvals/")
         return [
@@ -227,10 +254,17 @@ def _choices(run: Run, inverse: str | None) -> list[Part]:
     return [
         tags.p(_UNKNOWN, **{"class": "stale"}),
         tags.p(look, **{"class": "buttons"}),
+        *([] if lookup is None else [_draw_lookup(lookup)]),
         _saying(run, "happened", "Mark as completed"),
         _saying(run, "did_not_happen", "Mark as not done"),
         _saying(run, "run_again", "Run again", again),
     ]
+
+
+def _draw_lookup(lookup: Event) -> Tag:
+    step, where = visible(str(lookup.payload.get("step"))), visible(lookup.connector or "")
+    what = ("Looked up step ", tags.code(step), " at ", tags.code(where), " ")
+    return tags.p(*what, moment(lookup.at), f": {visible(_describe_finding(lookup))}", id="lookup")
 
 
 def _saying(run: Run, outcome: str, words: str, sure: str = "") -> Tag:

@@ -202,6 +202,8 @@ class KeyboardTests(PagesTestCase):
         looked = f"{self.url}/v1/runs/{await page.evaluate('location.pathname.slice(6)')}/reconcile"
         await self.use(page, "#reconcile")
         await until(self.reactor, lambda: ("POST", looked) in page.requests, 30, "a look at the outcome")
+        await page.shows("Looked up step")
+        await self.keep(page, "run-looked-up")
         await self.reach(page, "#note-did_not_happen")
         await page.write("It is not in the channel.")
         await self.use(page, "#did_not_happen")

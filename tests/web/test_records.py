@@ -9,6 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.values import (
+    JSON,
     Actor,
     Event,
     Fault,
@@ -100,6 +101,27 @@ class RunPagesTests(WebCase):
         for outcome in ("happened", "did_not_happen", "run_again"):
             self.assertIn(f'data-body="{{&quot;outcome&quot;: &quot;{outcome}&quot;}}"', text)
         self.assertEqual(text.count("data-sure"), 1)
+
+    def test_looked_up(self) -> None:
+        """While an outcome is unknown, the page says what the last look for it found, and when; also aloud."""
+        run, at = self.run_in(RunState.UNKNOWN), utc(NOW)
+        failure: JSON = {"class": "network_error", "message": HOSTILE}
+        looks: list[tuple[dict[str, JSON], str]] = [
+            ({"happened": None}, "Nothing was found, which does not prove that it did not happen."),
+            ({"happened": None, "failure": failure}, "The lookup failed: <b onclick=x>"),
+            ({"happened": True}, "This step happened, as the service says."),
+            ({"happened": False}, "This step did not happen, and the steps after it never started."),
+        ]
+        self.assertNotIn("Looked up", self.fragment(f"/runs/{run.id}").text)
+        for number, (found, words) in enumerate(looks):
+            told, later = {"step": "post", **found}, at + timedelta(minutes=number)
+            event = Event(f"look-{number}", "execution.reconciled", later, OPERATOR, told, run.id, connector="c://x")
+            self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+            page = read(self.fragment(f"/runs/{run.id}").text)
+            self.assertIn(f"Looked up step post at c://x {timestamp(later)}: {words}", page.text)
+            self.assertIn(f"Looked up at {later:%H:%M:%S} UTC. {words}", page.tags[0][1]["data-said"])
+        self.runner.finish(run.id, RunState.COMPLETED)
+        self.assertNotIn("Looked up", self.fragment(f"/runs/{run.id}").text)
 
     def test_settled(self) -> None:
         """What is over can neither be taken back nor settled."""
