@@ -21,6 +21,21 @@ LEFT = """import('/static/login.js').then(({ follows, ended }) => {
   const ends = { "X-Aileron-Expires": at(%d), "X-Aileron-Ends": at(%d) };
   follows({ headers: new Headers({ Date: new Date().toUTCString(), ...ends }) });
   return [document.getElementById("login").textContent, ended()]; })"""
+# What is sent there fails as C{window.failing} says; what hangs does so for a moment of the time that it was given.
+FAILING = """(() => { const known = window.fetch, timeout = AbortSignal.timeout; window.failing = "%s";
+  AbortSignal.timeout = (ms) => Object.assign(timeout.call(AbortSignal, ms), { ms });
+  window.fetch = async (path, options) => {
+    if (!window.failing || path !== "%s") return known(path, options);
+    if (window.failing === "busy") return new Response("", { status: 503 });
+    if (window.failing === "cut") throw new TypeError("cut");
+    if (window.failing === "lost") await known(path, options);
+    window.failing = window.failing === "lost" ? "" : window.failing;
+    return new Promise((_, fail) => {
+      if (options.signal?.ms < 60000) setTimeout(() => fail(new DOMException("", "TimeoutError")), 100);
+    });
+  }; })()"""
+CODE = r"\s((?:[A-Z]{4}-){4}[A-Z]{4})\s"
+ENTER = "#enter-code button"
 
 
 class EnteringTests(PagesTestCase):
@@ -33,7 +48,7 @@ class EnteringTests(PagesTestCase):
         self.browser = await Chromium.lend(self.reactor)
         self.finally_(self.browser.give_back)
 
-    async def opening(self, page: Page) -> tuple[Running, str]:
+    async def opening(self, page: Page, shows: str = "Type these two words in your terminal") -> tuple[Running, str]:
         """``aileron open`` that waits for the words in this tab, and the address of the file."""
         seen, program = self.home.root / "seen", self.home.root / "browser"
         seen.unlink(missing_ok=True)
@@ -45,7 +60,7 @@ class EnteringTests(PagesTestCase):
         await until(self.reactor, seen.exists, 30, f"a file to open: {running!r}")
         file = seen.rename(seen.with_suffix(".html"))
         await page.open(file.as_uri())
-        await page.shows("Type these two words in your terminal")
+        await page.shows(shows)
         await running.expect(WORDS)
         return running, file.as_uri()
 
@@ -124,6 +139,59 @@ class EnteringTests(PagesTestCase):
         running, _file = await self.opening(page)
         self.assertEqual((await running.interrupt()).exit_code, 130)
         self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
+
+    async def typing(self, page: Page) -> tuple[Running, str]:
+        """``aileron open --code``, whose code is entered in this tab; and what enters it there."""
+        running = self.on_terminal("open", "--code")
+        await running.expect("Passphrase of the vault: ")
+        running.send(PASSPHRASE)
+        code = (await running.expect(CODE))[1]
+        enter = f"document.querySelector('#login-code').value = '{code}'"
+        await page.evaluate(enter)
+        await page.click(ENTER)
+        return running, enter
+
+    async def unlucky(self, path: str, failing: str) -> Page:
+        """A tab that is nobody's, and whose requests there fail."""
+        page = await self.browser.page()
+        await page.call("Page.addScriptToEvaluateOnNewDocument", source=FAILING % (failing, path))
+        await page.open(f"{self.url}/approvals")
+        await page.shows("You are not logged in")
+        return page
+
+    async def test_key_without_an_answer(self) -> None:
+        """What has no answer is told again; once the daemon took the key and nobody saw it, the login is over."""
+        page = await self.unlucky("/handover/key", "lost")
+        running, _file = await self.opening(page, "The connection broke during the login")
+        await self.keep(page, "cut-off")
+        await running.kill()
+        page = await self.unlucky("/handover/key", "cut")
+        running, _enter = await self.typing(page)
+        for failing in ("busy", "hang", ""):
+            await page.shows("The daemon is not responding. Trying again")
+            await page.evaluate(
+                f"document.querySelector('#code-refused').textContent = ''; window.failing = '{failing}'"
+            )
+        await page.shows("Type these two words in your terminal")
+        await self.type_words(running, page)
+        self.assertEqual((await running.finish(30)).exit_code, 0)
+        await page.shows(NOTHING)
+
+    async def test_code_without_an_answer(self) -> None:
+        """A code that did not reach the daemon can be entered again; one that may have is not called wrong."""
+        page = await self.unlucky("/handover", "cut")
+        running, enter = await self.typing(page)
+        await page.shows("The daemon is not responding. Check the connection, then try again.")
+        for failing in ("busy", "hang"):
+            await page.evaluate(f"window.failing = '{failing}'; {enter}")
+            await page.click(ENTER)
+            await page.shows("this code may be used up")
+            await self.keep(page, f"code-{failing}")
+            await page.evaluate("document.querySelector('#code-refused').textContent = ''")
+        await page.evaluate(f"window.failing = ''; {enter}")
+        await page.click(ENTER)
+        await page.shows("Type these two words in your terminal")
+        await running.kill()
 
     async def test_again(self) -> None:
         """A second login in the same browser takes the place of the first in all its tabs."""

@@ -1,7 +1,7 @@
 // The way in: this tab makes a key and shows two words; once they were typed in the terminal the key is this browser's.
 // It begins with the answer to a private file's form, or to a code that the person brings.
 
-import { always, callWith, findKey, keep, makeKey } from "./key.js";
+import { callWith, findKey, isBusy, keep, makeKey, post, registerKey } from "./key.js";
 import { say, showTemplate } from "./view.js";
 
 const NAME = "aileron-entering";
@@ -15,7 +15,14 @@ const REFUSED = {
   void: "This code is not valid: mistyped, used before, or older than two minutes. Check it, or run " +
     "aileron open --code again.",
   silent: "The daemon is not responding. Check the connection, then try again.",
+  unanswered: "The daemon did not answer, so this code may be used up. Check the connection, then run " +
+    "aileron open --code again.",
+  cut_off: "The connection broke during the login, so no browser was logged in. Run aileron open --code again.",
 };
+const SILENT = "The daemon is not responding.";
+const AGAIN = `${SILENT} Trying again…`;
+const NOT_KEPT = "This browser cannot keep a key, so it was not logged in. Allow site data for this address, then run " +
+  "aileron open again.";
 const NO_KEYS = "You cannot log in at this address: browsers keep keys only on secure sites. Use localhost instead.";
 
 // What landing.js noted, so that it asks for this place once: that has led here.
@@ -25,14 +32,26 @@ sessionStorage.removeItem(LANDED);
 export async function begin(pageKey, next) {
   if (!window.isSecureContext) return say("trouble", NO_KEYS);
   try {
-    await wait(pageKey, next);
+    const refused = await wait(pageKey, next, "trouble");
+    if (refused) showTemplate(refused);
   } catch (error) {
-    showTemplate("void");
+    say("trouble", NOT_KEPT);
   }
 }
 
-async function wait(pageKey, next) {
-  sessionStorage.setItem(NAME, JSON.stringify({ id: await makeKey(pageKey), next }));
+// Why this tab may not wait; nothing: it goes to where it does.  Its code is used up, so only the rest is tried again.
+// A second try that is refused, when the first had no answer, says nothing of the code: that may have been taken.
+async function wait(pageKey, next, place) {
+  const key = await makeKey();
+  for (let tries = 0; ; tries += 1) {
+    const taken = await registerKey(pageKey, key);
+    if (taken !== null) say(place, "");
+    if (taken === false) return tries ? "cut_off" : "void";
+    if (taken) break;
+    say(place, AGAIN);
+    await pause();
+  }
+  sessionStorage.setItem(NAME, JSON.stringify({ id: key.id, next }));
   location.replace(PLACE);
 }
 
@@ -49,28 +68,28 @@ async function bringCode(form) {
   if (!window.isSecureContext) return say(answer.id, NO_KEYS);
   button.disabled = true;
   say(answer.id, "");
-  const refused = await redeem(field.value);
+  const refused = await redeem(field.value, answer.id);
   if (!refused) return;
-  say(answer.id, REFUSED[refused]);
+  say(answer.id, REFUSED[refused] ?? refused);
   button.disabled = false;
 }
 
 // Why it was refused; nothing: this tab goes to where it shows its words.
-async function redeem(code) {
-  const body = new URLSearchParams({ code, next: location.pathname });
-  let text;
+async function redeem(code, place) {
+  let answer, text;
   try {
-    text = await (await fetch("/handover", { ...always(), method: "POST", body })).text();
+    answer = await post("/handover", new URLSearchParams({ code, next: location.pathname }));
+    text = await answer.text();
   } catch (error) {
-    return "silent";
+    return answer || error.name === "TimeoutError" ? "unanswered" : "silent";
   }
+  if (isBusy(answer)) return "unanswered";
+  const told = JSON.parse(new DOMParser().parseFromString(text, "text/html").documentElement.dataset.told ?? "{}");
+  if (!told["page-key"]) return told["turned-away"] ?? "void";
   try {
-    const { dataset } = new DOMParser().parseFromString(text, "text/html").documentElement;
-    const told = JSON.parse(dataset.told);
-    if (told["turned-away"]) return told["turned-away"];
-    await wait(told["page-key"], told.next);
+    return await wait(told["page-key"], told.next, place);
   } catch (error) {
-    return "void";
+    return NOT_KEPT;
   }
 }
 
@@ -91,9 +110,13 @@ export async function waitForWords() {
     } else if (state !== "silent") {
       return end(mine, key, state);
     }
-    say("trouble", state === "silent" ? "The daemon is not responding." : "");
-    await new Promise((resolve) => { setTimeout(resolve, ASK_MS); });
+    say("trouble", state === "silent" ? SILENT : "");
+    await pause();
   }
+}
+
+function pause() {
+  return new Promise((resolve) => { setTimeout(resolve, ASK_MS); });
 }
 
 // Only now do other tabs find the key: before, it was nobody's.
@@ -109,6 +132,7 @@ async function look(key) {
   if (!key) return { state: "void" };
   try {
     const answer = await callWith(key, "/handover/state");
+    if (isBusy(answer)) return { state: "silent" };
     return answer.ok ? await answer.json() : { state: "void" };
   } catch (error) {
     return { state: "silent" };

@@ -13,21 +13,38 @@ let mine;
 let ahead = 0;
 let restarted = false;
 
-// A new key, told to the daemon by the one page that may; it opens nothing before the two words were typed.
-export async function makeKey(pageKey) {
+// A new key, and how it is told to the daemon.
+export async function makeKey() {
   const pair = await crypto.subtle.generateKey(KIND, false, ["sign"]);
   const point = await crypto.subtle.exportKey("raw", pair.publicKey);
-  const answer = await fetch("/handover/key", {
-    ...always(),
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ page_key: pageKey, public_key: base64url(point) }),
-  });
-  if (!answer.ok) throw new Error("This page has no login in progress.");
-  const { instance } = await answer.json();
-  const key = { id: crypto.randomUUID(), private: pair.privateKey, instance };
-  await write(key.id, key);
-  return key.id;
+  return { id: crypto.randomUUID(), private: pair.privateKey, point: base64url(point) };
+}
+
+// Tells it by the one page that may; it opens nothing before the two words were typed.  Whether the daemon took it;
+// null: it gave no answer.
+export async function registerKey(pageKey, { id, private: signing, point }) {
+  let answer, instance;
+  try {
+    answer = await post("/handover/key", JSON.stringify({ page_key: pageKey, public_key: point }), {
+      "Content-Type": "application/json",
+    });
+    if (isBusy(answer)) return null;
+    if (answer.ok) ({ instance } = await answer.json());
+  } catch (error) {
+    return null;
+  }
+  if (answer.ok) await write(id, { id, private: signing, instance });
+  return answer.ok;
+}
+
+// What nobody has signed.
+export function post(path, body, headers = {}) {
+  return fetch(path, { ...always(), method: "POST", body, headers, signal: AbortSignal.timeout(DAEMON_ANSWERS_MS) });
+}
+
+// Whether this says nothing of what was asked: too much is asked for, or what carries it does not reach the daemon.
+export function isBusy({ status }) {
+  return status === 429 || status >= 500;
 }
 
 export function findKey(id) {
@@ -79,7 +96,7 @@ async function send(key, path, options) {
 }
 
 // What each request to the daemon has in common.
-export function always() {
+function always() {
   return { credentials: "same-origin", cache: "no-store", redirect: "error" };
 }
 
