@@ -1,20 +1,20 @@
 """Tests of Aileron; they mirror the package."""
 
 import gc
-import os
 from importlib.util import find_spec
+from typing import Any
 
 gc.set_threshold(50_000)  # what the tests import is looked through as a whole otherwise, a fifth of their time
 
 if find_spec("hypothesis") is not None:  # not where only installed programs are tested
     from hypothesis import HealthCheck, core, settings
+    from twisted.trial.reporter import Reporter
 
-    from tests.extent import SEED, SEED_VARIABLE, examples
+    from tests.extent import SEED, examples
 
     # How long examples take says how busy the machine is.  The seed says which examples are tried, also where CI is
     # set.  Of several failures trial would show that there are several.
-    if SEED_VARIABLE in os.environ:
-        vars(core)["global_force_seed"] = SEED
+    vars(core)["global_force_seed"] = SEED
     settings.register_profile(
         "ours",
         deadline=None,
@@ -24,3 +24,12 @@ if find_spec("hypothesis") is not None:  # not where only installed programs are
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("ours")
+
+    _format = Reporter._formatFailureTraceback
+
+    def _format_with_notes(reporter: Reporter, failure: Any) -> str:
+        """Add what Hypothesis notes with an error, which trial does not show: the example on which the test failed."""
+        notes = getattr(getattr(failure, "value", None), "__notes__", ())
+        return "".join([_format(reporter, failure), *(f"{note}\n" for note in notes)])
+
+    Reporter._formatFailureTraceback = _format_with_notes  # type: ignore[method-assign]

@@ -6,8 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from io import StringIO
 from unittest import TestSuite
 
+from hypothesis import given
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.strategies import just
+from twisted.trial.reporter import Reporter
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.extent import SEED_VARIABLE, VARIABLE, Turns, how_to_repeat, place_among, seldom
@@ -50,6 +55,37 @@ class PlaceTests(SynchronousTestCase):
 
         self.assertEqual(ask(told[1]), f"{[place_among(name, 9**9) for name in 'ab']}\n")
         self.assertNotEqual(ask(told[1]), ask(f"{told[1]}1"))
+
+
+class ExampleTests(SynchronousTestCase):
+    """Properties that fail."""
+
+    def test_shown(self) -> None:
+        """Trial shows the example on which one failed, and in which order a state machine came to its end."""
+
+        class Machine(RuleBasedStateMachine):
+            @rule(number=just("canary 2"))
+            def meet(self, number: str) -> None:
+                """Fail."""
+                raise ValueError
+
+        class Failing(SynchronousTestCase):
+            @given(just("canary 1"))
+            def test_value(self, value: str) -> None:
+                """Fail."""
+                self.fail()
+
+            def test_machine(self) -> None:
+                """Fail too."""
+                run_state_machine_as_test(Machine)
+
+        shown = StringIO()
+        reporter = Reporter(shown)
+        for name in ("test_value", "test_machine"):
+            Failing(name).run(reporter)
+        reporter.done()
+        self.assertIn("value='canary 1'", shown.getvalue())
+        self.assertIn("state.meet(number='canary 2')", shown.getvalue())
 
 
 class TurnsTests(SynchronousTestCase):
