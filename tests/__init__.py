@@ -8,7 +8,6 @@ gc.set_threshold(50_000)  # what the tests import is looked through as a whole o
 
 if find_spec("hypothesis") is not None:  # not where only installed programs are tested
     from hypothesis import HealthCheck, core, settings
-    from twisted.trial.reporter import Reporter
 
     from tests.extent import SEED, examples
 
@@ -25,11 +24,16 @@ if find_spec("hypothesis") is not None:  # not where only installed programs are
     )
     settings.load_profile("ours")
 
+if find_spec("twisted.trial") is not None:  # not where the test command only reads what others have counted
+    from twisted.trial.reporter import Reporter
+
+    from tests.extent import how_to_repeat
+
     _format = Reporter._formatFailureTraceback
 
     def _format_with_notes(reporter: Reporter, failure: Any) -> str:
-        """Add what Hypothesis notes with an error, which trial does not show: the example on which the test failed."""
+        """Add what trial does not show: the example on which a property failed, and how to try the same parts again."""
         notes = getattr(getattr(failure, "value", None), "__notes__", ())
-        return "".join([_format(reporter, failure), *(f"{note}\n" for note in notes)])
+        return "\n".join([_format(reporter, failure), *notes, how_to_repeat(), ""])
 
     Reporter._formatFailureTraceback = _format_with_notes  # type: ignore[method-assign]

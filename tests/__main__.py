@@ -18,7 +18,7 @@ from pathlib import Path
 from random import randrange
 from zlib import crc32
 
-from tests.extent import SEED_VARIABLE, VARIABLE, how_to_repeat
+from tests.extent import SEED_VARIABLE, VARIABLE
 from tests.tally import Tally, read_records
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,8 +103,7 @@ def main(arguments: Sequence[str]) -> int:
     if status and all(ran.values()):
         ran["tox"] = False
     total, lines = verdict(read_records(RECORDS), ran)
-    repeat = [how_to_repeat(seed)] if total.failed else []
-    print("", *repeat, *(lines or ["no check ran"]), sep="\n", flush=True)
+    print("", *(lines or ["no check ran"]), sep="\n", flush=True)
     return int(bool(status or total.failed or not ran))
 
 

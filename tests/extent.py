@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from random import Random, randrange
+from random import randrange
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -23,17 +23,15 @@ SEED = int(os.environ.get(SEED_VARIABLE) or randrange(10_000))
 The test command says one for each state of the sources.
 """
 
-_RANDOM = Random(SEED)
-
 
 def place_among(name: str, number: int) -> int:
     """Choose one of so many places for what is named so: with the same seed the same."""
     return crc32(f"{SEED} {name}".encode()) % number
 
 
-def how_to_repeat(seed: object = SEED) -> str:
-    """What a failure says, so that the same parts can be tried once more."""
-    return f"to try the same parts: {SEED_VARIABLE}={seed}"
+def how_to_repeat() -> str:
+    """What each failure says, so that the same parts can be tried once more."""
+    return f"to try the same parts: {SEED_VARIABLE}={SEED}"
 
 
 def is_all() -> bool:
@@ -66,10 +64,12 @@ class Turns:
 
     For what is tried with many subjects, such as every operation with every status: each choice still comes often.
     Which is first is another in each run, as a process may take no more than one.
+
+    :param name: of the test; with the same seed it has the same turns, whatever is tried beside it.
     """
 
-    def __init__(self) -> None:
-        self._numbers = count(_RANDOM.randrange(10_000))
+    def __init__(self, name: str) -> None:
+        self._numbers = count(place_among(name, 10_000))
 
     def of(self, *choices: T) -> Sequence[T]:
         """The next one, or all."""

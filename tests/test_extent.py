@@ -15,7 +15,7 @@ from hypothesis.strategies import just
 from twisted.trial.reporter import Reporter
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.extent import SEED_VARIABLE, VARIABLE, Turns, how_to_repeat, place_among, seldom
+from tests.extent import SEED, SEED_VARIABLE, VARIABLE, Turns, how_to_repeat, place_among, seldom
 from tests.installed import each_wanted
 
 
@@ -61,7 +61,7 @@ class ExampleTests(SynchronousTestCase):
     """Properties that fail."""
 
     def test_shown(self) -> None:
-        """Trial shows the example on which one failed, and in which order a state machine came to its end."""
+        """Trial shows the example on which one failed, a state machine's steps, and how to try the same parts again."""
 
         class Machine(RuleBasedStateMachine):
             @rule(number=just("canary 2"))
@@ -86,6 +86,7 @@ class ExampleTests(SynchronousTestCase):
         reporter.done()
         self.assertIn("value='canary 1'", shown.getvalue())
         self.assertIn("state.meet(number='canary 2')", shown.getvalue())
+        self.assertEqual(shown.getvalue().count(f"{SEED_VARIABLE}={SEED}\n"), 2)
 
 
 class TurnsTests(SynchronousTestCase):
@@ -94,9 +95,11 @@ class TurnsTests(SynchronousTestCase):
     def test_of(self) -> None:
         """Each comes in its turn, and each is the first of some run; all come at once where everything is wanted."""
         self.patch(os, "environ", {})
-        turns = Turns()
+        turns = Turns("name")
         first, second, third = [turns.of("a", "b") for _ in range(3)]
         self.assertEqual(({first, second}, third), ({("a",), ("b",)}, first))
-        self.assertEqual({Turns().of("a", "b") for _ in range(100)}, {("a",), ("b",)})
+        again = Turns("name")
+        self.assertEqual([again.of("a", "b") for _ in range(2)], [first, second])
+        self.assertEqual({Turns(str(number)).of("a", "b") for number in range(100)}, {("a",), ("b",)})
         os.environ[VARIABLE] = "all"
         self.assertEqual(turns.of("a", "b"), ("a", "b"))

@@ -17,7 +17,7 @@ from aileron.web.approvals.markup import addresses, markup
 from aileron.web.approvals.reading import reading
 from aileron.web.approvals.review import recipients
 
-from .extent import how_to_repeat, is_all, place_among
+from .extent import is_all, place_among
 from .growth import fault, made_for, usual
 from .rules._expressions import ROOT, Expression, expressions, imported_otherwise, missed, uncompiled
 
@@ -64,8 +64,7 @@ def faults(tried: Expression, parts: int = 1) -> Iterator[str]:
         for text in texts:
             found = fault(call, text)
             if found:
-                how = f"; {how_to_repeat()}" if parts > 1 else ""
-                yield f"{tried.place} {tried.pattern.pattern!r} on {text(30)!r}: {found}{how}"
+                yield f"{tried.place} {tried.pattern.pattern!r} on {text(30)!r}: {found}"
                 return
 
 

@@ -49,7 +49,6 @@ class FloodTests(FloodTestCase):
 _WRONG = {"nonce": "A" * 43, "proof": "A" * 43}
 _GUESSES = Said("POST", "/v1/operator/login", body=_WRONG)
 _LONG = "Prefer: wait=3600"
-_TURNS = Turns()
 _PROVIDERS = """\
 gateway:
   providers:
@@ -101,7 +100,7 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
         self.assertEqual(asked.status, 202, asked.text)
         await self.operator("approval", "list")
         await self.operator("approval", "deny", str(asked.body["run_id"]))
-        for line in _TURNS.of("status", "pause resume", "vault status", "daemon status"):
+        for line in Turns(self.id()).of("status", "pause resume", "vault status", "daemon status"):
             if line == "pause resume":
                 await self.operator("pause")
                 await self.operator("resume")

@@ -271,7 +271,7 @@ class SearchPathTests(PoisonCase):
         mark = self.poison(self.home.project, (*_SHADOWED, "twisted/plugins/evil.py"))
         self.poison(self.home.project / "src", _SHADOWED)
         by_module = (sys.executable, "-m", "aileron", "version")
-        paths, turns = (f"{self.home.user}:.", f":{self.home.user}", "src"), Turns()
+        paths, turns = (f"{self.home.user}:.", f":{self.home.user}", "src"), Turns(self.id())
         for command in (
             self.home.script("aileron", "version"),
             self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "init"),

@@ -117,7 +117,7 @@ class HostileCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.logged: list[str] = []
-        self.turns = Turns()
+        self.turns = Turns(self.id())
 
         @implementer(ILogObserver)
         def observe(event: LogEvent) -> None:

@@ -52,14 +52,12 @@ class BrowsedTestCase(OperatedTestCase):
     With AILERON_TEST_PICTURES set to a directory, pictures of the pages are kept there.
 
     :cvar styles: those of L{STYLES} in which pages are looked at.
-    :cvar judged: in which of them axe-core looks for faults; for all of its faults in one in turn, and of contrast,
+    :cvar judged: in which of them axe-core looks for faults; for all of its faults in one, and of contrast,
         which is the scheme's, in the others.
     """
 
     styles: ClassVar[Sequence[str]] = tuple(STYLES)
     judged: ClassVar[Collection[str]] = JUDGED
-    _turns: ClassVar[Turns] = Turns()
-
     agent: AgentSession
     browser: Chromium
     url: str
@@ -197,7 +195,7 @@ class BrowsedTestCase(OperatedTestCase):
         """What the tab shows now, in every style, with axe-core, which finds what keeps people from using it."""
         if self.judged and await page.evaluate("window.axe === undefined"):
             await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
-        wholly = self._turns.of(*sorted(self.judged)) if self.judged else ()
+        wholly = Turns(f"{self.id()} {name}").of(*sorted(self.judged)) if self.judged else ()
         for style in self.styles:
             size = STYLES[style]
             await page.look(**size)

@@ -22,7 +22,7 @@ class KindTests(ProofTestCase):
     async def check_kind(self, kind: str) -> None:
         """Prove the right connector of a kind, and a wrong one, or all of them: each takes as long as the right one."""
         specimen, operations = self.written(FILES[kind], None), (TRIED[kind],)
-        wrong = Turns().of(*WRONG[kind].items())
+        wrong = Turns(kind).of(*WRONG[kind].items())
 
         async def work(bench: Bench) -> list[ProofCard]:
             makes = (None, *(make for _, (make, _) in wrong))

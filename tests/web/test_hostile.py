@@ -37,7 +37,7 @@ from aileron.values import (
 from aileron.web import pages
 from aileron.web._table import FRAGMENTS
 from tests.api.case import NOW
-from tests.extent import how_to_repeat, is_all, place_among
+from tests.extent import is_all, place_among
 from tests.hostile import MANY, hostile_strings
 
 from .case import ADDRESS, Heard, OneChannel, Reading, WebCase, bound, planned, previewed, sent
@@ -243,10 +243,9 @@ class HostileTests(HostileCase):
                 return
             for path in paths:
                 shown = whole(self.drawn(path).text)
-                what = f"{path} ({how_to_repeat()})"
-                self.assertEqual(shown.found, usual[path], what)
-                self.assert_harmless(what, shown)
-        self.fail(f"{paths} showed {words.said} strings of {share} ({how_to_repeat()})")
+                self.assertEqual(shown.found, usual[path], path)
+                self.assert_harmless(path, shown)
+        self.fail(f"{paths} showed {words.said} strings of {share}")
 
     def assert_harmless(self, path: str, shown: Whole) -> None:
         """No attribute acts or leads elsewhere, and nothing is there that is not seen."""

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.extent import is_all
+from tests.extent import SEED, is_all
 
 from .holding import Machine
 
@@ -21,12 +21,12 @@ class MachineTests(SynchronousTestCase):
     """The machine, run.
 
     :ivar examples: how often, each of C{steps} steps.
-    :ivar seed: of chance; L{None}: another each time.
+    :ivar seed: of chance.
     :ivar told: what is on record of all, by the types of the events.
     """
 
     examples, steps = int(os.environ.get(EXAMPLES, "15" if is_all() else "8")), 30
-    seed: int | None = None
+    seed = SEED
 
     def test_promises_hold(self) -> None:
         """In any order of events nothing is lost, nothing happens twice, and nothing happens unasked."""
@@ -36,7 +36,7 @@ class MachineTests(SynchronousTestCase):
             return Machine(self, self.told)
 
         run_state_machine_as_test(
-            machine if self.seed is None else seed(self.seed)(machine),  # type: ignore[arg-type]
+            seed(self.seed)(machine),  # type: ignore[arg-type]
             settings=settings(
                 max_examples=self.examples,
                 stateful_step_count=self.steps,
