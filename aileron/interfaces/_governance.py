@@ -163,6 +163,12 @@ class IReconciliation(Interface):
         :raises VaultLocked: the vault is not unlocked.
         """
 
+    async def is_reconcilable(run_id: str) -> bool:
+        """Return whether L{find_out} can look, so far as that can be told now; nothing is sent.
+
+        :raises NotFound: no such run.
+        """
+
     async def run_again(run_id: str, note: str, actor: Actor) -> Run:
         """Create a run that repeats an C{unknown} one; it always needs approval.
 

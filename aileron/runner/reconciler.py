@@ -116,7 +116,7 @@ class Reconciler:
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise make_conflict(run)
-        doubt, sought = await self._find_uncertain(run)
+        doubt, sought = await self.find_uncertain(run)
         return await self._look(doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor)
 
     def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
@@ -188,7 +188,7 @@ class Reconciler:
         except AileronError as error:
             return Finding(None, fault=error.fault())
 
-    async def _find_uncertain(self, run: Run) -> tuple[UncertainEffect, Sought]:
+    async def find_uncertain(self, run: Run) -> tuple[UncertainEffect, Sought]:
         """Find the step of C{run} that may have happened, and how its effect is looked for.
 
         Nobody need believe the rows: what is asked of the service is what the operator decided on, or what the action
@@ -298,6 +298,16 @@ class ReconciliationService:
     @shielded
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
         return await self._reconciler.find_out(run_id, actor)
+
+    async def is_reconcilable(self, run_id: str) -> bool:
+        run = await self._runs.run(run_id)
+        if run.state is not RunState.UNKNOWN:
+            return False
+        try:
+            await self._reconciler.find_uncertain(run)
+        except AileronError as error:
+            return isinstance(error, _LATER)
+        return True
 
     @shielded
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:

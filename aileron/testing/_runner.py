@@ -80,6 +80,7 @@ class ScriptedRunner(ScriptedTrust):
     :ivar refusal: raised by the next L{submit}, once.
     :ivar calls: all that was submitted, in order.
     :ivar findings: what looks for effects find.
+    :ivar reconcilable: whether effects can be looked for.
     :ivar earlier: what was done before, by the run that is compared with it; else nothing was.
     """
 
@@ -88,6 +89,7 @@ class ScriptedRunner(ScriptedTrust):
     refusal: Exception | None = None
     calls: list[Call] = field(factory=list)
     findings: list[Finding] = field(factory=list)
+    reconcilable: bool = True
     earlier: dict[str, Precedents] = field(factory=dict)
     _offering: Offering = field(factory=lambda: Offering(1, {}), init=False)
     _runs: dict[str, Run] = field(factory=dict, init=False)
@@ -273,6 +275,10 @@ class ScriptedRunner(ScriptedTrust):
             return run, found
         result = {"output": found.output, "steps": {}} if found.happened else None
         return self.finish(run_id, RunState.COMPLETED if found.happened else RunState.FAILED, result=result), found
+
+    async def is_reconcilable(self, run_id: str) -> bool:
+        """Tell whether it is of unknown outcome, and C{reconcilable} says so."""
+        return self.reconcilable and self._present(run_id).state is RunState.UNKNOWN
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
         """Start a gated child of a run of unknown outcome."""

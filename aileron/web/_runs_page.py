@@ -63,8 +63,9 @@ _KINDS = {
 }
 _UNKNOWN = (
     "The request may have been sent, and no response says whether it happened. It is not repeated automatically. Check"
-    " the service and record what you found, or look up the outcome."
+    " the service and record what you found"
 )
+_LOOK, _NO_LOOK = ", or look up the outcome.", ". Aileron cannot look up the outcome of this run."
 _FOUND: Mapping[JSON, str] = {
     True: "This step happened, as the service says. The steps after it never started.",
     False: "This step did not happen, and the steps after it never started.",
@@ -131,7 +132,11 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     approval = await _approval(deps, run)
     undoing = (await deps.submission.runs(RunQuery(undoes=run_id, limit=1))).items
     lookup = await _find_last_lookup(deps, run)
-    choices = [*_choices(run, _find_inverse(deps, run), lookup), *(_draw_undoing(each) for each in undoing)]
+    look = run.state is RunState.UNKNOWN and await deps.reconciliation.is_reconcilable(run_id)
+    choices = [
+        *_choices(run, _find_inverse(deps, run), lookup, look=look),
+        *(_draw_undoing(each) for each in undoing),
+    ]
     said = f"{run.action}: {STATES[run.state]}"
     if lookup is not None:
         said = f"{said}. Looked up at {lookup.at:%H:%M:%S} UTC. {_describe_finding(lookup)}"
@@ -237,7 +242,7 @@ def _arguments(run: Run) -> Iterator[Part]:
         yield draw_whole("asked", dict(run.asked), "Arguments as requested")
 
 
-def _choices(run: Run, inverse: str | None, lookup: Event | None) -> list[Part]:
+def _choices(run: Run, inverse: str | None, lookup: Event | None, *, look: bool) -> list[Part]:
     if run.state is RunState.COMPLETED and inverse is not None:
         undo = act("Undo", f"POST /v1/runs/{segment(run.id)}/undo", name="undo", leads="/approvals/")
         return [
@@ -249,11 +254,11 @@ def _choices(run: Run, inverse: str | None, lookup: Event | None) -> list[Part]:
         return [tags.p(cancel, **{"class": "buttons"})]
     if run.state is not RunState.UNKNOWN:
         return []
-    look = act("Look up outcome", f"POST /v1/runs/{segment(run.id)}/reconcile", name="reconcile")
+    button = act("Look up outcome", f"POST /v1/runs/{segment(run.id)}/reconcile", name="reconcile")
     again = "Confirm: run again, even if it happens twice"
     return [
-        tags.p(_UNKNOWN, **{"class": "stale"}),
-        tags.p(look, **{"class": "buttons"}),
+        tags.p(_UNKNOWN, _LOOK if look else _NO_LOOK, **{"class": "stale"}),
+        *([tags.p(button, **{"class": "buttons"})] if look else []),
         *([] if lookup is None else [_draw_lookup(lookup)]),
         _saying(run, "happened", "Mark as completed"),
         _saying(run, "did_not_happen", "Mark as not done"),

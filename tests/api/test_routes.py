@@ -422,6 +422,11 @@ class RunsTests(ApiCase):
         self.assertEqual(self.agents.ask("POST", path, self.token, {}).status, 404)
         heard = self.operator.ask("POST", path, self.operator_key, {}).json
         self.assertEqual((heard["happened"], heard["failure"], heard["run"]["state"]), (None, None, "unknown"))
+        for can in (True, False):
+            self.runner.reconcilable = can
+            self.assertIs(self.operator.ask("GET", "/v1/runs/run-2", self.operator_key).json["reconcilable"], can)
+        self.assertNotIn("reconcilable", self.operator.ask("GET", "/v1/runs/run-1", self.operator_key).json)
+        self.assertNotIn("reconcilable", self.agents.ask("GET", "/v1/runs/run-2", self.token).json)
         self.runner.findings.append(Finding(True, {"ts": "1"}))
         heard = self.operator.ask("POST", path, self.operator_key, {}).json
         self.assertEqual((heard["happened"], heard["run"]["state"]), (True, "completed"))

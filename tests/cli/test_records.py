@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from aileron.errors import NotFound, Unauthorized
+from aileron.errors import CapabilityDenied, NotFound, Unauthorized, VaultLocked
 from tests.cli.daemon import RUN, ServedCase, answered
 from tests.cli.test_binding import MOVED, NAME, PATH, binding
 
@@ -30,6 +30,7 @@ RUN_ROW = answered(
     result=None,
     failure={"class": "outcome_unknown", "message": "It may have happened."},
     attempts=[{"step": "post", "number": 1, "state": "unknown", "started_at": "t", "failure": None}],
+    reconcilable=True,
 )
 
 
@@ -52,6 +53,13 @@ class RecordsTests(ServedCase):
         out = self.as_operator("runs", "show", RUN)[1]
         for part in ("unknown", "#eng", "outcome_unknown: It may have happened.", "post  1", "runs settle 01RUN"):
             self.assertIn(part, out)
+        self.assertIn("To ask the service: aileron runs reconcile 01RUN\nOr check it yourself", out)
+        self.site.answer("GET", f"/v1/runs/{RUN}", {**RUN_ROW, "reconcilable": False})
+        out = self.as_operator("runs", "show", RUN)[1]
+        self.assertIn(
+            "Aileron cannot look up the outcome of this run.\nCheck it yourself and record the outcome: ", out
+        )
+        self.assertEqual(("runs settle 01RUN" in out, "reconcile" in out), (True, False))
         self.site.answer("GET", "/v1/runs?gated=true&limit=50", {"items": [RUN_ROW], "cursor": None})
         self.assertIn("01RUN", self.as_operator("runs", "list", "--gated")[1])
 
@@ -140,6 +148,17 @@ class RecordsTests(ServedCase):
             self.assertEqual(code, 0)
             self.assertTrue(out.endswith(said), out)
             self.assertEqual(json.loads(self.as_operator("runs", "reconcile", RUN, "--json")[1]), answer)
+
+    def test_no_lookup(self) -> None:
+        """Where nothing can be looked up, the command says what else can be done."""
+        self.site.answer("POST", f"/v1/runs/{RUN}/reconcile", CapabilityDenied("local/x cannot look that up."))
+        code, _, err = self.as_operator("runs", "reconcile", RUN)
+        settle = "  Check it yourself and record the outcome:\n    aileron runs settle 01RUN --happened (or"
+        self.assertEqual(code, 1)
+        self.assertIn(f"local/x cannot look that up. Nothing was sent.\n{settle}", err)
+        self.assertNotIn("connector show", err)
+        self.site.answer("POST", f"/v1/runs/{RUN}/reconcile", VaultLocked("The vault is locked."))
+        self.assertIn("aileron vault unlock", self.as_operator("runs", "reconcile", RUN)[2])
 
     def test_session(self) -> None:
         """A session tells its claims as claims, the process that was seen or that none was, and what its calls cost."""

@@ -343,6 +343,18 @@ class AskedTests(DoubtCase):
         self.vault.lock()
         self.fails(self.runner.reconciliation.find_out(run.id, OPERATOR), VaultLocked)
 
+    def test_reconcilable(self) -> None:
+        """Whether a look is possible is told without one: not where nothing can be looked for, or where it changed."""
+        found, other, settled = self.doubtful(), self.doubtful("open"), self.submit()
+        told = [self.sync(self.runner.reconciliation.is_reconcilable(run.id)) for run in (found, other, settled)]
+        self.assertEqual((told, self.connector.looks), ([True, False, False], []))
+        self.fails(self.runner.reconciliation.is_reconcilable("nothing"), NotFound)
+        self.write("sent", manifest("sent", step("send"), gated=False, body="Other."))
+        self.assertFalse(self.sync(self.runner.reconciliation.is_reconcilable(found.id)))
+        self.write("sent", manifest("sent", step("send"), gated=False))
+        self.vault.lock()
+        self.assertTrue(self.sync(self.runner.reconciliation.is_reconcilable(found.id)))
+
     def test_caller_leaves(self) -> None:
         """A caller that leaves leaves the look, and what it finds is kept."""
         run, looking = self.doubtful(), Deferred[Finding]()

@@ -101,6 +101,11 @@ class RunPagesTests(WebCase):
         for outcome in ("happened", "did_not_happen", "run_again"):
             self.assertIn(f'data-body="{{&quot;outcome&quot;: &quot;{outcome}&quot;}}"', text)
         self.assertEqual(text.count("data-sure"), 1)
+        self.assertIn(", or look up the outcome.", text)
+        self.runner.reconcilable = False
+        text = self.fragment(f"/runs/{run.id}").text
+        self.assertEqual(("/reconcile" in text, text.count("/resolve")), (False, 3))
+        self.assertIn("Aileron cannot look up the outcome of this run.", text)
 
     def test_looked_up(self) -> None:
         """While an outcome is unknown, the page says what the last look for it found, and when; also aloud."""

@@ -33,6 +33,7 @@ _RUN = widened(
     {
         "steps": list_of(described(StepRow, position=INTEGER)),
         "attempts": list_of(described(AttemptRow, number=INTEGER)),
+        "reconcilable": BOOLEAN,
     },
 )
 _FOUND = made_of(
@@ -130,6 +131,8 @@ async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> 
         steps, attempts = await deps.submission.history(run_id)
         shown["steps"] = [to_json(step) for step in steps]
         shown["attempts"] = [to_json(attempt) for attempt in attempts]
+        if run.state is RunState.UNKNOWN:
+            shown["reconcilable"] = await deps.reconciliation.is_reconcilable(run_id)
     return answer(shown)
 
 

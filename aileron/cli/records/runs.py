@@ -10,6 +10,7 @@ from typing import Any, cast
 import click
 
 from aileron.cli import _completion, _options
+from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command, plain_command
 from aileron.cli.approvals.review import show_edits
@@ -79,7 +80,16 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
 @operator_command
 def reconcile(command: OperatorCommand, run_id: str) -> None:
     """Ask the service whether a run with unknown outcome happened, if its connector supports that."""
-    command.show(command.post("runs", run_id, "reconcile"), _show_lookup)
+    from aileron.client import DaemonFault
+
+    try:
+        found = command.post("runs", run_id, "reconcile")
+    except DaemonFault as error:
+        if error.fault.kind != "capability_denied":
+            raise
+        hint = f"Check it yourself and record the outcome: {_settling(run_id)}"
+        raise CommandError(f"{error.message} Nothing was sent.", hint) from None
+    command.show(found, _show_lookup)
 
 
 def _show_lookup(found: Mapping[str, Any]) -> None:
@@ -152,11 +162,20 @@ def _show_run(run: Mapping[str, Any]) -> None:
         say("To save the attachments: aileron runs save {id} DIRECTORY", id=run["id"])
     _show_attempts(run)
     if run["state"] == "unknown":
+        _show_unknown(run)
+
+
+def _show_unknown(run: Mapping[str, Any]) -> None:
+    if run.get("reconcilable", True):
         say("Outcome unknown: it may have happened. To ask the service: aileron runs reconcile {id}", id=run["id"])
-        say(
-            "Or check it yourself and record the outcome: aileron runs settle {id} --happened (or --did-not-happen)",
-            id=run["id"],
-        )
+        say("Or check it yourself and record the outcome: {settle}", settle=_settling(run["id"]))
+    else:
+        say("Outcome unknown: it may have happened. Aileron cannot look up the outcome of this run.")
+        say("Check it yourself and record the outcome: {settle}", settle=_settling(run["id"]))
+
+
+def _settling(run_id: str) -> str:
+    return f"aileron runs settle {run_id} --happened (or --did-not-happen)"
 
 
 def _show_failure(answer: Mapping[str, Any]) -> None:
