@@ -56,6 +56,8 @@ _COMMANDS = {
     "version": ".daemon.status:version",
 }
 
+_NEARLY, _MOST_MEANT = 0.9, 3
+
 
 class LazyGroup(click.Group):
     """A group that knows its commands by name.
@@ -81,14 +83,26 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the one that was probably meant."""
+        """Find the command, or name the ones that were probably meant."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            meant = get_close_matches(args[0], self._at, n=1)
-            if not meant or args[0].startswith("-"):
+            meant = () if args[0].startswith("-") else self._find_meant(ctx, args[0])
+            if not meant:
                 raise
-            raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{meant[0]}'?", ctx) from None
+            told = " or ".join(f"'{each}'" for each in meant)
+            raise click.UsageError(f"No such command '{args[0]}'. Did you mean {told}?", ctx) from None
+
+    def _find_meant(self, ctx: click.Context, name: str) -> Sequence[str]:
+        """Find what is called so, or nearly so, within a group, as C{approve} is; else the command nearest to it."""
+        within: dict[str, list[str]] = {}
+        for group in self._at:
+            command = self.get_command(ctx, group)
+            for each in command.list_commands(ctx) if isinstance(command, click.Group) else ():
+                within.setdefault(each, []).append(f"{group} {each}")
+        near = get_close_matches(name, within.keys() - self._at.keys(), n=1, cutoff=_NEARLY)
+        found = within[near[0]] if near else get_close_matches(name, self._at, n=1)
+        return found if len(found) <= _MOST_MEANT else ()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; L{None}: there is no such name."""

@@ -50,3 +50,14 @@ class SuggestionTests(CommandCase):
         self.assertIn("No such command 'aproval'. Did you mean 'approval'?", err)
         self.assertNotIn("mean", self.command("xyzzy")[2])
         self.assertNotIn("No such command", self.command("--statu")[2])
+
+    def test_within_a_group(self) -> None:
+        """What a group has under that name, or nearly, is named with its group; what most groups have is not."""
+        for name, meant in (
+            ("approve", "'approval approve'"),
+            ("aprove", "'approval approve'"),
+            ("deny", "'approval deny' or 'egress deny'"),
+            ("stat", "'status'"),
+        ):
+            self.assertIn(f"No such command '{name}'. Did you mean {meant}?\n", self.command(name)[2])
+        self.assertNotIn("mean", self.command("list")[2])
