@@ -646,6 +646,40 @@ class GitTests(PackageCase):
         self.assertIn("status 404. Nothing was installed.", said)
         self.assertIn("ssh://", said)
 
+    def test_left_out(self) -> None:
+        """A package that cannot be fetched is told and stays, and the others are updated; but not without a suite."""
+        self.hub.publish("/me/kit.git", package())
+        other = CONNECTOR.replace("kit/tracker", "kit/other").encode()
+        files = {"other.toml": other, "aileron-package.toml": manifest({"other.toml": other}, name="other")}
+        self.hub.publish("/me/other.git", files)
+        self.done("action", "install", "github://me/kit", "github://me/other", "--yes")
+        self.hub.publish("/me/kit.git", package(version="1.1.0"), "1.1.0")
+        del self.hub.repositories["/me/other.git"]
+        code, out, err = self.run_command("action", "update", "--yes")
+        self.assertEqual((code, [each["version"] for each in self.lock()["packages"]]), (1, ["1.0.0", "1.1.0"]))
+        self.assertIn("tracker 1.1.0 is installed.", out)
+        why = "other stays at version 1.0.0. https://github.com/me/other.git answered with status 404.\n  Check the"
+        self.assertIn(why, err)
+        self.assertIn(
+            "Not updated: other.\n  The reasons are above. To try again:\n    aileron action update other\n", err
+        )
+        (self.home.connectors / "other.toml").unlink()
+        (self.home.actions / "file-ticket.md").unlink()
+        self.assertIn("other 1.0.0 cannot be fetched. https://github.com", self.run_command("sync", "--yes")[2])
+        self.assertTrue((self.home.actions / "file-ticket.md").exists())
+        del self.hub.repositories["/me/kit.git"]
+        self.assertIn("status 404. Nothing was installed.", self.refused("action", "update", "--yes"))
+
+    def test_without_suite(self) -> None:
+        """Without a suite, which says at which versions others stay, nothing is updated."""
+        self.hub.publish("/me/kit.git", package())
+        names = 'packages = ["github://me/kit@1.0.0"]'
+        self.hub.publish("/me/all.git", {"aileron-package.toml": manifest({}, name="all", more=names)})
+        self.done("action", "install", "github://me/all", "--yes")
+        self.hub.publish("/me/kit.git", package(), more=[("1.1.0", package(version="1.1.0"))])
+        del self.hub.repositories["/me/all.git"]
+        self.assertIn("status 404. Nothing was installed.", self.refused("action", "update", "--yes"))
+
     def test_moved(self) -> None:
         """A tag that was moved is told, and followed only by force."""
         self.hub.publish("/me/kit.git", package())

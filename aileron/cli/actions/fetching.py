@@ -11,7 +11,7 @@ from attrs import field, frozen
 from aileron.addresses import read_origin
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.errors import ExternalApiError, InvalidRequest, NetworkError
+from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError
 from aileron.home import read_private
 
 if TYPE_CHECKING:
@@ -39,16 +39,25 @@ class PackageFetcher:
     identity: Path | None = None
     secret: str = field(default="", repr=False)
 
-    async def fetch_all(self, sources: Sequence[str]) -> Iterable[Fetched]:
+    async def fetch_all(
+        self, sources: Sequence[str], failed: dict[str, AileronError | CommandError] | None = None
+    ) -> Collection[Fetched]:
         """Fetch packages and the members of suites; the one that names a version decides which it is.
 
-        :raises AileronError: one is not read, or they disagree.
+        :param failed: takes why a source was not read, by the source, where the others are wanted all the same.
+        :raises AileronError: one is not read, none is, or they disagree.
         """
         found: dict[str, Fetched] = {}
         origins = self.find_token_origins(sources)
         todo = [(each, False) for each in sources]
         for text, is_member in todo:  # members of suites are added to it
-            fetched = await self.fetch(text, origins, by_suite=is_member)
+            try:
+                fetched = await self.fetch(text, origins, by_suite=is_member)
+            except (AileronError, CommandError) as error:
+                if failed is None or is_member:
+                    raise
+                failed[text] = error
+                continue
             todo += [(member, True) for member in fetched.package.members]
             name = fetched.package.name
             other = found.setdefault(name, fetched)

@@ -22,7 +22,7 @@ from aileron.values import digest_of_bytes
 
 if TYPE_CHECKING:
     from aileron.client import Operator
-    from aileron.packages import Installed, Lock, PackageChange
+    from aileron.packages import Fetched, Installed, Lock, PackageChange
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ class _Packages:
     :ivar lock: as the operator trusts it.
     :ivar yes: do not ask.
     :ivar force: overrule objections.
+    :ivar left_out: the names of those that could not be fetched, while others were updated.
     """
 
     command: OperatorCommand
@@ -45,9 +46,14 @@ class _Packages:
     yes: bool
     force: bool = False
     fetcher: PackageFetcher = field(kw_only=True)
+    left_out: list[str] = field(factory=list, init=False)
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
-        """Fetch packages and those that their suites name, show what changes, ask, then write and trust the files."""
+        """Fetch packages and those that their suites name, and install them."""
+        return await self._install(await self.fetcher.fetch_all(sources))
+
+    async def _install(self, packages: Iterable[Fetched]) -> Sequence[Installed]:
+        """Show what changes, ask, then write and trust the files."""
         from aileron.packages import compare
 
         items = (await self.operator.get("trust"))["items"]
@@ -56,7 +62,7 @@ class _Packages:
         }
         lock, changes = self.lock, []
         seen, files = dict[str, bytes](), dict[str, bytes | None]()
-        for fetched in await self.fetcher.fetch_all(sources):
+        for fetched in packages:
             before = self.lock.find(fetched.package.name)
             there = self._there({*fetched.package.files, *(before.files if before else ())})
             change = compare(lock, fetched, there, host_key=self.fetcher.known_host_key(fetched.source), taken=taken)
@@ -69,12 +75,24 @@ class _Packages:
         return [each.after for each in changes]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
-        """Install the newest versions of the named packages, or of all; C{NAME@VERSION} installs that version."""
+        """Install the newest versions of the named packages, or of all; C{NAME@VERSION} installs that version.
+
+        One that cannot be fetched is told and left out, unless it is a suite: it says at which versions others stay.
+        """
         parts = [each.partition("@") for each in names or [each.name for each in self.lock.packages]]
         if not parts:
             note("No packages are installed.")
             return ()
-        return await self.install([self._find(name).source + at + version for name, at, version in parts])
+        sources = {self._find(name).source + at + version: name for name, at, version in parts}
+        failed: dict[str, AileronError | CommandError] = {}
+        packages = await self.fetcher.fetch_all(list(sources), failed)
+        for source, error in failed.items():
+            before = self._find(sources[source])
+            if not packages or not before.files:
+                raise error
+            _tell_left_out(before, error)
+            self.left_out.append(before.name)
+        return await self._install(packages)
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
         """Remove the files of packages that nobody has changed since, and take their trust back."""
@@ -103,7 +121,7 @@ class _Packages:
                 continue
             try:
                 fetched = await self.fetcher.fetch(each.source + f"@{each.version}" * bool(each.commit), origins)
-            except AileronError as error:
+            except (AileronError, CommandError) as error:
                 wrong.append(f"{each.name} {each.version} cannot be fetched. {error.message}")
                 continue
             if fetched.commit != each.commit:
@@ -193,6 +211,13 @@ class _Packages:
         gone, items = self.lock.digests - lock.digests, (await self.operator.get("trust"))["items"]
         trusted = [item for item in items if item["trusted"] and item["trusted"]["digest"] in gone]
         return [item for item in trusted if (item["kind"], item["name"]) not in names]
+
+
+def _tell_left_out(package: Installed, error: AileronError | CommandError) -> None:
+    why = error.message.removesuffix(" Nothing was installed.")
+    note("{name} stays at version {version}. {why}", name=package.name, version=package.version, why=why)
+    if isinstance(error, CommandError) and error.hint:
+        note("  {hint}", hint=error.hint)
 
 
 def _show(change: PackageChange, given_key: str) -> None:
@@ -287,11 +312,17 @@ def _make_command(work: _Work, *options: _Decorator, metavar: str, done: str, ab
     @_options(*options)
     @operator_command
     def run(command: OperatorCommand, /, names: tuple[str, ...], **given: Any) -> None:
-        found = _run(command, lambda packages: work(packages, names), given)
+        async def do(packages: _Packages) -> tuple[Sequence[Installed], Sequence[str]]:
+            return await work(packages, names), packages.left_out
+
+        found, left_out = _run(command, do, given)
         if command.as_json:
             say_json({"packages": [{"name": each.name, "version": each.version} for each in found]})
         for each in () if command.as_json else found:
             say("{name} {version} {done}.", name=each.name, version=each.version, done=done)
+        if left_out:
+            hint = f"The reasons are above. To try again: aileron action update {' '.join(left_out)}"
+            raise CommandError(f"Not updated: {', '.join(left_out)}.", hint)
 
     return run
 
