@@ -242,3 +242,16 @@ class SetupTests(TrustCase):
         """Where nobody can be asked nothing is made."""
         code, _, err = self.command("setup")
         self.assertEqual((code, "no terminal" in err, self.home.secrets.exists()), (1, True, False))
+        self.assertIn("  aileron vault init\n", err)
+
+    def test_nobody_with_a_vault(self) -> None:
+        """With a vault, the next step is told: for a service in the arguments, for one of the user's, or for none."""
+        self.home.secrets.write_text("{}")
+        for words, told in (
+            ((), "  aileron connect --list\n"),
+            (("slack",), "aileron binding setup builtin://slack --secret-fd N, then"),
+            ((URL,), "  aileron connector import --help\n"),
+            (("slak",), "There is no such service. Nothing was set up."),
+        ):
+            code, _, err = self.command("setup", *words)
+            self.assertEqual((code, told in err, "vault init" in err), (1, True, False), err)

@@ -50,11 +50,7 @@ def connect(cli: CliContext, words: tuple[str, ...], listing: bool, dry_run: boo
         _show_files(service)
         return
     if not cli.interactive():
-        raise CommandError(
-            "Cannot ask questions: no terminal. Nothing was connected.",
-            f"Do each step by itself: aileron binding setup {service.connector} --secret-fd N, then "
-            f"aileron action new NAME --connector {service.connector} --op OPERATION, then aileron action trust",
-        )
+        raise CommandError("Cannot ask questions: no terminal. Nothing was connected.", describe_steps(service))
     prepare(cli.home)
     key = open_vault(cli)
     connect_service(cli, service, key)
@@ -74,6 +70,14 @@ def _find(words: Sequence[str]) -> ReadyService:
     if len(words) > 1 or name not in find_services():
         raise CommandError(f"There is no service {' '.join(words)}.", "Search: aileron connect --list WORDS")
     return read_service(name)
+
+
+def describe_steps(service: ReadyService) -> str:
+    """Say how to connect a service without being asked."""
+    return (
+        f"Do each step by itself: aileron binding setup {service.connector} --secret-fd N, then "
+        f"aileron action new NAME --connector {service.connector} --op OPERATION, then aileron action trust"
+    )
 
 
 def show_service(service: ReadyService) -> None:

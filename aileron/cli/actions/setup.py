@@ -10,7 +10,7 @@ from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
-from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
+from aileron.cli.actions.connect import connect_service, describe_steps, open_vault, tell_agents
 from aileron.cli.actions.own import describe_own, is_request
 from aileron.cli.actions.services import ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import ask
@@ -32,9 +32,7 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str) -> None:
     another service: what is there already is kept.
     """
     if not cli.interactive():
-        raise CommandError(
-            "Cannot ask questions: no terminal. Nothing was set up.", "Set up each part by itself: aileron vault init"
-        )
+        raise CommandError("Cannot ask questions: no terminal. Nothing was set up.", _describe_steps(cli, words))
     service = _find(cli, words, name) if words else None
     prepare(cli.home)
     heading("1. Vault")
@@ -46,6 +44,17 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str) -> None:
     tell_agents(cli, service)
     if service.connector_file is not None:
         say("To describe {name} better for the model: aileron action edit {name}", name=service.chosen[0])
+
+
+def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:
+    """Say how to go on without being asked."""
+    if not cli.home.secrets.exists():
+        return "Set up each part by itself, first the vault: aileron vault init"
+    if not words:
+        return "There is a vault. To set up a service, see which there are: aileron connect --list"
+    if is_request(words):
+        return "There is a vault. To make a connector, see how: aileron connector import --help"
+    return describe_steps(_find(cli, words, ""))
 
 
 def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
