@@ -7,11 +7,12 @@ import shlex
 import attrs
 
 from aileron.cli._context import CliContext
+from aileron.cli.actions import connect
 from aileron.cli.actions.services import find_services, read_service
 from aileron.connectors import check as connector_faults
 from aileron.manifests import check as action_faults
 from tests.cli.daemon import PASSPHRASE
-from tests.cli.test_binding import binding
+from tests.cli.test_binding import NAME, binding
 from tests.cli.test_trust import TrustCase, item, word
 
 SERVICES = list(find_services())
@@ -195,14 +196,33 @@ class SetupTests(TrustCase):
         """Wherever a run is broken off, the next one goes on with the files that are there, and asks for the rest."""
         self.listed("tracker-post-api-issues", needs=("local://me/tracker",))
         answers = (PASSPHRASE, "y", "canary")
+        files = "\nInterrupted. Saved: tracker.toml, tracker-post-api-issues.md.\nTo go on, run the same command again."
+        told = (files, "\nInterrupted. Nothing was saved.\n", "\nInterrupted. Saved: trust in 2 files.\nTo go on")
         for reached in range(len(answers)):
-            code, _, _ = self.played(*answers[:reached], INTERRUPTED, words=CURL)
+            code, _, err = self.played(*answers[:reached], INTERRUPTED, words=CURL)
             trusted = max(0, reached - 1)
-            self.assertEqual((code != 0, self.typed, len(self.sent())), (True, [], trusted))
+            self.assertEqual((code, self.typed, len(self.sent())), (130, [], trusted))
+            self.assertIn(told[reached], err)
         self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup"), [])
         code, _, err = self.played(*answers, words=CURL)
         self.assertEqual((code, self.typed, "another service" in err), (0, [], False), err)
         self.assertEqual([each.name for each in self.home.connectors.iterdir()], ["tracker.toml"])
+
+    def test_interrupted_late(self) -> None:
+        """A credential that was bound is told as well, by C{connect} too."""
+
+        async def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        self.patch(connect, "_check", interrupt)
+        self.listed(*SLACK)
+        for command, answers in (("setup", ()), ("connect", ("",))):
+            self.home.secrets.write_text("{}")
+            self.typed = [*answers, PASSPHRASE, "y", "xoxb-canary"]
+            code, _, err = self.command(command, "slack")
+            self.assertEqual((code, self.typed), (130, []))
+            self.assertIn(f"trust in {len(SLACK)} files, the credential {NAME}.\nTo go on", err)
+            self.assertNotIn("canary", err)
 
     def test_read(self) -> None:
         """What only reads needs no approval, and the user is not told to give one."""

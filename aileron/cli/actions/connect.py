@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +24,7 @@ from aileron.cli.vault.binding import ask_place, service_of, show_parts
 from aileron.cli.vault.command import make_vault
 from aileron.cli.vault.signing_in import SignInChoice, sign_in, signs_in
 from aileron.cli.vault.unlocking import refuse_lost, restart_with
-from aileron.home import live_discovery, prepare
+from aileron.home import Home, live_discovery, prepare
 from aileron.values import JSON
 
 if TYPE_CHECKING:
@@ -52,9 +53,33 @@ def connect(cli: CliContext, words: tuple[str, ...], listing: bool, dry_run: boo
     if not cli.interactive():
         raise CommandError("Cannot ask questions: no terminal. Nothing was connected.", describe_steps(service))
     prepare(cli.home)
-    key = open_vault(cli)
-    connect_service(cli, service, key)
+    with telling_saved(cli) as saved:
+        connect_service(cli, service, open_vault(cli), saved)
     tell_agents(cli, service)
+
+
+@contextmanager
+def telling_saved(cli: CliContext) -> Iterator[list[str]]:
+    """If the person presses Ctrl-C meanwhile, say what was saved until then, and how to go on.
+
+    :return: takes what is saved inside the vault, in words.
+    """
+    in_vault, before = list[str](), _list_saved(cli.home)
+    try:
+        yield in_vault
+    except KeyboardInterrupt:
+        saved = [*(each for each in _list_saved(cli.home) if each not in before), *in_vault]
+        if saved:
+            note("\nInterrupted. Saved: {saved}.", saved=", ".join(saved))
+            note("To go on, run the same command again. What is saved is kept.")
+        else:
+            note("\nInterrupted. Nothing was saved.")
+        raise
+
+
+def _list_saved(home: Home) -> Sequence[str]:
+    files = (path.name for sort in (CONNECTORS, ACTIONS) for path in sorted(sort.directory(home).glob("*")))
+    return [*(["the vault"] if home.secrets.exists() else []), *files]
 
 
 def _list(words: Sequence[str]) -> None:
@@ -121,10 +146,13 @@ def open_vault(cli: CliContext) -> bytes | None:
     return secret
 
 
-def connect_service(cli: CliContext, service: ReadyService, key: bytes | None, *, usual: bool = False) -> None:
+def connect_service(
+    cli: CliContext, service: ReadyService, key: bytes | None, saved: list[str], *, usual: bool = False
+) -> None:
     """Lead a person through everything behind the vault.
 
     :param key: the operator's; L{None}: the passphrase is asked for.
+    :param saved: takes what is saved inside the vault, in words.
     :param usual: take the usual actions, and ask for no others.
     """
     from aileron.cli.actions.mail import describe_mail  # asks as this module does
@@ -140,8 +168,10 @@ def connect_service(cli: CliContext, service: ReadyService, key: bytes | None, *
     async def work(links: Links) -> None:
         async with operator(cli, links, None, key) as client:
             heading("Trust and credential")
-            tell(await trust(cli, client, TrustRequest("action", paths=paths)))
-            bound = await _bind(cli, client, service)
+            tell(trusted := await trust(cli, client, TrustRequest("action", paths=paths)))
+            if trusted:
+                saved.append("trust in 1 file" if len(trusted) == 1 else f"trust in {len(trusted)} files")
+            bound = await _bind(cli, client, service, saved)
             if service.check in {each.name for each in chosen}:
                 async with session(cli, links) as daemon:
                     await _check(daemon, service, bound)
@@ -169,7 +199,7 @@ def _take_usual(service: ReadyService) -> Sequence[ReadyAction]:
     return chosen
 
 
-async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str:
+async def _bind(cli: CliContext, client: Operator, service: ReadyService, saved: list[str]) -> str:
     """Bind the credential, unless one is bound already; its name."""
     for each in (await client.get("bindings"))["items"]:
         if each["connector"] == service.connector:
@@ -191,6 +221,7 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
     body = {"connector": service.connector, "service": service_of(service.connector), **place}
     made = await client.post("bindings", "setup", body={**body, **await _obtain(cli, service, target)})
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
+    saved.append(f"the credential {made['name']}")
     return str(made["name"])
 
 

@@ -10,7 +10,7 @@ from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
-from aileron.cli.actions.connect import connect_service, describe_steps, open_vault, tell_agents
+from aileron.cli.actions.connect import connect_service, describe_steps, open_vault, tell_agents, telling_saved
 from aileron.cli.actions.own import describe_own, is_request
 from aileron.cli.actions.services import ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import ask
@@ -33,13 +33,14 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str) -> None:
     """
     if not cli.interactive():
         raise CommandError("Cannot ask questions: no terminal. Nothing was set up.", _describe_steps(cli, words))
-    service = _find(cli, words, name) if words else None
-    prepare(cli.home)
-    heading("1. Vault")
-    key = open_vault(cli)
-    heading("2. Service")
-    service = service or _choose(cli, name)
-    connect_service(cli, service, key, usual=True)
+    with telling_saved(cli) as saved:
+        service = _find(cli, words, name) if words else None
+        prepare(cli.home)
+        heading("1. Vault")
+        key = open_vault(cli)
+        heading("2. Service")
+        service = service or _choose(cli, name)
+        connect_service(cli, service, key, saved, usual=True)
     heading("3. Agent")
     tell_agents(cli, service)
     if service.connector_file is not None:
