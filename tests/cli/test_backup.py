@@ -7,6 +7,7 @@ import sqlite3
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -16,7 +17,7 @@ from aileron.cli.daemon import backup
 from aileron.home import Home
 from aileron.values import from_timestamp
 from aileron.vault.archive import SealingWriter
-from aileron.vault.keys import open_vault
+from aileron.vault.keys import DataKey, open_vault
 from tests.cli.daemon import CommandCase
 from tests.golden.home import unpack, versions
 
@@ -27,6 +28,7 @@ class BackupCase(CommandCase):
     """Backs up a home that a released version left.
 
     :ivar file: where the backup goes.
+    :ivar meanwhile: called when the vault is opened.
     """
 
     def setUp(self) -> None:
@@ -35,10 +37,16 @@ class BackupCase(CommandCase):
         unpack(versions()[-1], self.home.root)
         self.environ = {"HOME": "/nowhere", "AILERON_HOME": str(self.home.root)}
         self.file = Path(self.mktemp())
+        self.meanwhile: Callable[[], object] = list
 
     def cli_context(self) -> CliContext:
         """That of the case, with the vault's file itself."""
-        return attrs.evolve(super().cli_context(), open_vault=open_vault)
+
+        def opened(path: Path, passphrase: str) -> DataKey:
+            self.meanwhile()
+            return open_vault(path, passphrase)
+
+        return attrs.evolve(super().cli_context(), open_vault=opened)
 
     def given(self, *arguments: str, passphrase: str = _PASSPHRASE) -> tuple[int, str, str]:
         """Give a command of the group, and type the passphrase."""
@@ -101,11 +109,14 @@ class CreateTests(BackupCase):
         self.assertIn("does not open the vault", err)
 
     def test_kept(self) -> None:
-        """A file that is there is not replaced."""
-        self.file.write_text("mine")
-        code, _, err = self.given("create", str(self.file))
-        self.assertEqual((code, self.file.read_text()), (1, "mine"))
-        self.assertIn("nothing was written", err)
+        """A file that is there is not replaced: told before the passphrase is asked for, or if it came meanwhile."""
+        appear = partial(self.file.write_text, "mine")
+        for before, during, asked in ((appear, list, 0), (self.file.unlink, appear, 1)):
+            before()
+            self.meanwhile = during
+            code, _, err = self.given("create", str(self.file))
+            self.assertEqual((code, self.file.read_text(), len(self.typed)), (1, "mine", 1 - asked))
+            self.assertIn(f"{self.file} already exists; nothing was written.", err)
 
     def test_vault_changes(self) -> None:
         """While vault and database are written at once, there is no backup of two that do not belong together."""

@@ -101,6 +101,8 @@ def create(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
 
     The daemon may be running. The file is encrypted with the vault's passphrase, and checked before it gets its name.
     """
+    if os.path.lexists(file):
+        raise _taken(file)
     passphrase = _passphrase(cli, cli.home, passphrase_fd)
     made_at = utc(cli.wall())
     with _new_file(file) as temporary, _scratch(cli.home) as scratch:
@@ -178,17 +180,22 @@ def _new_file(path: Path) -> Iterator[Path]:
 
     :raises CommandError: there is a file of that name.
     """
-    if os.path.lexists(path):
-        raise CommandError(f"{path} already exists; nothing was written.", "Choose another name.")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     try:
         yield temporary
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
-        path.hardlink_to(temporary)
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            raise _taken(path) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _taken(path: Path) -> CommandError:
+    return CommandError(f"{path} already exists; nothing was written.", "Choose another name.")
 
 
 def _gather(home: Home, copy: Path) -> dict[str, Path]:
