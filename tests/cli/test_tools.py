@@ -241,13 +241,29 @@ class ImportTests(ToolsCase):
         self.assertEqual(f"[-c {regular}-]{{+{other}d+}}", word_difference(f"c {regular}", f"{other}d"))
 
     def test_no_action(self) -> None:
-        """Without the action that lists the tools, one is written, and the command says how to add it."""
+        """Without the action that lists the tools, one is written, and the command says how to go on."""
         self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
         self.directory = self.directory / "new"
-        code, _, err = self.import_(NAME)
-        self.assertEqual(code, 1)
-        self.assertIn("aileron action add", err)
-        self.assertTrue((self.directory / "tracker-list-tools.md").exists())
+        path = self.directory / "tracker-list-tools.md"
+        code, out, err = self.import_(NAME)
+        self.assertEqual((code, err, path.exists()), (0, "", True))
+        steps = f"  aileron action add {path}\n  aileron connector import {NAME}\n"
+        self.assertEqual(out, f"Written: {path}\nAdd this action and trust it, then list the tools\n{steps}")
+        path.unlink()
+        code, out, _ = self.import_(NAME, "--json")
+        self.assertEqual((code, json.loads(out)), (0, {"written": [str(path)]}))
+
+    def test_no_action_still(self) -> None:
+        """It is an error where that action was written before, or a tool was to be imported."""
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
+        path = self.directory / "tracker-list-tools.md"
+        for more in ((), ("--json",), ("--op", "create_issue", "--force")):
+            code, out, err = self.import_(NAME, *more)
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(
+                "has not been added yet; nothing was imported.\n  Add it, then run this command again:\n", err
+            )
+            self.assertIn(f"    aileron action add {path}\n", err)
 
     def test_listing_is_kept(self) -> None:
         """An action that lists the tools and was changed by hand is not written anew."""

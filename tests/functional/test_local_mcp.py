@@ -49,7 +49,7 @@ class LocalMcpTests(OperatedTestCase):
         )
         await self.operator("vault", "init")
         await self.operator("connector", "add", str(connector), "--yes")
-        await self.import_tools(code=1)  # which writes the action that lists them
+        await self.import_tools()  # which writes the action that lists them
         await self.add(self.home.project / "notes-list-tools.md")
         fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": TOKEN}
         setup = ("binding", "setup", NAME)

@@ -23,6 +23,7 @@ from aileron.cli.actions.tools import (
     keep_reviewed,
     read_tools,
     tell_changes,
+    write_listing,
 )
 from aileron.errors import NetworkError
 from aileron.values import LoadError
@@ -121,13 +122,37 @@ def _import(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
 
 def _import_tools(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
     server = find_server(cli, request.source)
-    tools = read_tools(cli, server, request.reads, output=request.output, force=request.force)
+    tools = read_tools(cli, server, request.reads)
+    if tools is None:
+        _begin_listing(cli, request, server)
+        return
     if not request.as_json:
         tell_changes(server, tools)
     chosen = _choose(cli, request, tools)
     if chosen:
         _write(cli, evolve(request, name=server.name, existing=server), connectors, tools, chosen)
         keep_reviewed(server, tools)
+
+
+def _begin_listing(cli: CliContext, request: ImportRequest, server: ServerConnector) -> None:
+    """Write the action that lists the tools, and say how to go on.
+
+    :raises CommandError: it had been written before, or more was asked for than a list.
+    """
+    path = request.output / f"{server.listing}.md"
+    written = write_listing(cli, server, path, force=request.force)
+    if request.operations or not written:
+        raise CommandError(
+            f"The action that lists the tools of {server.name} has not been added yet; nothing was imported.",
+            f"Add it, then run this command again: aileron action add {path}",
+        )
+    if request.as_json:
+        say_json({"written": [str(path)]})
+        return
+    say("Written: {path}", path=path)
+    heading("Add this action and trust it, then list the tools")
+    say("  aileron action add {path}", path=path)
+    say("  aileron connector import {name}", name=server.name)
 
 
 def _read(cli: CliContext, request: ImportRequest) -> ApiReader:

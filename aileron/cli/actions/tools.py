@@ -178,16 +178,16 @@ def find_server(cli: CliContext, name: str) -> ServerConnector:
     )
 
 
-def read_tools(
-    cli: CliContext, server: ServerConnector, reads: Sequence[str], *, output: Path, force: bool
-) -> ServerTools:
-    """Have the daemon list the tools of a server, by the action for it.
+def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str]) -> ServerTools | None:
+    """Have the daemon list the tools of a server, by the action for it; L{None}: there is no such action yet.
 
-    :raises CommandError: there is no such action yet, or the server did not list them.
+    :raises CommandError: the server did not list them.
     """
     from aileron.importing import ServerTools
 
-    body = _ask_for_tools(cli, server, output, force=force)
+    body = _ask_for_tools(cli, server)
+    if body is None:
+        return None
     result: Any = body.get("result") or {}
     found: Mapping[str, Any] = result.get("output", {})
     tools = found.get("tools")
@@ -208,18 +208,14 @@ def read_tools(
     return ServerTools(server.name, tuple(tools), pinned, frozenset(reads), is_whole="more" not in found)
 
 
-def _ask_for_tools(cli: CliContext, server: ServerConnector, output: Path, *, force: bool) -> Mapping[str, JSON]:
-    """Run the action; where there is none yet, write it.
-
-    :raises CommandError: there is none yet.
-    """
+def _ask_for_tools(cli: CliContext, server: ServerConnector) -> Mapping[str, JSON] | None:
+    """Run the action; L{None}: there is none yet."""
     from aileron.client import DaemonFault
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
         return await daemon.run(server.listing, {}, wait_seconds=_WAIT_SECONDS)
 
-    required = _needs_approval(cli, server)
-    if required:
+    if _needs_approval(cli, server):
         words = (
             "{name} is started only after an approval. If this command waits, approve {action} within {most} minutes."
         )
@@ -230,13 +226,19 @@ def _ask_for_tools(cli: CliContext, server: ServerConnector, output: Path, *, fo
     except DaemonFault as fault:
         if fault.fault.kind != "not_found":
             raise
-    path, version = output / f"{server.listing}.md", str(server.values["connector"].get("version"))
-    if force or not path.exists():
-        write_files({path: _listing(server.name, version, required=required)}, replaced=(path,) if force else ())
-    raise CommandError(
-        f"The action that lists the tools of {server.name} has not been added yet; nothing was asked.",
-        f"aileron action add {path}",
-    )
+    return None
+
+
+def write_listing(cli: CliContext, server: ServerConnector, path: Path, *, force: bool) -> bool:
+    """Write the action that lists the tools of a server, or keep the file that is there; return whether it was written.
+
+    :param force: replace what is there.
+    """
+    if path.exists() and not force:
+        return False
+    version, required = str(server.values["connector"].get("version")), _needs_approval(cli, server)
+    write_files({path: _listing(server.name, version, required=required)}, replaced=(path,) if force else ())
+    return True
 
 
 def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
