@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from aileron.values import Actor, AuditQuery, Checkpoint, DailyWait, Event, Maced, Record, Row
 
-from ._table import MOMENT, PLAIN, Table, among, conditions, moment
+from ._table import MOMENT, PLAIN, Table, among, conditions, moment, other_than
 
 Digest: TypeAlias = Callable[[str, str], str]
 """Of a salt and a payload's text."""
@@ -123,6 +123,7 @@ def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: in
         ("at < ?", moment(query.until)),
         ("type = ?", query.type),
         among("type", query.types),
+        other_than("type", query.other_than),
         ("action = ?", query.action),
         ("connector = ?", query.connector),
         ("session_id = ?", query.session_id),

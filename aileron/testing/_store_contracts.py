@@ -107,6 +107,8 @@ class AuditContract(_RecordCase):
             (AuditQuery(type="a"), ["a"]),
             (AuditQuery(types=("a", "c")), ["a"]),
             (AuditQuery(types=("a", "b"), run_id="run-2"), ["b"]),
+            (AuditQuery(other_than=("b", "c")), ["a"]),
+            (AuditQuery(types=("a", "b"), other_than=("a",)), ["b"]),
             (AuditQuery(run_id="run-2"), ["b"]),
             (AuditQuery(action="x"), ["a"]),
             (AuditQuery(connector="c"), ["a"]),

@@ -47,6 +47,16 @@ class RecordsTests(ServedCase):
         self.assertEqual(code, 0)
         self.assertIn("approval.approved  you    ship-update  01RUN", out)
 
+    def test_audit_logins(self) -> None:
+        """Logins are left out, which is told, unless all are asked for, by a filter for them, or for programs."""
+        listed = {"items": [RECORD], "cursor": None}
+        for query in ("limit=50&logins=false", "limit=50", "type=operator.login&limit=50"):
+            self.site.answer("GET", f"/v1/audit?{query}", listed)
+        code, _, err = self.as_operator("audit", "list")
+        self.assertEqual((code, err), (0, "Logins and logouts are left out. To list them too, add --all.\n"))
+        for more in (("--all",), ("--json",), ("--type", "operator.login")):
+            self.assertEqual(self.as_operator("audit", "list", *more)[::2], (0, ""), more)
+
     def test_runs(self) -> None:
         """A run tells its state, attempts and why, and how to settle it."""
         self.site.answer("GET", f"/v1/runs/{RUN}", RUN_ROW)

@@ -177,6 +177,23 @@ class HistoryTests(WebCase):
         self.assertEqual(heard.status, 400)
         self.assertIn("Day is not a valid date.", heard.text)
 
+    def test_logins(self) -> None:
+        """Logins, one for each command, are left out, which is told, unless a filter says what is wanted."""
+        for kind in ("operator.login", "trust.given", "operator.logout", "operator.login_refused"):
+            self.record(kind)
+        told, link = "Logins and logouts are left out", "/history?kind=logins"
+        for query in ("", f"?day={utc(NOW):%Y-%m-%d}"):
+            self.assertEqual(self.entries(query), ["Login refused", "Trusted"])
+            self.assertEqual(
+                (told in self.shown(query).text, link in self.fragment(f"/history{query}").text), (True, True)
+            )
+        for query, left in (
+            ("?kind=logins", ["Login refused", "Logged out", "Logged in"]),
+            ("?text=logged%20in", ["Logged in"]),
+        ):
+            self.assertEqual(self.entries(query), left)
+            self.assertNotIn(told, self.shown(query).text)
+
     def test_search(self) -> None:
         """A text is found in what an entry is called, in what it is about and in its contents, in whatever case."""
         self.record("vault.unlocked")

@@ -13,7 +13,7 @@ from aileron import __version__
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
-from aileron.cli._output import Columns, block, heading, in_words, say, say_json, time_at, values, when
+from aileron.cli._output import Columns, block, heading, in_words, note, say, say_json, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 from aileron.values import Checkpoint, from_timestamp, to_json
@@ -41,6 +41,9 @@ _COLUMNS: Columns = {
 }
 
 
+_NARROWING = ("type", "action", "connector", "session", "run", "class")
+
+
 @click.group()
 def audit() -> None:
     """Read and verify the audit log."""
@@ -55,15 +58,24 @@ def audit() -> None:
 @click.option("--session", help="Only this session.")
 @click.option("--run", help="Only this run.")
 @click.option("--class", "class", help="Only failures of this class.", shell_complete=_completion.failures)
+@click.option("--all", "everything", is_flag=True, help="List logins and logouts too, as --json does.")
 @_options.paged
 @_options.exact_times
 @operator_command
-def list_records(command: OperatorCommand, /, **filters: str | int | None) -> None:
-    """List records, newest first."""
+def list_records(command: OperatorCommand, /, everything: bool, **filters: str | int | None) -> None:
+    """List records, newest first.
+
+    Every command logs in and out. Without a filter other than a time, these records are left out; --all lists them.
+    """
     for bound in ("since", "until"):
         _moment(cast("str | None", filters[bound]), f"--{bound}")
-    answer = command.get("audit", query=_options.filter_query(**filters))
-    command.list(answer, _COLUMNS, "No matching records.")
+    everything = everything or command.as_json or any(filters[name] for name in _NARROWING)
+    logins = None if everything else False
+    command.list(
+        command.get("audit", query=_options.filter_query(**filters, logins=logins)), _COLUMNS, "No matching records."
+    )
+    if not everything:
+        note("Logins and logouts are left out. To list them too, add --all.")
 
 
 @audit.command("show")
