@@ -30,6 +30,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import Conversation, Links
 from aileron.cli._output import when
+from aileron.cli.approvals import watch
 from aileron.cli.approvals.deciding import outcome
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
 from aileron.cli.approvals.reading import age, columns, rows_of
@@ -600,6 +601,16 @@ class WatchTests(CommandCase):
         for command in ("pipx inject aileron prompt_toolkit", "uv tool install --with", "pip install prompt_toolkit"):
             self.assertIn(f"`{command}", err)
         self.assertIn("aileron approval watch --plain", err)
+
+    def test_multiplexer(self) -> None:
+        """In screen it is told, before anything is shown, who else can read it and type."""
+        self.serve()
+        self.environ["STY"] = "1.pts-0.here"
+        cli = attrs.evolve(self.cli_context(), terminal=lambda: nullcontext(cast("Any", None)))
+        self.patch(self, "cli_context", lambda: cli)
+        self.patch(watch, "as_signed_in", lambda *_: None)
+        code, _out, err = self.command("approval", "watch", "--plain")
+        self.assertEqual((code, err.startswith("In screen, any program of yours outside a sandbox")), (0, True), err)
 
 
 class ConverseTests(CommandCase):

@@ -201,6 +201,16 @@ class LettingInTests(CommandCase):
             self.assertEqual((ended.hint, len(shown)), ("Try again: aileron open", int("opened" in states)))
         self.assertEqual(self.confirmed(), [])
 
+    def test_multiplexer(self) -> None:
+        """In tmux or screen it is told beforehand, on standard error, who else can read and type."""
+        for variable, name in (("", ""), ("TMUX", "tmux"), ("STY", "screen")):
+            self.environ[variable] = "1"
+            self.let_in(["opened"], "blue tower")
+            told = f"In {name}, any program of yours outside a sandbox can read the screen and type for you.\n"
+            self.assertEqual(self.err.startswith(told), bool(name), self.err)
+            self.assertEqual("type for you" in self.err, bool(name))
+            del self.environ[variable]
+
     def test_login_is_ended(self) -> None:
         """Where nobody is let in the login that it took is ended; else the browser needs it."""
         for states, line, left in ((["opened", "late"], None, []), (["opened"], "blue tower", [TOKEN])):

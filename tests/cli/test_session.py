@@ -149,7 +149,9 @@ class PasskeysTests(ServedCase):
         added = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 0}
         self.site.answer("POST", f"{PASSKEYS}/confirm", added)
         self.typed = ["baby engage", PASSPHRASE]
-        self.assertIn("Passkey Mine added.", self.command("operator", "passkey", "add")[1])
+        self.environ["TMUX"] = "/tmp/tmux-0/default,1,0"
+        _, out, err = self.command("operator", "passkey", "add")
+        self.assertEqual(("Passkey Mine added." in out, "In tmux, any program of yours" in err), (True, True))
         self.assertIn({"words": "baby engage"}, [each.body for each in self.site.asked])
         item = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 3}
         self.site.answer("GET", PASSKEYS, {"items": [item], "rule": RULE})

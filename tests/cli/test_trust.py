@@ -119,6 +119,16 @@ class TrustTests(TrustCase):
         code, _, err = self.command("action", "trust", "a")
         self.assertEqual((code, "--yes" in err, self.sent()), (1, True, []))
 
+    def test_multiplexer(self) -> None:
+        """In tmux, before the question, it is told once who else can type the answer."""
+        self.lying(item("a"))
+        self.assertNotIn("type for you", self.as_operator("action", "trust", answers=["y"])[2])
+        self.environ["TMUX"] = "/tmp/tmux-0/default,1,0"
+        err = self.as_operator("action", "trust", answers=["y"])[2]
+        self.assertEqual(
+            err.count("In tmux, any program of yours outside a sandbox can read the screen and type for"), 1
+        )
+
     def test_nothing_acts(self) -> None:
         """Nothing in a file acts on the terminal; an untrusted connector that it needs is in the same question."""
         self.lying(item("a", difference="\x1b[2J\u202eevil\rTrusted: a", path="/x\x1b/a.md"))

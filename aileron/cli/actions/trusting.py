@@ -16,6 +16,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, place_of
 from aileron.cli._output import count_columns, format_line, listed, margined, note, say
 from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
+from aileron.cli.vault.terminal import note_multiplexer
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 from aileron.errors import InvalidRequest
 from aileron.values import JSON
@@ -241,6 +242,7 @@ def confirm(cli: CliContext, question: str, done: str, hint: str = "To skip the 
     :param hint: how to go on where nobody can be asked.
     :raises CommandError: any other answer came, or nobody can be asked.
     """
+    note_multiplexer(cli.environ)
     try:
         answer = cli.ask(question)
     except InvalidRequest:

@@ -25,7 +25,7 @@ from aileron.cli.approvals.grant import moment_of
 from aileron.cli.approvals.reading import age
 from aileron.cli.approvals.review import show_review
 from aileron.cli.vault.operator import as_signed_in
-from aileron.cli.vault.terminal import Terminal
+from aileron.cli.vault.terminal import Terminal, note_multiplexer
 from aileron.errors import InvalidRequest
 from aileron.values import from_timestamp, timestamp, utc
 
@@ -50,6 +50,7 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
     cli.running()
     simple = plain or cli.environ.get("TERM", "") in ("", "dumb", "unknown")
     _check_terminal(cli, simple)
+    note_multiplexer(cli.environ)
     if not simple:
         from twisted.internet import asyncioreactor
 

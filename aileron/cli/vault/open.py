@@ -28,6 +28,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
 from aileron.cli._session import quietly
 from aileron.cli.vault.operator import token_from_child
+from aileron.cli.vault.terminal import note_multiplexer
 from aileron.errors import InvalidRequest
 from aileron.home import Home
 from aileron.values import HandOverState
@@ -158,6 +159,7 @@ async def let_in(
     :raises CommandError: none came, somebody else did, or the words did not come in time.
     :raises DaemonFault: these were not the words.
     """
+    note_multiplexer(cli.environ)
     try:
         code = (await operator.post("operator", "handover", body={"typed": True} if by_code else None))["code"]
         if by_code:

@@ -13,6 +13,7 @@ from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, say, time_at
 from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command, quietly
+from aileron.cli.vault.terminal import note_multiplexer
 from aileron.values import JSON
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ def list_passkeys(command: OperatorCommand) -> None:
 @plain_command
 def add(command: OperatorCommand) -> None:
     """Confirm the passkey that you created on the page of `aileron open passkeys`."""
+    note_multiplexer(command.cli.environ)
     words = command.cli.ask("The two words shown on the page: ")
     added = command.post("operator", "passkeys", "confirm", body={"words": words})
     say("Passkey {name} added.", name=added["name"])

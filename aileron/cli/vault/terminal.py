@@ -6,16 +6,31 @@ import os
 import select
 import shlex
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
+from aileron.cli._output import note
 from aileron.errors import InvalidRequest
 
+_NOTED = "aileron.multiplexer"
 _TTY = Path("/dev/tty")
 _MAX_LINE_BYTES = 4096
 _MAX_COMMAND, _MAX_LINES = 16 * 1024, 400
 _APART, _BACK = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[2J\x1b[H\x1b[?1049l"
+
+
+def note_multiplexer(environ: Mapping[str, str]) -> None:
+    """Say once a command, before a question whose answer decides, that in tmux or screen others can read and type."""
+    name = "tmux" if environ.get("TMUX") else "screen" if environ.get("STY") else ""
+    context = click.get_current_context(silent=True)
+    if name and (context is None or not context.meta.setdefault(_NOTED, False)):
+        note("In {name}, any program of yours outside a sandbox can read the screen and type for you.", name=name)
+        note("  Where agents run without one, use a terminal outside {name}.", name=name)
+        if context is not None:
+            context.meta[_NOTED] = True
 
 
 class Terminal:
