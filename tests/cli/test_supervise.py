@@ -9,16 +9,18 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
+from aileron.cli.daemon import process
 from aileron.cli.daemon.process import replacing, stop
 from aileron.cli.daemon.supervise import POLL_SECONDS, REPLACED_SECONDS, end, ending_later, notify_ready, wait_for_end
 from aileron.cli.vault.unlocking import start_with
-from aileron.home import acquire_lock, release_lock
+from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import URL, CommandCase
 
@@ -105,6 +107,23 @@ class StartStopTests(CommandCase):
         self.home.secrets.touch()
         self.typed = ["anything"]
         self.assertEqual(self.command("daemon", "run")[:2], (130, ""))
+
+    def test_no_home(self) -> None:
+        """Where its home cannot be created the command says so, also when it is told to stop at the same time."""
+
+        def told(home: Home) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            prepare(home)
+
+        dangling = Path(self.mktemp()).absolute()
+        dangling.symlink_to("nowhere")
+        self.environ["AILERON_HOME"] = str(dangling)
+        for make in (prepare, told):
+            self.patch(process, "prepare", make)
+            code, out, err = self.command("daemon", "run", "--locked")
+            why = f"aileron: {dangling} cannot be created (File exists: {dangling}). No daemon was started."
+            self.assertEqual((code, out, err.splitlines()[0]), (1, "", why))
+            self.assertIn("AILERON_HOME", err)
 
     def test_key_forgotten(self) -> None:
         """The vault's key does not stay in the process that waits."""

@@ -43,17 +43,29 @@ _PASSED_ON = frozenset(
 )
 
 
+class NoHome(CommandError):
+    """No daemon was started, since its home could not be created."""
+
+
 def start(cli: CliContext, key: DataKey | None) -> Discovery:
     """Start the daemon, or find the one that runs; it is healthy then.
 
     :param key: unlocks a new one's vault; it travels by a socket, never by arguments or environment.
+    :raises NoHome: there is no home for it.
     :raises CommandError: it ended, or was not healthy in time; its last words are in the message.
     """
     home = cli.home
     found = live_discovery(home)
     if found is not None:
         return found
-    prepare(home)
+    try:
+        prepare(home)
+    except OSError as error:
+        why = f"{error.strerror}: {error.filename}"
+        raise NoHome(
+            f"{home.root} cannot be created ({why}). No daemon was started.",
+            "Let AILERON_HOME name a directory that you can write to.",
+        ) from None
     _tell_of_upstreams(cli.environ)
     with progress("Starting the daemon"):
         return _until_healthy(cli, home, _spawn(cli, home, key))
@@ -100,12 +112,14 @@ def replacing(home: Home) -> Iterator[None]:
 
 
 def is_being_replaced(home: Home) -> bool:
-    """Tell whether a command is putting another daemon in the place of one."""
-    with _home_opened(home) as descriptor:
-        try:
+    """Tell whether a command is putting another daemon in the place of one; none is where there is no home."""
+    try:
+        with _home_opened(home) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    except BlockingIOError:
+        return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     return False
 
 

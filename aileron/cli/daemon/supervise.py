@@ -19,7 +19,7 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import say
-from aileron.cli.daemon.process import START_SECONDS, STOP_SECONDS, is_being_replaced, last_words, stop
+from aileron.cli.daemon.process import START_SECONDS, STOP_SECONDS, NoHome, is_being_replaced, last_words, stop
 from aileron.cli.vault.unlocking import any_key, start_with
 from aileron.home import Home, live_discovery, running_pid
 
@@ -52,8 +52,10 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
         say("The daemon is running (PID {pid}).", pid=running_pid(cli.home))
         notify_ready(cli.environ)
         wait_for_end(cli, cli.home)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as told:
         end(cli)
+        if isinstance(told.__cause__, NoHome):
+            raise told.__cause__ from None
     say("The daemon has stopped.")
 
 
@@ -61,17 +63,21 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
 def ending_later() -> Iterator[None]:
     """Let a signal that comes meanwhile take effect at the end: a daemon that is starting cannot be stopped yet.
 
-    :raises KeyboardInterrupt: one came, whatever became of the start.
+    :raises KeyboardInterrupt: one came, whatever became of the start; its cause is what the start raised.
     """
     told: list[int] = []
+    failed: BaseException | None = None
     before = {each: signal.signal(each, lambda number, _frame: told.append(number)) for each in _SIGNALS}
     try:
         yield
+    except BaseException as error:
+        failed = error
+        raise
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
         if told:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt from failed
 
 
 def wait_for_end(cli: CliContext, home: Home) -> None:
