@@ -30,6 +30,8 @@ _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _ALERT = bytes.fromhex("15030300020270")
 """A fatal alert of TLS: the server does not know this name."""
 
+_GIVEN_UP = "it was given up before it was connected"
+
 _log = Logger()
 
 
@@ -163,9 +165,13 @@ class ProxyConnection(Protocol):
             self._upstream.transport.loseConnection()
 
     def _give_up(self) -> None:
-        """Connect no more; what is being recorded of a connection is recorded."""
-        if self._connecting is not None and self._stage in (_TunnelStage.ASKING, _TunnelStage.CONNECTING):
+        """Connect no more; what is being recorded, of an admission or a connection, is recorded."""
+        if self._connecting is not None and self._stage is _TunnelStage.CONNECTING:
             self._connecting.cancel()
+
+    def _is_over(self) -> bool:
+        """Tell whether nobody waits for it any more."""
+        return self._gone or self._stage is _TunnelStage.REFUSED
 
     def _be_done(self) -> None:
         self._wait_for(None)
@@ -209,6 +215,9 @@ class ProxyConnection(Protocol):
         self._access = access
         access.tunnels.add(self)
         private = await self._sessions.admit(access, self.host)
+        if self._is_over():
+            self._report("egress.failed", _GIVEN_UP)
+            return
         factory = Factory.forProtocol(lambda: _HostConnection(self))
         factory.noisy = False
         self._stage = _TunnelStage.CONNECTING
@@ -216,7 +225,7 @@ class ProxyConnection(Protocol):
         self._upstream, self._stage = upstream, _TunnelStage.RECORDING
         await self._sessions.confirm(access, self.host)
         self._connecting = None
-        if self._gone or self._stage is _TunnelStage.REFUSED:
+        if self._is_over():
             return
         if self._upstream is None:  # it hung up meanwhile
             raise Unreachable
@@ -232,7 +241,7 @@ class ProxyConnection(Protocol):
         error = failure.value
         if self._stage in (_TunnelStage.CONNECTING, _TunnelStage.RECORDING):
             self._report("egress.failed", _explain(error))
-        if self._gone or self._stage is _TunnelStage.REFUSED:
+        if self._is_over():
             return
         if isinstance(error, EgressRefused):
             self._refuse(403, f"Aileron: {self.host} is not allowed: {error.why}")
@@ -313,5 +322,4 @@ def _explain(error: BaseException | None) -> str:
     """Say why a connection was not made."""
     if isinstance(error, EgressRefused | Unreachable):
         return error.why
-    given_up = isinstance(error, CancelledError)
-    return "it was given up before it was connected" if given_up else "it failed; see aileron logs"
+    return _GIVEN_UP if isinstance(error, CancelledError) else "it failed; see aileron logs"

@@ -47,6 +47,7 @@ _MOST_TICKETS = 256
 _TICKET_SECONDS = 30.0
 _FOR_THE_SESSION = "allowed for this session"
 _PROJECTS_FILE = NAME
+_ENDED = "the session has ended"
 
 _log = Logger()
 
@@ -152,10 +153,11 @@ class EgressSessions:
             allowed = self._judge(access, host)
             with _on_record():
                 await self._note(access, host, allowed)
-            if self._open.get(access.session_id) is not access:
-                raise EgressRefused("the session has ended")
             if allowed is None:
                 raise EgressRefused("it waits for approval; see aileron egress list")
+            if self._open.get(access.session_id) is not access:
+                self.report("egress.failed", access, host, _ENDED)
+                raise EgressRefused(_ENDED)
         return allowed[1]
 
     async def confirm(self, access: Access, host: str) -> None:
@@ -227,8 +229,8 @@ class EgressSessions:
         """Cut off all, and wait until that is on record."""
         for session_id in tuple(self._open):
             self.end(session_id)
-        for writing in tuple(self._writing):
-            await writing
+        while self._writing:
+            await next(iter(self._writing))
 
     def _record(self, event: Event) -> None:
         """Record what has happened already; a failure is logged."""

@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from aileron.egress._dialer import Dialer, Unreachable
 from aileron.egress._listener import ProxyListener
 from aileron.egress._proxy import HEAD_SECONDS, IDLE_SECONDS, LEAVE_SECONDS, MOST_SECONDS, ProxyConnection
-from aileron.egress._sessions import MOST_TUNNELS, EgressRefused
+from aileron.egress._sessions import MOST_TUNNELS, EgressRefused, Tunnel
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IAudit
 from aileron.testing import AuditProxy
@@ -283,15 +283,19 @@ class TunnelTests(ProxyCase):
 
 
 class GatedAudit(AuditProxy):
-    """A record on which that of a connection waits."""
+    """A record on which that of a connection waits.
+
+    :ivar waits: the type of what waits.
+    """
 
     def __init__(self, audit: IAudit) -> None:
         super().__init__(audit)
         self.gate: Deferred[None] = Deferred()
+        self.waits = "egress.connected"
 
     async def append(self, *events: Event) -> None:
         """Wait, if it is that."""
-        if events[0].type == "egress.connected":
+        if events[0].type == self.waits:
             await self.gate
         await super().append(*events)
 
@@ -353,6 +357,39 @@ class RecordTests(ProxyCase):
             self.assertEqual(self.types()[len(before) :], ["egress.connected"])
             self.assertEqual((self.host.lost, len(self.access.tunnels)), (True, 0))
             self.dialer.host = Peer()
+
+    def test_cut_while_admitted(self) -> None:
+        """What is cut as its admission goes on record has its end there too, and is never connected."""
+        self.audit.waits = "egress.admitted"
+        ends: Sequence[tuple[Callable[[Tunnel], None], str]] = (
+            (lambda tunnel: tunnel.cut(), "it was given up before it was connected"),
+            (lambda _: self.sessions.end(self.access.session_id), "the session has ended"),
+        )
+        for end, why in ends:
+            self.audit.gate = Deferred()
+            before = len(self.records_of_egress())
+            self.connected()
+            (tunnel,) = self.access.tunnels
+            end(tunnel)
+            self.audit.gate.callback(None)
+            self.net.run()
+            found = [(type_, payload.get("why")) for type_, payload in self.records_of_egress()[before:]]
+            found = [each for each in found if each[0] != "egress.ended"]
+            self.assertEqual(found, [("egress.admitted", None), ("egress.failed", why)])
+            self.assertEqual((self.dialer.dialled, len(self.access.tunnels)), ([], 0))
+            self.access.hosts.clear()
+
+    def test_stop(self) -> None:
+        """The daemon's end waits until all is on record, also what is told meanwhile."""
+        self.audit.waits, ended = "egress.ended", self.audit.gate
+        stopped = Deferred.fromCoroutine(self.sessions.stop())
+        self.audit.waits, self.audit.gate = "egress.failed", Deferred()
+        self.sessions.report("egress.failed", self.access, HOST, "it was given up")
+        ended.callback(None)
+        self.assertNoResult(stopped)
+        self.audit.gate.callback(None)
+        self.successResultOf(stopped)
+        self.assertEqual(self.types(), ["egress.ended", "egress.failed"])
 
     def test_host_speaks_meanwhile(self) -> None:
         """A host that speaks meanwhile is no TLS server: the connection ends, and nothing of it arrives."""
