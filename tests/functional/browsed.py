@@ -42,6 +42,10 @@ _FAULTS = """axe.run(document, { resultTypes: ["violations"], selectors: false, 
 _ROUNDS, _MOST_TABS = 3, 120
 _FOCUSED = """(({ activeElement: at }) => [at.matches(%s), at.matches(":focus-visible"), `${at.tagName}#${at.id}`])(
   document)"""
+# axe-core wants a name of what says that it is a picture, and asks no drawing whether it is one.
+_NAMELESS = """[...document.querySelectorAll("svg, canvas, [role=img]")]
+  .filter((each) => !each.closest("[aria-hidden=true]") && !(each.role === "img" && each.ariaLabel?.trim()))
+  .map((each) => each.outerHTML.slice(0, 200))"""
 _CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.ariaLabel)"""
 
@@ -196,6 +200,7 @@ class BrowsedTestCase(OperatedTestCase):
         if self.judged and await page.evaluate("window.axe === undefined"):
             await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
         wholly = Turns(f"{self.id()} {name}").of(*sorted(self.judged)) if self.judged else ()
+        self.assertEqual(await page.evaluate(_NAMELESS), [], f"{name} has pictures without a name")
         for style in self.styles:
             size = STYLES[style]
             await page.look(**size)
