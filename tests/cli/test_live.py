@@ -33,7 +33,7 @@ from aileron.cli._output import when
 from aileron.cli.approvals import watch
 from aileron.cli.approvals.deciding import outcome
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
-from aileron.cli.approvals.reading import age, columns, rows_of
+from aileron.cli.approvals.rows import age, columns, rows_of
 from aileron.cli.approvals.watch import converse
 from aileron.client import DaemonFault, Operator
 from aileron.errors import ApprovalStale, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
@@ -286,6 +286,21 @@ class ReadTests(ScreenCase):
         shown = self.view("\r", "y", "y")
         self.assertIn("Space for more", shown[1])
         self.assertEqual(self.decided(), [])
+
+    def test_narrow(self) -> None:
+        """In a narrow terminal a long name is cut, and neither what is asked, told, nor that something changed is."""
+        session = "01M8D4Z5PC691AJHN1MM485VSP"
+        run = {**approval()["run"], "action": "publish-" * 9, "session_id": session}
+        self.waits(approval(stale="The action changed.", run=run))
+        self.site.answer("GET", f"/v1/sessions/{session}", SESSION)
+        self.site.answer("POST", DECIDE, StoreUnavailable("Nothing was decided, as the disk is full. " * 3))
+        for self.columns in (60, 40):
+            shown = self.view("\r", *" " * 9, "x", "n", "y", "y")
+            self.assertRegex(shown[0], r"(?m)^> .*publish.*…   CHANGED$")
+            self.assertEqual([row for row in shown[-1].split("\n")[-1:] if "…" in row or "y" not in row], [])
+            told = ["".join(each.replace("\n↪ ", "").split()) for each in shown]
+            self.assertIn(f"Denyallrequestsofsession{session},andendit?[y/N]", told[-4])
+            self.assertIn("Nothingwasdecided,asthediskisfull." * 3, told[-1])
 
     def test_tiny(self) -> None:
         """Where nothing can be shown nothing counts as read; the smallest size that can be used is 20 by 4."""

@@ -27,21 +27,19 @@ from aileron.cli._output import capture_lines
 from aileron.cli.approvals import deciding
 from aileron.cli.approvals.edit import edit_shown, rewritten
 from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.reading import OpenedApproval, Question, age, columns, shorten
+from aileron.cli.approvals.reading import OpenedApproval, Question
 from aileron.cli.approvals.review import show_review
+from aileron.cli.approvals.rows import approval_row, key_hints, shorten, wrap
 from aileron.client import DaemonFault, DaemonUnreachable, Operator
-from aileron.values import from_timestamp, timestamp, utc, visible
+from aileron.values import timestamp, utc, visible
 
 TOGETHER_SECONDS = 0.03
 """So long after the first key, what comes has come at once with it: a sequence, or a paste."""
 POLL_SECONDS = 1.0
 _OUTCOME_SECONDS = 3.0
-_FRAME_ROWS, _AGENT_COLUMNS = 3, 20
+_FRAME_ROWS, _MOST_NEWS_ROWS = 2, 4
 _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
 _ENTER = ("c-m", "c-j")
-_LIST_KEYS = "↑↓ select  Enter open  q quit"
-_OPEN_KEYS = "Space more  y approve  d deny  q back  l later  e edit  x deny all, end session"
-_UNDO_KEYS = "u undo approval  "
 _UNDECIDED = "Nothing was decided; it is still pending."
 _PROMPTS = {
     "y": "Approve exactly this{when}? [y/N] ",
@@ -82,7 +80,7 @@ class LiveScreen:
         rows = [
             Window(FormattedTextControl(lambda: self._cut(self._title()), style="bold"), height=1),
             Window(FormattedTextControl(lambda: list(self._body())), always_hide_cursor=True),
-            Window(FormattedTextControl(self._bottom, style="bold"), height=1),
+            Window(FormattedTextControl(lambda: "\n".join(self._bottom()), style="bold"), height=self._bottom_height),
             Window(FormattedTextControl(self._hints), height=1),
         ]
         app: Application[None] = Application(
@@ -214,7 +212,7 @@ class LiveScreen:
                 return
 
     def _press_in_list(self, key: str) -> Work:
-        height = max(1, self._app.output.get_size().rows - _FRAME_ROWS)
+        height = max(1, self._app.output.get_size().rows - _FRAME_ROWS - self._bottom_height())
         steps = {"pageup": -height, "pagedown": height, "home": -len(self._items), **_STEPS}
         if key == "q":
             self._leave()
@@ -349,7 +347,7 @@ class LiveScreen:
         app.output.cursor_goto(0, 0)
         if self._opened:
             size = app.output.get_size()
-            self._opened.fit(size.columns, size.rows - _FRAME_ROWS)
+            self._opened.fit(size.columns, size.rows - _FRAME_ROWS - self._bottom_height())
 
     def _note_read(self, _app: Application[None]) -> None:
         if self._opened:
@@ -372,29 +370,26 @@ class LiveScreen:
         for item in () if self._opened else self._items:
             selected = item["id"] == self._chosen
             yield "[SetCursorPosition]" if selected else "", ""
-            row = self._cut(f"{'>' if selected else ' '} {self._row(item)}")
+            agent, width = self._agents.get(item["run"].get("session_id"), "you"), self._app.output.get_size().columns
+            row = f"{'>' if selected else ' '} {approval_row(item, agent, self._cli.wall(), width - 2)}"
             yield "reverse" if selected else "", row + "\n" * (item is not self._items[-1])
 
-    def _row(self, item: Mapping[str, Any]) -> str:
-        """Return the row of an approval: its age, its agent, its action, and whether it was changed."""
-        room = min(_AGENT_COLUMNS, self._app.output.get_size().columns // 4)
-        agent = shorten(visible(self._agents.get(item["run"].get("session_id"), "you")), room)
-        waits = age(self._cli.wall() - from_timestamp(item["requested_at"]).timestamp())
-        changed = "   CHANGED" if item.get("stale") else ""
-        return f"{waits:5} {agent}{' ' * (room - columns(agent))} {visible(item['run']['action'])}{changed}"
-
-    def _bottom(self) -> str:
+    def _bottom(self) -> Sequence[str]:
+        """Return the rows of what is asked, or of what there is to say, as many as both need and have room."""
+        size, asks = self._app.output.get_size(), bool(self._opened and self._question)
+        text = visible(self._news or self._away)
         if self._opened and self._question:
-            asked = self._question.prompt + visible(self._question.text) * (not self._question.confirms)
-            while columns(asked) > max(1, self._app.output.get_size().columns):
-                asked = asked[1:]  # what is typed is seen where it grows
-            return asked
-        if self._opened and self._opened.changed and not (self._news or self._away):
-            return self._cut(f"{self._opened.changed} Press r to reload before you decide.")
-        return self._cut(visible(self._news or self._away))
+            text = self._question.prompt + visible(self._question.text) * (not self._question.confirms)
+        elif self._opened and self._opened.changed and not text:
+            text = f"{self._opened.changed} Press r to reload before you decide."
+        most = max(1, min(_MOST_NEWS_ROWS, size.rows - _FRAME_ROWS - 1))
+        return wrap(text, size.columns, most, grows=asks)
+
+    def _bottom_height(self) -> int:
+        return len(self._bottom())
 
     def _hints(self) -> str:
-        return self._cut(_UNDO_KEYS * bool(self._undoable) + (_OPEN_KEYS if self._opened else _LIST_KEYS))
+        return key_hints(self._opened is not None, bool(self._undoable), self._app.output.get_size().columns)
 
     def _cut(self, text: str) -> str:
         return shorten(text, self._app.output.get_size().columns)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import define, frozen
 
-_GOES_ON, _CUT = "↪ ", "…"
-_LEAST_COLUMNS = 20
+from aileron.cli.approvals.rows import LEAST_COLUMNS, rows_of
 
 
 @frozen
@@ -63,10 +61,10 @@ class OpenedApproval:
 
     def fit(self, width: int, height: int) -> None:
         """Show them in so many columns and rows; in another width what was not read to its end is begun again."""
-        self.height = max(0, height) if width >= _LEAST_COLUMNS else 0
+        self.height = max(0, height) if width >= LEAST_COLUMNS else 0
         if width != self.width:
             was_read = self.all_read
-            self.width, self.rows = width, rows_of(self.lines, max(width, _LEAST_COLUMNS))
+            self.width, self.rows = width, rows_of(self.lines, max(width, LEAST_COLUMNS))
             self.top, self.read = 0, len(self.rows) if was_read else 0
         self.scroll(0)
 
@@ -80,35 +78,3 @@ class OpenedApproval:
             self.changed = f"It is now {now['run']['state']}."
         elif now["digest"] != self.shown["digest"] or now.get("stale") != self.shown.get("stale"):
             self.changed = "It changed while you were reading."
-
-
-def columns(text: str) -> int:
-    """Count the most columns that the text may take: terminals disagree about what is not plainly narrow."""
-    return sum(1 if unicodedata.east_asian_width(character) in ("Na", "N", "H") else 2 for character in text)
-
-
-def rows_of(lines: Sequence[str], width: int) -> Sequence[str]:
-    """Break each line where it is too long; what goes on has a mark, so that it passes for no line of ours."""
-    rows: list[str] = []
-    for line in lines:
-        rows.append("")
-        room = width
-        for character in line:
-            if (room := room - columns(character)) < 0:
-                rows.append(_GOES_ON)
-                room = width - columns(_GOES_ON + character)
-            rows[-1] += character
-    return rows
-
-
-def shorten(text: str, width: int) -> str:
-    """Return the text, or its beginning and a mark that there is more."""
-    return text if columns(text) <= width else rows_of([text], width - columns(_CUT))[0] + _CUT
-
-
-def age(seconds: float) -> str:
-    """Tell how long something waits, in words of at most four columns."""
-    for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= span:
-            return f"{min(int(seconds // span), 999)}{unit}"
-    return f"{max(0, int(seconds))}s"

@@ -22,8 +22,8 @@ from aileron.cli.approvals.deciding import (
 )
 from aileron.cli.approvals.edit import edit_shown, rewritten
 from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.reading import age
 from aileron.cli.approvals.review import show_review
+from aileron.cli.approvals.rows import age
 from aileron.cli.vault.operator import as_signed_in
 from aileron.cli.vault.terminal import Terminal, note_multiplexer
 from aileron.errors import InvalidRequest

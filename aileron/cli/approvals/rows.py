@@ -1,0 +1,87 @@
+"""The rows of a terminal: how wide a text is, where it is broken or cut, and what an approval's row has room for."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aileron.values import from_timestamp, visible
+
+LEAST_COLUMNS = 20
+"""In fewer nothing is shown to be decided."""
+
+_GOES_ON, _CUT = "↪ ", "…"
+_AGENT_COLUMNS = 20
+_CHANGED = "   CHANGED"
+_LIST_KEYS = ("↑↓ select  Enter open  q quit", "↑↓ Enter q")
+_OPEN_KEYS = (
+    "Space more  y approve  d deny  q back  l later  e edit  x deny all, end session",
+    "Space y approve d deny q back l later e edit x end session",
+    "y approve d deny l later e edit x end q",
+    "Space y d q l e x",
+)
+_UNDO_KEYS = "u undo approval  "
+
+
+def columns(text: str) -> int:
+    """Count the most columns that the text may take: terminals disagree about what is not plainly narrow."""
+    return sum(1 if unicodedata.east_asian_width(character) in ("Na", "N", "H") else 2 for character in text)
+
+
+def rows_of(lines: Sequence[str], width: int) -> Sequence[str]:
+    """Break each line where it is too long; what goes on has a mark, so that it passes for no line of ours."""
+    rows: list[str] = []
+    for line in lines:
+        rows.append("")
+        room = width
+        for character in line:
+            if (room := room - columns(character)) < 0:
+                rows.append(_GOES_ON)
+                room = width - columns(_GOES_ON + character)
+            rows[-1] += character
+    return rows
+
+
+def shorten(text: str, width: int) -> str:
+    """Return the text, or its beginning and a mark that there is more."""
+    return text if columns(text) <= width else rows_of([text], width - columns(_CUT))[0] + _CUT
+
+
+def age(seconds: float) -> str:
+    """Tell how long something waits, in words of at most four columns."""
+    for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= span:
+            return f"{min(int(seconds // span), 999)}{unit}"
+    return f"{max(0, int(seconds))}s"
+
+
+def key_hints(opened: bool, undo: bool, width: int) -> str:
+    """Return what the keys do, in as many words as there is room for.
+
+    :param opened: whether an approval is open; else the list is there.
+    :param undo: whether the last approval can be undone.
+    """
+    texts = [f"{_UNDO_KEYS * undo}{keys}" for keys in (_OPEN_KEYS if opened else _LIST_KEYS)]
+    return next((text for text in texts if columns(text) <= width), shorten(texts[-1], width))
+
+
+def wrap(text: str, width: int, most: int, *, grows: bool) -> Sequence[str]:
+    """Break a text into so many rows at most.
+
+    :param grows: where there are more its end is seen, as that of what is being typed; else its beginning.
+    """
+    rows = rows_of([text], max(width, LEAST_COLUMNS))
+    if len(rows) <= most:
+        return rows
+    return rows[-most:] if grows else [*rows[: most - 1], shorten(rows[most - 1] + rows[most], width)]
+
+
+def approval_row(item: Mapping[str, Any], agent: str, now: float, width: int) -> str:
+    """Return the row of an approval: its age, its agent, its action, and whether it was changed, which is never cut."""
+    room = min(_AGENT_COLUMNS, width // 4)
+    agent = shorten(visible(agent), room)
+    waits = age(now - from_timestamp(item["requested_at"]).timestamp())
+    changed = _CHANGED * bool(item.get("stale"))
+    row = f"{waits:5} {agent}{' ' * (room - columns(agent))} {visible(item['run']['action'])}"
+    return shorten(row, max(columns(_CUT), width - columns(changed))) + changed
