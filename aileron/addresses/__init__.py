@@ -5,7 +5,7 @@ repeats nothing of the text.  This room imports nothing of ours.
 """
 
 from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities
-from ._hosts import bracketed, connectable, is_loopback, may_be_loopback, may_be_private, read_host
+from ._hosts import PAGES_DOMAIN, bracketed, connectable, is_loopback, may_be_loopback, may_be_private, read_host
 from ._networks import (
     Address,
     AddressBlock,
@@ -28,6 +28,7 @@ from ._urls import (
 )
 
 __all__ = [
+    "PAGES_DOMAIN",
     "SYSTEM_BUNDLES",
     "Address",
     "AddressBlock",

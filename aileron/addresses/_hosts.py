@@ -20,6 +20,9 @@ _PUNYCODE = "xn--"
 _LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
 _LOOPBACK_V6 = IPv6Address("::1")
 
+PAGES_DOMAIN = "aileron.localhost"
+"""The domain below which each start of the daemon has a name of its own for the operator's pages (ADR 66)."""
+
 
 def read_host(text: str) -> str:
     """Read a host as a URL writes it.
@@ -67,13 +70,14 @@ def is_loopback(host: str) -> bool:
 
 
 def connectable(host: str) -> str:
-    """Return the host to connect to for a site of the daemon: for C{localhost} it is 127.0.0.1.
+    """Return the host to connect to for a site of the daemon: for one at C{localhost} it is 127.0.0.1.
 
-    No resolver is asked for that name (RFC 6761, section 6.3): a minimal system may know it by none.
+    So it is for the names below L{PAGES_DOMAIN}.  No resolver is asked for any of them (RFC 6761, section 6.3): a
+    minimal system may know none.
 
     :param host: as L{read_host} returns it.
     """
-    return "127.0.0.1" if host == "localhost" else host
+    return "127.0.0.1" if host == "localhost" or host.endswith(f".{PAGES_DOMAIN}") else host
 
 
 def may_be_loopback(host: str) -> bool:

@@ -223,16 +223,17 @@ class SiteTests(ConnectionsCase):
     """Where a connection leads."""
 
     def test_localhost(self) -> None:
-        """No resolver is asked for localhost: a minimal system may not know that name."""
+        """No resolver is asked for localhost or a name of the daemon's: a minimal system may not know it."""
         resolver: Any = self.reactor.nameResolver
         self.patch(self.reactor, "nameResolver", names := Names(resolver))
-        self.daemon = self.connections.daemon("http://localhost:9", None)
-        asking = self.asking()
-        self.assertEqual(names.asked, ["127.0.0.1"])
-        transport = self.accept()
-        self.assertIn(b"\r\nHost: localhost:9\r\n", transport.value())
-        transport.protocol.dataReceived(HEALTHY)
-        self.successResultOf(asking)
+        for at, host in enumerate(("localhost:9", "bcdfghjklm.aileron.localhost:9"), 1):
+            self.daemon = self.connections.daemon(f"http://{host}", None)
+            asking = self.asking()
+            self.assertEqual(names.asked, ["127.0.0.1"] * at)
+            transport = self.accept()
+            self.assertIn(f"\r\nHost: {host}\r\n".encode(), transport.value())
+            transport.protocol.dataReceived(HEALTHY)
+            self.successResultOf(asking)
 
     def test_addresses(self) -> None:
         """Each site is asked at its own address, also of IPv6; where that says https, nothing leaves in the clear."""

@@ -9,6 +9,7 @@ from urllib.parse import quote_plus, urlsplit
 
 import attrs
 
+from aileron.addresses import connectable
 from aileron.testing import SigningBrowser
 
 
@@ -72,9 +73,9 @@ def _found(pattern: str, text: str) -> str:
 
 def _exchange(url: str, body: str | None, headers: dict[str, str]) -> tuple[int, str, str]:
     parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    connection = HTTPConnection(connectable(parts.hostname or ""), parts.port, timeout=10)
     try:
-        connection.request("GET" if body is None else "POST", parts.path, body, headers)
+        connection.request("GET" if body is None else "POST", parts.path, body, {"Host": parts.netloc, **headers})
         answer = connection.getresponse()
         return answer.status, answer.headers.get("Set-Cookie", ""), answer.read().decode()
     finally:

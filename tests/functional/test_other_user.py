@@ -18,7 +18,7 @@ if uid != os.getuid():
     os.setuid(uid)
 came = b""
 try:
-    with socket.create_connection((address.hostname, address.port), 20) as connection:
+    with socket.create_connection(("127.0.0.1", address.port), 20) as connection:
         lines = ("GET /v1/health HTTP/1.1", "Host: " + address.netloc, "Connection: close", "", "")
         connection.sendall("\\r\\n".join(lines).encode())
         came = connection.makefile("rb").read()

@@ -9,6 +9,7 @@ from treq.client import HTTPClient
 from twisted.web.client import Agent, HTTPConnectionPool
 from twisted.web.http_headers import Headers
 
+from aileron.addresses import bracketed, connectable, read_origin
 from tests.functional.reactor import IKitReactor
 
 # As long as any single answer may take on a busy machine; longer waits say so themselves.
@@ -55,7 +56,9 @@ class Web:
         :param body: sent as JSON; None sends none.
         :param headers: more, an underscore for each hyphen of their names.
         """
-        given = {name.replace("_", "-"): [text] for name, text in headers.items()}
+        origin = read_origin(url)
+        reached = url.replace(f"//{origin.authority}", f"//{bracketed(connectable(origin.host))}:{origin.port}", 1)
+        given = {"Host": [origin.authority], **{name.replace("_", "-"): [text] for name, text in headers.items()}}
         if token is not None:
             given["Authorization"] = [f"Bearer {token}"]
         if body is not None:
@@ -63,7 +66,7 @@ class Web:
         client = HTTPClient(Agent(self._reactor, pool=HTTPConnectionPool(self._reactor, persistent=False)))
         response = await client.request(
             method,
-            url,
+            reached,
             headers=Headers(given),
             data=None if body is None else json.dumps(body).encode(),
             allow_redirects=False,

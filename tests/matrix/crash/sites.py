@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from attrs import frozen
 
+from aileron.addresses import connectable
 from aileron.home import Discovery
 from aileron.vault.keys import DataKey, LoginExchange, client_proof, new_nonce, operator_key
 
@@ -72,7 +73,7 @@ class Site:
         head += "Connection: close\r\n" + (f"Prefer: wait={wait}\r\n" if wait is not None else "")
         if body is not None:
             head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
-        reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        reader, writer = await asyncio.open_connection(connectable(where.hostname or ""), where.port)
         try:
             writer.write(f"{head}\r\n".encode() + content)
             answered = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
