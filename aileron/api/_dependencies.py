@@ -123,10 +123,13 @@ class PasskeyRegistry(Protocol):
     def passkey_rule(self) -> PasskeyRule:
         """Return what may not be approved without one."""
 
+    def site(self) -> str | None:
+        """Return for what passkeys are made at the present address (WebAuthn's rpId); L{None}: none can be."""
+
     def offer(self) -> Mapping[str, JSON]:
         """Offer what a page hands to C{navigator.credentials.create}, good for one answer within a minute.
 
-        :raises Conflict: passkeys cannot be had: they need C{localhost}, and what C{aileron[passkey]} installs.
+        :raises Conflict: passkeys cannot be had: they need a site with a name, and what C{aileron[passkey]} installs.
         """
 
     def propose(self, name: str, credential: Mapping[str, JSON]) -> str:

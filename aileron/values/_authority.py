@@ -231,6 +231,7 @@ class Passkey:
     :ivar id: of the credential, as unpadded base64url.
     :ivar public_key: COSE (RFC 9052).
     :ivar count: how often its authenticator says that it was used; 0, if that does not count.
+    :ivar site: what it was made for (WebAuthn's rpId): no page of another site can use it.
     """
 
     id: str
@@ -238,6 +239,7 @@ class Passkey:
     public_key: bytes = field(repr=False)
     made_at: datetime
     count: int = 0
+    site: str = "localhost"
 
 
 @frozen

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.addresses import PAGES_DOMAIN, read_origin
 from aileron.errors import AileronError, Conflict, Forbidden, InvalidRequest
 from aileron.interfaces import IPasskeyBook
 from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
@@ -21,8 +22,7 @@ from ._logins import ReplayCache
 from ._passphrase import are_same_words, generate_two_words
 from ._proofs import NONCE_BYTES, base64url, read_base64url
 
-SITE = "localhost"
-"""What a passkey belongs to (WebAuthn's rpId); an address of numbers cannot be one."""
+_LOCALHOST = "localhost"
 
 _LABEL = "aileron.passkey.v1"
 _USER = b"operator"
@@ -30,12 +30,17 @@ _ANSWER_SECONDS, _WORDS_SECONDS = 60.0, 120.0
 _MAX_ASKED, _MAX_KEYS = 256, 16
 _OFFERED, _PROPOSED = "offered", "proposed"
 _NEEDED = "This needs your passkey: decide it on its page, by `aileron open`."
+_NONE_HERE = (
+    "This needs your passkey, but none of yours was made for the present address of your pages. Nothing was decided. "
+    "Add one: run `aileron open passkeys`, then `aileron operator passkey add`. Those made for localhost can be used "
+    "with `operator_host: localhost` in config.yaml."
+)
 
 
 class Passkeys:
     """Passkeys of one life of the daemon's: what is asked for is in memory, what counts is in the book.
 
-    :param addresses: the operator URLs that we listen on; of these, those at L{SITE} can have passkeys.
+    :param addresses: the operator URLs that we listen on; of these, those that belong to a site can have passkeys.
     """
 
     def __init__(
@@ -59,13 +64,16 @@ class Passkeys:
     def passkey_rule(self) -> PasskeyRule:
         return self._book.passkey_rule()
 
+    def site(self) -> str | None:
+        return next((site for site in map(_site_of, self._addresses()) if site is not None), None)
+
     def offer(self) -> Mapping[str, JSON]:
         webauthn = self._webauthn()
         challenge = self._randomness(NONCE_BYTES)
         self._offered.put(_OFFERED, challenge)
         structs = webauthn.helpers.structs
         options = webauthn.generate_registration_options(
-            rp_id=SITE,
+            rp_id=self.site(),
             rp_name="Aileron",
             user_name="operator",
             user_id=_USER,
@@ -73,13 +81,14 @@ class Passkeys:
             authenticator_selection=structs.AuthenticatorSelectionCriteria(
                 user_verification=structs.UserVerificationRequirement.REQUIRED
             ),
-            exclude_credentials=self._describe(structs),
+            exclude_credentials=self._describe(structs, self._usable()),
         )
         return cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
 
     def propose(self, name: str, credential: Mapping[str, JSON]) -> str:
         webauthn, challenge = self._webauthn(), self._offered.take(_OFFERED)
-        if challenge is None:
+        site = self.site()
+        if challenge is None or site is None:
             raise InvalidRequest("No passkey was offered, or it took longer than a minute: begin again.")
         problem = InvalidRequest("This is no passkey that answers what was asked of it.")
         found = self._verify(webauthn.verify_registration_response, credential, challenge, problem)
@@ -88,7 +97,7 @@ class Passkeys:
             raise Conflict("This passkey counts already.")
         made_at = utc(self._clock.seconds())
         words = generate_two_words(self._randomness)
-        key = Passkey(key_id, name, found.credential_public_key, made_at, found.sign_count)
+        key = Passkey(key_id, name, found.credential_public_key, made_at, found.sign_count, site)
         self._proposed.put(_PROPOSED, (key, words))
         return words
 
@@ -107,8 +116,8 @@ class Passkeys:
 
     def require(self, rule: PasskeyRule) -> None:
         keys = self._book.passkeys()
-        if not keys:
-            raise Conflict("There is no passkey yet: add one on the page first.")
+        if not self._usable():
+            raise Conflict("There is no passkey yet for this address of your pages: add one on the page first.")
         if not rule.keeps(self._book.passkey_rule()):
             raise Conflict("That would ask for less than now: only `aileron operator passkey reset` can.")
         self._book.keep_passkeys(keys, rule)
@@ -118,16 +127,16 @@ class Passkeys:
         self._book.keep_passkeys((), PasskeyRule())
 
     def ask(self, about: Mapping[str, JSON]) -> tuple[str, Mapping[str, JSON]]:
-        webauthn = self._webauthn()
-        if not self._book.passkeys():
-            raise Conflict("There is no passkey that could be asked for.")
+        webauthn, keys = self._webauthn(), self._usable()
+        if not keys:
+            raise Conflict(_NONE_HERE)
         nonce = base64url(self._randomness(NONCE_BYTES))
         self._asked.put(nonce, _challenge(nonce, about))
         structs = webauthn.helpers.structs
         options = webauthn.generate_authentication_options(
-            rp_id=SITE,
+            rp_id=self.site(),
             challenge=_challenge(nonce, about),
-            allow_credentials=self._describe(structs),
+            allow_credentials=self._describe(structs, keys),
             user_verification=structs.UserVerificationRequirement.REQUIRED,
         )
         return nonce, cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
@@ -136,7 +145,7 @@ class Passkeys:
         """Without what C{aileron[passkey]} installs nothing passes that needs one."""
         if assertion is None:
             if self._book.passkey_rule().needs(action):
-                raise _refusal(_NEEDED)
+                raise _refusal(_NEEDED if self._usable() else _NONE_HERE)
             return
         challenge = self._asked.take(assertion.nonce)
         if challenge is None or challenge != _challenge(assertion.nonce, about):
@@ -167,23 +176,28 @@ class Passkeys:
             return verify(
                 credential=dict(credential),
                 expected_challenge=challenge,
-                expected_rp_id=SITE,
+                expected_rp_id=self.site(),
                 expected_origin=self._origins(),
                 require_user_verification=True,
             )
         except (WebAuthnException, ValueError, TypeError, KeyError, AttributeError) as error:
             raise problem from error
 
-    def _describe(self, structs: Any) -> list[Any]:
-        return [structs.PublicKeyCredentialDescriptor(id=read_base64url(each.id)) for each in self._book.passkeys()]
+    def _describe(self, structs: Any, keys: Iterable[Passkey]) -> list[Any]:
+        return [structs.PublicKeyCredentialDescriptor(id=read_base64url(each.id)) for each in keys]
+
+    def _usable(self) -> tuple[Passkey, ...]:
+        """Return those that were made for the site that we are at."""
+        site = self.site()
+        return tuple(each for each in self._book.passkeys() if each.site == site)
 
     def _origins(self) -> list[str]:
-        return [address for address in self._addresses() if address.startswith(f"http://{SITE}:")]
+        return [address for address in self._addresses() if _site_of(address) is not None]
 
     def _webauthn(self) -> Any:
         """Import the library, which only who uses passkeys needs to have."""
-        if not self._origins():
-            raise Conflict("Passkeys need the operator's site to be called localhost.")
+        if self.site() is None:
+            raise Conflict("Passkeys need your pages to be at a name, and `operator_listen` in config.yaml gives none.")
         try:
             import webauthn
         except ImportError:
@@ -193,6 +207,14 @@ class Passkeys:
 
 def _challenge(nonce: str, about: Mapping[str, JSON]) -> bytes:
     return hashlib.sha256(canonical([_LABEL, nonce, about])).digest()
+
+
+def _site_of(address: str) -> str | None:
+    """Return what a passkey for this operator URL belongs to (WebAuthn's rpId); numbers cannot be one."""
+    host = read_origin(address).host
+    if host.endswith(f".{PAGES_DOMAIN}"):
+        return PAGES_DOMAIN
+    return _LOCALHOST if host == _LOCALHOST else None
 
 
 def _refusal(message: str) -> Forbidden:

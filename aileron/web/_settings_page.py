@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twisted.web.template import Tag, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import ChannelState, OperatorSession, visible
+from aileron.values import ChannelState, OperatorSession, Passkey, visible
 
 from ._blocks import Cell, Part, act, answer, chip, facts, heading, link, page, quiet, table
 from ._parts import Fragment, Visit, template, titled
@@ -29,8 +29,13 @@ async def draw_passkeys(deps: Dependencies, visit: Visit) -> Fragment:
         root=titled("Passkeys – Aileron", f"Passkeys: {len(keys) or 'none'}"),
         rule=words,
         none=not keys,
-        items=[{"name": visible(key.name), "made_at": moment(key.made_at)} for key in keys],
+        items=[_passkey(key, deps.passkeys.site()) for key in keys],
     )
+
+
+def _passkey(key: Passkey, site: str | None) -> dict[str, Flattenable]:
+    elsewhere = "" if key.site == site else f"; cannot be used here, since it was made for {visible(key.site)}"
+    return {"name": visible(key.name), "made_at": moment(key.made_at), "elsewhere": elsewhere}
 
 
 _LOCK = "Confirm: lock the vault and end all logins"

@@ -42,6 +42,7 @@ class AddingTests(PasskeyCase):
         self.assertEqual(self.operator.ask("POST", f"{BASE}/rule", self.token, RULE).json["rule"], RULE)
         listed = self.by_page("GET", BASE).json
         self.assertEqual(([each["name"] for each in listed["items"]], listed["rule"]), (["Mine"], RULE))
+        self.assertEqual((listed["site"], listed["items"][0]["site"]), ("localhost", "localhost"))
         self.assertEqual(self.operator.ask("DELETE", BASE, self.token).json["items"], [])
         told = ["proposed", "added", "required", "reset"]
         self.assertEqual(self.events()[-4:], [f"operator.passkey_{each}" for each in told])

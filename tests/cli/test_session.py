@@ -146,17 +146,17 @@ class PasskeysTests(ServedCase):
 
     def test_add(self) -> None:
         """What counts is confirmed by the words that the person types, listed by its name, and forgotten."""
-        added = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 0}
+        added = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 0, "site": "aileron.localhost"}
         self.site.answer("POST", f"{PASSKEYS}/confirm", added)
         self.typed = ["baby engage", PASSPHRASE]
         self.environ["TMUX"] = "/tmp/tmux-0/default,1,0"
         _, out, err = self.command("operator", "passkey", "add")
         self.assertEqual(("Passkey Mine added." in out, "In tmux, any program of yours" in err), (True, True))
         self.assertIn({"words": "baby engage"}, [each.body for each in self.site.asked])
-        item = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 3}
-        self.site.answer("GET", PASSKEYS, {"items": [item], "rule": RULE})
+        items = [{**added, "count": 3}, {**added, "id": "key-2", "name": "Old", "site": "localhost"}]
+        self.site.answer("GET", PASSKEYS, {"items": items, "rule": RULE, "site": "aileron.localhost"})
         shown = self.as_operator("operator", "passkey", "list")[1]
-        self.assertIn("Mine", shown)
+        self.assertRegex(shown, r"Mine +then +usable +key-1\nOld +then +only at localhost +key-2\n")
         self.assertIn("Approvals of these actions require a passkey: post, mail-*.", shown)
         self.site.answer("DELETE", PASSKEYS, {"items": [], "rule": {"everything": False, "actions": []}})
         self.assertEqual(

@@ -105,6 +105,26 @@ class AddingTests(PasskeysCase):
         self.urls.add("http://127.0.0.1:7001")
         self.assertRaises(Conflict, self.passkeys.offer)
 
+    def test_at_a_name(self) -> None:
+        """At a name of the daemon's own they are for all names that it will have, and one of another site is none."""
+        self.assertEqual(self.passkeys.site(), "localhost")
+        self.add(self.person)
+        self.urls = {"http://bcdfghjklm.aileron.localhost:7001"}
+        self.assertEqual(self.passkeys.site(), "aileron.localhost")
+        offered: Any = self.passkeys.offer()
+        self.assertEqual((offered["rp"]["id"], offered["excludeCredentials"]), ("aileron.localhost", []))
+        self.assertRaises(InvalidRequest, self.passkeys.propose, "Mine", self.person.made(offered))
+        (origin,) = self.urls
+        fresh = SoftwareAuthenticator(origin, "aileron.localhost", id=b"fresh")
+        self.add(fresh)
+        self.assertEqual([each.site for each in self.passkeys.passkeys()], ["localhost", "aileron.localhost"])
+        self.urls = {"http://zxwvtsrqpn.aileron.localhost:7001"}
+        (fresh.origin,) = self.urls
+        self.person = fresh
+        self.passkeys.check("post", ABOUT, self.used())
+        fresh.origin = origin
+        self.refused(self.used())
+
     def test_locked(self) -> None:
         """While the vault is locked none comes to count."""
         words = self.passkeys.propose("Mine", self.person.made(self.passkeys.offer()))
@@ -185,6 +205,20 @@ class UseTests(PasskeysCase):
             self.refused(self.used(**changes))
         nonce, _options = self.passkeys.ask(ABOUT)
         self.refused(Assertion(nonce, {}))
+
+    def test_made_for_another_address(self) -> None:
+        """One that was made for localhost is not asked for elsewhere, and what is refused for that says what to do."""
+        used = self.used()
+        self.urls = {"http://bcdfghjklm.aileron.localhost:7001"}
+        refused = self.assertRaises(Forbidden, self.passkeys.check, "post", ABOUT, None).message
+        for words in ("aileron open passkeys", "aileron operator passkey add", "operator_host: localhost"):
+            self.assertIn(words, refused)
+        self.assertEqual(self.assertRaises(Conflict, self.passkeys.ask, ABOUT).message, refused)
+        self.assertRaises(Conflict, self.passkeys.require, PasskeyRule(everything=True))
+        self.refused(used)
+        self.passkeys.check("look-up", ABOUT, None)
+        self.urls = {URL}
+        self.passkeys.check("post", ABOUT, self.used())
 
     def test_without_the_library(self) -> None:
         """Where the library is gone what needs a passkey does not pass."""

@@ -20,6 +20,7 @@ from aileron.values import (
     LoadError,
     NewGrant,
     OwnCap,
+    Passkey,
     PasskeyRule,
     Predicate,
     PredicateKind,
@@ -213,3 +214,14 @@ class PasskeysPageTests(WebCase):
         self.assertNotIn("No passkeys yet", shown)
         passkeys.require(PasskeyRule(everything=True))
         self.assertIn("Every approval requires a passkey.", self.text())
+
+    def test_of_another_address(self) -> None:
+        """One that was made for another address of the pages says that it cannot be used at this one."""
+        own = Passkey("AAAA", "Mine", b"key", utc(NOW))
+        self.passkey_book.keep_passkeys(
+            (own, evolve(own, id="BBBB", name="Old", site="aileron.localhost")), PasskeyRule()
+        )
+        text = " ".join(self.text().split())
+        self.assertIn("Old", text)
+        self.assertEqual(text.count("cannot be used here"), 1)
+        self.assertIn("cannot be used here, since it was made for aileron.localhost", text)

@@ -154,7 +154,7 @@ FRESH = timedelta(minutes=15)
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64}
 _RULE = made_of({"everything": BOOLEAN, "actions": {**list_of(_NAME), "maxItems": 100}})
 _PASSKEY = described(Passkey)
-_BOOK = made_of({"items": list_of(_PASSKEY), "rule": _RULE})
+_BOOK = made_of({"items": list_of(_PASSKEY), "rule": _RULE, "site": {"type": ["string", "null"]}})
 _WORDS: Schema = {"type": "string", "maxLength": 256}
 
 
@@ -240,7 +240,7 @@ async def ask_passkey(context: RequestContext, deps: Dependencies, approval_id: 
 def _book(deps: Dependencies) -> Answer:
     rule = deps.passkeys.passkey_rule()
     items: list[JSON] = [to_json(key) for key in deps.passkeys.passkeys()]
-    return answer({"items": items, "rule": to_json(rule)})
+    return answer({"items": items, "rule": to_json(rule), "site": deps.passkeys.site()})
 
 
 def _in_fresh_browser(context: RequestContext, deps: Dependencies) -> None:

@@ -145,9 +145,18 @@ def passkey() -> None:
 @_options.exact_times
 @operator_command
 def list_passkeys(command: OperatorCommand) -> None:
-    """List your passkeys, and what requires one."""
+    """List your passkeys, and what requires one.
+
+    A passkey can be used at the address for which it was made. `operator_host` in config.yaml sets the address.
+    """
     answer = command.get("operator", "passkeys")
-    command.list(answer, {"NAME": "name", "SINCE": time_at("made_at"), "ID": "id"}, "No passkeys.")
+    columns: Columns = {
+        "NAME": "name",
+        "SINCE": time_at("made_at"),
+        "STATE": lambda item: "usable" if item["site"] == answer["site"] else f"only at {item['site']}",
+        "ID": "id",
+    }
+    command.list(answer, columns, "No passkeys.")
     if not command.as_json:
         say("{rule}", rule=_tell(answer["rule"]))
 
