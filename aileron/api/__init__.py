@@ -11,9 +11,9 @@ from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._mcp import MCP_PATH
 from ._serving import read_body, unexpected, write
 from ._sessions import LOOK_SECONDS
-from ._sites import HANDOVER, agent_site, operator_site
+from ._sites import API_PATHS, HANDOVER, agent_site, operator_site
 from .channels.channel import Channel
-from .channels.checks import MAX_BODY_BYTES, SiteRules
+from .channels.checks import MAX_BODY_BYTES, OtherNames, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
 from .routes.audit import LOGINS
@@ -22,6 +22,7 @@ from .shapes.gateway import proxy_shown
 
 __all__ = [
     "AGENT_TOKEN",
+    "API_PATHS",
     "HANDOVER",
     "HEADERS",
     "INSTANCE",
@@ -36,6 +37,7 @@ __all__ = [
     "Channel",
     "Dependencies",
     "GuardedSite",
+    "OtherNames",
     "SiteRules",
     "Who",
     "agent_site",

@@ -23,7 +23,7 @@ from .routes import TABLES
 from .shapes.openapi import document, page
 
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
-_OURS = frozenset((b"v1", b"docs", b"metrics"))
+API_PATHS = frozenset((b"v1", b"docs", b"metrics"))
 HANDOVER = b"/handover"
 _REGISTRATION = b"/handover/key"
 _FRAGMENTS = b"/fragments/"
@@ -127,7 +127,7 @@ class _Root(Resource):
         if b"%" in request.path and not _readable(request.path):
             return write(request, http_failure(400, "The path is not UTF-8."))
         first = request.path[1:].partition(b"/")[0]
-        for_pages = first not in _OURS and _for_pages(request)
+        for_pages = first not in API_PATHS and _for_pages(request)
         resource = self._api if self._web is None or not for_pages else self._web()
         body: bytes | int = getChildForRequest(resource, request).render(request)
         return body

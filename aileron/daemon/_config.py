@@ -37,6 +37,7 @@ _CLIENT = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_LISTED = 32
 _MOST_UID = 2**32 - 2
+_OPERATOR_HOST = re.compile("fresh|localhost")
 _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
@@ -59,6 +60,7 @@ class Config:
 
     :ivar listen: endpoint string of the agent site; L{None}: a remembered or free port of loopback.
     :ivar operator_listen: of the operator site.
+    :ivar operator_host: C{fresh}: its pages have a name of their own at each start; or C{localhost}.
     :ivar hosts: further names, without a port, by which clients may call both.
     :ivar agent_uids: other users, by number, whose processes may speak to the agent site.
     :ivar clients: names of clients that may open a session for themselves.
@@ -69,6 +71,7 @@ class Config:
 
     listen: str | None = None
     operator_listen: str | None = None
+    operator_host: str = "fresh"
     hosts: tuple[str, ...] = ()
     agent_uids: tuple[int, ...] = ()
     clients: frozenset[str] = frozenset()
@@ -98,6 +101,10 @@ def _endpoint(node: Node, name: str, line: int) -> str:
     if ":" not in text:
         raise NotConfig(f"{name} must be an endpoint, such as tcp:8080:interface=127.0.0.1", line)
     return text
+
+
+def _operator_host(node: Node, name: str, line: int) -> str:
+    return match_text(node, _OPERATOR_HOST, line, f"{name} must be fresh or localhost")[0]
 
 
 def _hosts(node: Node, name: str, line: int) -> tuple[str, ...]:
@@ -165,6 +172,7 @@ _OF_MCP: Keys = {
 CONFIG_KEYS: Keys = {
     "listen": Key(_endpoint, "where agents are served: a Twisted endpoint", "a port of 127.0.0.1, as last time"),
     "operator_listen": Key(_endpoint, "where you are served: a Twisted endpoint", "a port of localhost, as last time"),
+    "operator_host": Key(_operator_host, "host of your pages: a `fresh` one at each start, or `localhost`", "`fresh`"),
     "hosts": Key(_hosts, "further names of both sites, in lower case and without a port", "the address listened at"),
     "agent_uids": Key(_uids, "other users, by number, whose processes may use the agent site (Linux)", "you alone"),
     "clients": Key(_clients, "names, of a-z, 0-9 and `-`, by which MCP clients may open a session themselves", "none"),

@@ -6,13 +6,14 @@ import errno
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.logger import Logger
 
+from aileron.addresses import PAGES_DOMAIN
 from aileron.errors import InvalidRequest
 
 _log = Logger()
@@ -31,16 +32,19 @@ class Bound:
 
     :ivar hosts: every C{name:port} by which a client may call it.
     :ivar url: the one that we write down.
+    :ivar others: every C{name:port} by which programs may call it, and no browser.
     """
 
     ports: tuple[IListeningPort, ...]
     port: int
     hosts: tuple[str, ...]
     url: str
+    others: tuple[str, ...] = ()
 
-    def host_names(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return every C{name:port} by which a client may call it, further names included."""
-        return (*self.hosts, *(f"{name}:{self.port}" for name in names))
+    def known_as(self, names: Iterable[str]) -> Bound:
+        """Return the same with further names; of a site with a name for browsers alone they are for programs."""
+        further = tuple(f"{name}:{self.port}" for name in names)
+        return evolve(self, others=self.others + further) if self.others else evolve(self, hosts=self.hosts + further)
 
 
 async def bind_agent_site(reactor: Any, site: IProtocolFactory, wanted: int | None, endpoint: str | None) -> Bound:
@@ -54,11 +58,15 @@ async def bind_agent_site(reactor: Any, site: IProtocolFactory, wanted: int | No
     return _at_one_address(await _listen(reactor, site, wanted, endpoint, "agent"))
 
 
-async def bind_operator_site(reactor: Any, site: IProtocolFactory, wanted: int | None, endpoint: str | None) -> Bound:
+async def bind_operator_site(
+    reactor: Any, site: IProtocolFactory, wanted: int | None, endpoint: str | None, label: str | None = None
+) -> Bound:
     """Bind the operator site to one port of 127.0.0.1 and [::1], so that C{localhost} is nobody else's.
 
-    Without IPv6 the first is enough.  Parameters and errors as for L{bind_agent_site}; at an endpoint of the operator's
-    choice C{localhost} might be another's by its other address, so that name is not ours then.
+    Without IPv6 the first is enough.  Other parameters and errors as for L{bind_agent_site}; at an endpoint of the
+    operator's choice C{localhost} might be another's by its other address, so that name is not ours then.
+
+    :param label: of the name that browsers are served at, below L{PAGES_DOMAIN}; L{None}: at C{localhost}.
     """
     if endpoint is not None:
         return _at_one_address(await _listen(reactor, site, wanted, endpoint, "operator"))
@@ -69,11 +77,11 @@ async def bind_operator_site(reactor: Any, site: IProtocolFactory, wanted: int |
             second = reactor.listenTCP(port, site, _BACKLOG, _LOOPBACK_6)
         except CannotListenError as error:
             if getattr(error.socketError, "errno", None) in _NO_IPV6:
-                return _as_localhost(port, first)
+                return _as_localhost(port, label, first)
             await _stop(first)
             wanted = None  # somebody else has that port of ::1
         else:
-            return _as_localhost(port, first, second)
+            return _as_localhost(port, label, first, second)
     raise CannotListenError(_LOOPBACK_6, wanted or 0, OSError(errno.EADDRINUSE, "no port is free on both addresses"))
 
 
@@ -83,9 +91,13 @@ async def unbind(bound: Bound) -> None:
         await _stop(port)
 
 
-def _as_localhost(port: int, *listening: IListeningPort) -> Bound:
+def _as_localhost(port: int, label: str | None, *listening: IListeningPort) -> Bound:
     names = ("localhost", _LOOPBACK_4, f"[{_LOOPBACK_6}]")[: len(listening) + 1]
-    return Bound(listening, port, tuple(f"{name}:{port}" for name in names), f"http://localhost:{port}")
+    hosts = tuple(f"{name}:{port}" for name in names)
+    if label is None:
+        return Bound(listening, port, hosts, f"http://localhost:{port}")
+    host = f"{label}.{PAGES_DOMAIN}:{port}"
+    return Bound(listening, port, (host,), f"http://{host}", hosts)
 
 
 def _at_one_address(listening: IListeningPort) -> Bound:

@@ -13,6 +13,7 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 
 from aileron import __version__
+from aileron.addresses import PAGES_DOMAIN
 from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
 from aileron.egress import EgressSessions
@@ -22,8 +23,9 @@ from aileron.notices import MessageComposer, Notifier, build_channels
 from aileron.runner import Runner
 from aileron.store import Store
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, RelayedPath, timestamp, utc
-from aileron.vault import Operators, Passkeys, Vault
+from aileron.vault import Operators, Passkeys, Vault, generate_letters
 
+from ._config import Config
 from ._config_file import HomeActionFiles
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from aileron.inband import InBandHandler
     from aileron.interfaces import IAgentRoutes
     from aileron.mcp import HttpEndpoint
+
+_LABEL_LETTERS = 10
+"""43 bits: more names than anybody could have a browser open beforehand."""
 
 _PAUSE_SECONDS = 0.004
 """Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
@@ -143,18 +148,18 @@ class Sites:
 
     async def open(self, life: Life) -> tuple[Bound, Bound]:
         """Listen, with rules that name the ports that were given.  Until they do, everything is refused."""
-        from aileron.api import HANDOVER, MCP_PATH, SiteRules, peer_uid_lookup
+        from aileron.api import API_PATHS, HANDOVER, MCP_PATH, OtherNames, SiteRules, peer_uid_lookup
 
         home, settings = self._settings.home, self._settings
-        wanted = load_ports(home)
-        agent = await bind_agent_site(self._reactor, self._agent_site, wanted.agent, settings.config.listen)
+        config, wanted = settings.config, load_ports(home)
+        agent = await bind_agent_site(self._reactor, self._agent_site, wanted.agent, config.listen)
         life.at_end(lambda: unbind(agent))
         operator = await bind_operator_site(
-            self._reactor, self._operator_site, wanted.operator, settings.config.operator_listen
+            self._reactor, self._operator_site, wanted.operator, config.operator_listen, _make_label(config)
         )
         life.at_end(lambda: unbind(operator))
         save_ports(home, Ports(agent.port, operator.port))
-        self._bound = (agent, operator)
+        agent, operator = self._bound = (agent.known_as(config.hosts), operator.known_as(config.hosts))
         self._agent_site.listens_at(agent.ports)
         self._operator_site.listens_at(operator.ports)
         self._gateway.open((agent.port, operator.port))
@@ -165,14 +170,19 @@ class Sites:
             life.at_end(self._mcp.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(
-            agent.host_names(settings.config.hosts),
+            agent.hosts,
             peer_uid=lookup,
             own_uid=uid,
-            other_uids=frozenset(settings.config.agent_uids),
+            other_uids=frozenset(config.agent_uids),
             bare_deletes=frozenset({MCP_PATH}),
         )
         self._operator_site.rules = SiteRules(
-            operator.host_names(settings.config.hosts), frozenset({HANDOVER}), lookup, uid, landing=_landing
+            operator.hosts,
+            frozenset({HANDOVER}),
+            lookup,
+            uid,
+            landing=_landing,
+            other_names=OtherNames(operator.others, f".{PAGES_DOMAIN}:{operator.port}", API_PATHS, _moved),
         )
         return agent, operator
 
@@ -268,6 +278,21 @@ def _landing() -> Any:
 
     headers = {"Content-Security-Policy": LANDING_POLICY}
     return Answer(200, landing(), headers, "text/html; charset=utf-8")
+
+
+def _moved() -> Any:
+    """Answer a browser at a name at which no page is served."""
+    from aileron.api import Answer
+    from aileron.web import moved
+
+    return Answer(421, moved(), content_type="text/html; charset=utf-8")
+
+
+def _make_label(config: Config) -> str | None:
+    """Make the label of the name by which browsers call this start's pages; L{None}: they call them localhost."""
+    if config.operator_host == "localhost":
+        return None
+    return generate_letters(_LABEL_LETTERS, secrets.token_bytes).lower()
 
 
 def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]]) -> Any:

@@ -7,6 +7,7 @@ from ._grants import find_grant as grant_found
 from ._grants import with_end as grants_with_end
 from ._grants import with_new as grants_with_new
 from ._grants import with_use as grants_with_use
+from ._logins import generate_letters
 from ._names import binding_of, check_address, check_binding, check_scope, check_secret, check_target
 from ._operators import Operators
 from ._passkeys import Passkeys
@@ -29,6 +30,7 @@ __all__ = [
     "check_target",
     "client_proof",
     "daemon_proof",
+    "generate_letters",
     "grant_found",
     "grants_with_end",
     "grants_with_new",

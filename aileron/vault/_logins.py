@@ -175,11 +175,17 @@ _BETWEEN = re.compile(r"[\s\u2010-\u2015-]")
 
 def generate_typed_code(randomness: Randomness) -> str:
     """Make a code that a person can type: five groups of four letters, 86 bits."""
+    letters = generate_letters(_GROUPS * _GROUP_LETTERS, randomness)
+    return "-".join(letters[at : at + _GROUP_LETTERS] for at in range(0, len(letters), _GROUP_LETTERS))
+
+
+def generate_letters(number: int, randomness: Randomness) -> str:
+    """Return so many random letters of those in typed codes, 20 at most."""
     left, letters = int.from_bytes(randomness(_TYPED_BYTES), "big"), ""
-    for _ in range(_GROUPS * _GROUP_LETTERS):
+    for _ in range(number):
         left, choice = divmod(left, len(_LETTERS))
         letters += _LETTERS[choice]
-    return "-".join(letters[at : at + _GROUP_LETTERS] for at in range(0, len(letters), _GROUP_LETTERS))
+    return letters
 
 
 def read_code(code: str) -> str:

@@ -143,3 +143,8 @@ LANDING_POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-a
 def landing() -> bytes:
     """Serve the same page for every path and every client."""
     return (STATIC / "landing.html").read_bytes()
+
+
+def moved() -> bytes:
+    """Serve the page, without a script, of a name by which there are no pages."""
+    return (STATIC / "moved.html").read_bytes()

@@ -17,7 +17,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import directlyProvides
 
-from aileron.api import HEADERS, Answer, Channel, GuardedSite, SiteRules
+from aileron.api import API_PATHS, HEADERS, Answer, Channel, GuardedSite, OtherNames, SiteRules
 from aileron.api.channels.channel import LINGER_SECONDS
 from aileron.api.channels.checks import MAX_BODY_BYTES
 from aileron.http1 import RequestHead
@@ -347,6 +347,52 @@ class LandingTests(ChannelCase):
         self.site = self.make_site()
         self.refused(head(foreign, *self.LINK), 403)
         self.accepted(head("Sec-Fetch-Site: same-origin", *self.LINK))
+
+
+class OtherNamesTests(ChannelCase):
+    """Names by which a site with a name of its own is called too."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        others = OtherNames(
+            ["Old.example:7001"],
+            ".aileron.localhost:7001",
+            API_PATHS,
+            lambda: Answer(421, b"<p>moved", {}, "text/html"),
+        )
+        self.site = self.make_site(other_names=others)
+
+    def test_api(self) -> None:
+        """Programs may call the API by them, with the same checks of their origin."""
+        for target in ("/v1/runs", "/v1", "/docs", "/metrics?x"):
+            self.accepted(head(host="old.example:7001", target=target))
+        self.refused(head("Origin: http://evil.example", host="old.example:7001", target="/v1/runs"), 403)
+
+    def test_no_page(self) -> None:
+        """Whatever else is asked for by them, or anything by a name of an earlier start, gets the one page."""
+        asked = [
+            head(*lines, host="OLD.example:7001", target=target, method=method)
+            for target in ("/", "/approvals", "/v2", "/%76%31/runs", "/static/page.js", "/handover", "/fragments/v1")
+            for method, lines in (("GET", ()), ("POST", (TYPE, "Content-Length: 2", "Origin: null")))
+        ]
+        for host in ("bcdfghjklm.aileron.localhost:7001", "a.b.aileron.localhost:7001"):
+            asked += [head(host=host, target=target) for target in ("/", "/v1/runs", "/handover/state")]
+        for said in asked:
+            heard = self.say(said)
+            first, _, body = heard.partition(b"\r\n\r\n")
+            self.assertEqual((status(heard), body), (421, b"<p>moved"), said)
+            for line in (b"Cache-Control: no-store", b"Connection: close", HEADERS["Content-Security-Policy"].encode()):
+                self.assertIn(line, first)
+        self.assertEqual(self.echo.seen, [])
+
+    def test_unknown(self) -> None:
+        """No name that only looks like one of them is known, nor any without such names."""
+        names = ("aileron.localhost:7001", "x.aileron.localhost:7002", "xaileron.localhost:7001", "old.example")
+        for host in names:
+            self.refused(head(host=host, target="/v1/runs"), 400)
+        self.site = self.make_site()
+        for host in ("x.aileron.localhost:7001", "old.example:7001"):
+            self.refused(head(host=host, target="/v1/runs"), 400)
 
 
 class FramingTests(ChannelCase):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from tests.attacks.test_operator_door import DoorTestCase
+from tests.attacks.test_operator_door import SIBLING, DoorTestCase
 from tests.functional.chromium import Page
 from tests.functional.loopback import Neighbour
 
@@ -64,7 +64,7 @@ class NeighbourTests(DoorTestCase):
     async def test_another_port(self) -> None:
         """One of the same host name, which browsers call the same site, and give our cookie, gets and does nothing."""
         await self.begin_beside()
-        cookie = self.neighbour.cookies["localhost"][-1]
+        cookie = self.neighbour.cookies[self.host][-1]
         self.assertIn("aileron_", cookie, "no cookie went there: this shows nothing")
         await self.attack_all()
         await self.replay(cookie)
@@ -73,11 +73,20 @@ class NeighbourTests(DoorTestCase):
     async def test_another_host(self) -> None:
         """One of another host name, which is another site to a browser, gets and does nothing."""
         await self.begin_beside()
-        await self.foreign.open((await self.foreign.evaluate("location.href")).replace("localhost", "127.0.0.1"))
-        await self.foreign.until("location.hostname === '127.0.0.1'")
+        await self.attack_from("127.0.0.1")
+
+    async def test_another_name(self) -> None:
+        """One of a name beside ours, which browsers call the same site, gets no cookie, and gets and does nothing."""
+        await self.begin_beside()
+        await self.attack_from(SIBLING)
+
+    async def attack_from(self, host: str) -> None:
+        """Do everything from a page of another host name, to which no cookie of ours goes."""
+        await self.foreign.open((await self.foreign.evaluate("location.href")).replace(self.host, host))
+        await self.foreign.until(f"location.hostname === '{host}'")
         await self.foreign.shows("neighbour")
         await self.attack_all()
-        told = self.neighbour.cookies["127.0.0.1"]
+        told = self.neighbour.cookies[host]
         self.assertTrue(told, "it was not asked under that name: this shows nothing")
         self.assertNotIn("aileron_", " ".join(told))
 

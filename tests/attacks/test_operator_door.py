@@ -6,6 +6,7 @@ from base64 import urlsafe_b64encode as urlsafe
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from twisted.internet.threads import deferToThread
 
@@ -21,6 +22,8 @@ from tests.functional.process import Running
 from tests.functional.reactor import until
 
 WORDS = "The two words shown at .*: "
+SIBLING = "evil.aileron.localhost"
+"""A name beside that of the pages, which browsers call the same site."""
 
 # Waits for the file of `aileron open`, posts it before the browser can, and tries all that it then could.
 _STEAL = """
@@ -33,8 +36,9 @@ while "</html>" not in page and time.monotonic() < deadline:
 site = re.search('action="(http://[^"]+)/handover"', page)[1]
 code = re.search('name="code" value="([^"]+)"', page)[1]
 def ask(method, path, body=None, **headers):
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(site).netloc, timeout=20)
-    connection.request(method, path, body, headers)
+    address = urllib.parse.urlsplit(site)
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=20)
+    connection.request(method, path, body, {"Host": address.netloc, **headers})
     answer = connection.getresponse()
     return answer, answer.read().decode()
 answer, text = ask("POST", "/handover", "code=" + code, **{"Content-Type": "application/x-www-form-urlencoded"})
@@ -69,12 +73,14 @@ print(json.dumps({"given": answer.status, "tried": tried}), flush=True)
 _GUESS = """
 import http.client, json, secrets, sys, urllib.parse
 site, code = sys.argv[1:]
-letters, form = "BCDFGHJKLMNPQRSTVWXZ", {"Content-Type": "application/x-www-form-urlencoded"}
+address = urllib.parse.urlsplit(site)
+letters = "BCDFGHJKLMNPQRSTVWXZ"
+form = {"Content-Type": "application/x-www-form-urlencoded", "Host": address.netloc}
 near = code[:-1] + next(letter for letter in letters if letter != code[-1])
 guesses = ["-".join("".join(secrets.choice(letters) for _ in range(4)) for _ in range(5)) for _ in range(200)]
 statuses = []
 for guess in (near, *guesses):
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(site).netloc, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=20)
     connection.request("POST", "/handover", "code=" + guess, form)
     statuses.append(connection.getresponse().status)
     connection.close()
@@ -114,8 +120,10 @@ class Fake(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
     def relay(self, asked):
-        connection = http.client.HTTPConnection(urllib.parse.urlsplit(relayed).netloc, timeout=20)
-        connection.request("POST", "/v1/operator/challenge", json.dumps(asked), {"Content-Type": "application/json"})
+        address = urllib.parse.urlsplit(relayed)
+        connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=20)
+        headers = {"Content-Type": "application/json", "Host": address.netloc}
+        connection.request("POST", "/v1/operator/challenge", json.dumps(asked), headers)
         return json.loads(connection.getresponse().read())
     do_GET = do_POST = answer
     def log_message(self, *words):
@@ -140,7 +148,12 @@ threading.Event().wait(120)
 
 
 class DoorTestCase(AttackTestCase, BrowsedTestCase):
-    """A user with a vault and nothing else."""
+    """A user with a vault and nothing else.
+
+    :ivar host: the name of the pages, once they are browsed.
+    """
+
+    host: str
 
     async def begin(self) -> None:
         """Make the vault."""
@@ -169,7 +182,8 @@ class DoorTestCase(AttackTestCase, BrowsedTestCase):
         site = LoopbackSite.listen(self.reactor, neighbour)
         self.finally_(site.stop)
         foreign = await self.browser.page()
-        await foreign.open(site.url.replace("127.0.0.1", "localhost"))
+        self.host = urlsplit(self.url).hostname or ""
+        await foreign.open(site.url.replace("127.0.0.1", self.host))
         await foreign.shows("neighbour")
         return page, foreign, neighbour
 
@@ -313,8 +327,10 @@ class PageTests(DoorTestCase):
         for place, policy, shown in (
             (at, "unsafe-url", "Pages of another origin"),
             (at, hides, "Pages of another site"),
-            (at.replace("localhost", "127.0.0.1"), "unsafe-url", "Pages of another origin"),
-            (at.replace("localhost", "127.0.0.1"), hides, "This login link is no longer valid"),
+            (at.replace(self.host, SIBLING), "unsafe-url", "Pages of another origin"),
+            (at.replace(self.host, SIBLING), hides, "Pages of another site"),
+            (at.replace(self.host, "127.0.0.1"), "unsafe-url", "Pages of another origin"),
+            (at.replace(self.host, "127.0.0.1"), hides, "This login link is no longer valid"),
         ):
             await foreign.open(place)
             await foreign.shows("neighbour")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -255,6 +256,7 @@ class SandboxTests(SandboxTestCase):
     def given(self) -> Mapping[str, Any]:
         """What the attacker knows from outside."""
         found, user, project = self.home.discovery(), self.home.user, self.home.project
+        operator_site = f"http://127.0.0.1:{urlsplit(found['operator_url']).port}"
         profiles = [str(user / name) for name in _PROFILES]
         files = ("daemon.json", "secrets.json", "aileron.db", "config.yaml", "run")
         written = (project / "mine", project / ".envrc", user / ".bashrc", Path(sys.prefix) / "evil.pth", "/etc/evil")
@@ -262,7 +264,7 @@ class SandboxTests(SandboxTestCase):
             "action": GATED,
             "args": SHIP,
             "daemon": running_pid(self.state),
-            "sites": [found["operator_url"], self.service.url, "http://127.0.0.1:22", "http://192.0.2.1:80"],
+            "sites": [operator_site, self.service.url, "http://127.0.0.1:22", "http://192.0.2.1:80"],
             "hidden": [str(self.home.aileron), *profiles, "/run/user", "/var/tmp", *_passages()],
             "files": [*(str(self.home.aileron / name) for name in files), *(f"{path}/cookies" for path in profiles)],
             "written": list(map(str, written)),

@@ -193,7 +193,7 @@ class LettingInTests(CommandCase):
         for states, lines, says in (
             (["opened", "opened_twice"], [None], "The file was opened twice"),
             (["made", "opened_twice"], [None], "The file was opened twice"),
-            (["made", "made", "late"], ["early"], "No browser opened the file within a minute"),
+            (["made", "made", "late"], ["early"], "within a minute, so it was deleted. Safari cannot find such"),
             (["opened", "opened", "late"], [None, None], "not entered within two minutes"),
         ):
             ended, shown = self.let_in(states, *lines)
@@ -237,7 +237,7 @@ class CodeTests(LettingInTests):
         (told,) = self.told
         lines = told.splitlines()
         self.assertEqual([line.strip() for line in lines[1::2]], [f"{OPERATOR_URL}/approvals/1", self.CODE])
-        self.assertIn("ssh -L 8:localhost:8", lines[0])
+        self.assertIn("ssh -L 8:localhost:8 ", lines[0])
         self.assertNotIn(self.CODE, lines[1])
 
     def test_nowhere_else(self) -> None:
@@ -260,7 +260,7 @@ class CodeTests(LettingInTests):
         for states, lines, says in (
             (["opened", "opened_twice"], [None], "The code was used twice"),
             (["made", "opened_twice"], [None], "The code was used twice"),
-            (["made", "made", "late"], ["early"], "No browser used the code within two minutes"),
+            (["made", "made", "late"], ["early"], "so it is no longer valid. Safari cannot find such"),
             (["opened", "opened", "late"], [None, None], "not entered within two minutes"),
         ):
             ended, shown = self.let_in(states, *lines)

@@ -58,13 +58,20 @@ class ReadingTests(ConfigCase):
         """Every key is read; a limit that is not said stays the product's, and an empty file says nothing."""
         limits = PendingLimits(5, PendingLimits().per_home, 7)
         listens = ("tcp:8081:interface=0.0.0.0", "tcp:8082")
-        said = Config(*listens, ("aileron.internal", "box"), (1001, 1002), pending=limits)
+        said = Config(*listens, "fresh", ("aileron.internal", "box"), (1001, 1002), pending=limits)
         self.assertEqual(read_config(_WHOLE), said)
         for text in ("", "# nothing\n", "---\n"):
             self.assertEqual(read_config(text), Config())
         bound = Bound((), 8081, ("127.0.0.1:8081",), "http://127.0.0.1:8081")
-        self.assertEqual(bound.host_names(()), bound.hosts)
-        self.assertEqual(bound.host_names(("box",)), ("127.0.0.1:8081", "box:8081"))
+        self.assertEqual(bound.known_as(()), bound)
+        self.assertEqual(bound.known_as(("box",)).hosts, ("127.0.0.1:8081", "box:8081"))
+
+    def test_operator_host(self) -> None:
+        """The pages have a name of their own at each start, unless plain localhost is wanted."""
+        for text, host in (("", "fresh"), ("operator_host: fresh", "fresh"), ("operator_host: localhost", "localhost")):
+            self.assertEqual(read_config(text).operator_host, host)
+        for text in ("127.0.0.1", "''", "[localhost]", "Localhost", "null"):
+            self.refused(f"\noperator_host: {text}\n", 2, "operator_host must be fresh or localhost")
 
     def test_mcp(self) -> None:
         """MCP over HTTP is off unless it is said; each of its numbers has bounds."""

@@ -307,4 +307,6 @@ class EnvironmentTests(SynchronousTestCase):
         given = DaemonSettings(Home(Path("/h")), None, listens={"listen": "tcp:1"}, pending={"per_home": 3})
         said = "{listen: 'tcp:2', operator_listen: 'tcp:3', hosts: [box], pending: {per_home: 4, per_action: 5}}"
         limits = PendingLimits(PendingLimits().per_session, 3, 5)
-        self.assertEqual(given.over(read_config(said)).config, Config("tcp:1", "tcp:3", ("box",), pending=limits))
+        self.assertEqual(
+            given.over(read_config(said)).config, Config("tcp:1", "tcp:3", "fresh", ("box",), pending=limits)
+        )

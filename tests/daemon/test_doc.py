@@ -30,7 +30,7 @@ _EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
 _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
 _FIELDS = {
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
-    *("listen", "operator_listen", "hosts", "agent_uids", "clients", "connector_packages"),
+    *("listen", "operator_listen", "operator_host", "hosts", "agent_uids", "clients", "connector_packages"),
     "metrics.token_sha256",
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from attrs import define
@@ -16,7 +17,9 @@ from twisted.internet.testing import MemoryReactor
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
+from aileron.daemon._config import Config
 from aileron.daemon._listening import Bound, bind_agent_site, bind_operator_site
+from aileron.daemon._sites import _make_label
 from aileron.errors import InvalidRequest
 
 _FREE = 4242
@@ -87,6 +90,24 @@ class ListeningTests(SynchronousTestCase):
         self.bind(bind_agent_site, network)
         self.bind(bind_operator_site, network)
         self.assertEqual(network.backlogs, [4096] * 3)
+
+    def test_fresh_name(self) -> None:
+        """At a name of its own that alone is announced; by all others, also those configured, programs may call it."""
+        bound = self.bind(partial(bind_operator_site, label="bcdfghjklm"), Network()).known_as(["box"])
+        self.assertEqual(bound.hosts, ("bcdfghjklm.aileron.localhost:4242",))
+        self.assertEqual(bound.url, f"http://{bound.hosts[0]}")
+        self.assertEqual(set(bound.others), {"localhost:4242", "127.0.0.1:4242", "[::1]:4242", "box:4242"})
+        endpoint = "tcp:8082:interface=192.0.2.7"
+        bound = self.bind(partial(bind_operator_site, label="bcdfghjklm"), Network(), endpoint).known_as(["box"])
+        self.assertEqual((bound.hosts, bound.others), (("192.0.2.7:8082", "box:8082"), ()))
+
+    def test_label(self) -> None:
+        """The name is another each time, of letters alone, and there is none where plain localhost is wanted."""
+        labels = {_make_label(Config()) or "" for _ in range(100)}
+        self.assertEqual(len(labels), 100)
+        for each in labels:
+            self.assertRegex(each, r"\A[bcdfghjklmnpqrstvwxz]{10}\Z")
+        self.assertIsNone(_make_label(Config(operator_host="localhost")))
 
     def test_operator_endpoint(self) -> None:
         """At one chosen address localhost might be another's by its other one: it is neither announced nor known."""

@@ -145,6 +145,6 @@ class BellTests(OperatedTestCase):
         entry: Mapping[str, Any] = json.loads(given.read_text())["mcp"]["aileron"]["environment"]
         session = AgentSession("", entry["AILERON_TOKEN"], "")
         self.assertEqual((await self.run_action(session, GATED)).status, 202)
-        await running.expect("\x1b\\]9;1 pending approval: http://localhost:[0-9]+/approvals\a")
+        await running.expect("\x1b\\]9;1 pending approval: http://[a-z]+.aileron.localhost:[0-9]+/approvals\a")
         self.assertNotIn("aileron: 1 pending approval", running.output)
         await running.kill()

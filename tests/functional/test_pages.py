@@ -2,8 +2,10 @@
 
 import re
 from typing import cast
+from urllib.parse import urlsplit
 
 from tests.functional.browsed import PagesTestCase
+from tests.functional.chromium import Page
 
 
 class DecidingTests(PagesTestCase):
@@ -109,8 +111,8 @@ class LoggedInTests(PagesTestCase):
         self.assertIn("data-told", again[1])
         self.assertNotIn("page-key&quot;", again[1])
 
-    async def test_daemon_restarted(self) -> None:
-        """A page says that the daemon is gone, then that nobody is logged in, and goes on after a login elsewhere."""
+    async def restarted(self) -> Page:
+        """A page that was logged in, after the daemon was away and is back at the same port."""
         await self.ask()
         page = await self.entered()
         await page.shows("ship-update")
@@ -118,7 +120,33 @@ class LoggedInTests(PagesTestCase):
         await page.shows("The daemon is not responding")
         await page.shows("ship-update")
         await self.operator("daemon", "start")
-        self.assertEqual(self.home.discovery()["operator_url"], self.url)
+        before, now = (urlsplit(str(each)) for each in (self.url, self.home.discovery()["operator_url"]))
+        self.assertEqual(now.port, before.port)
+        return page
+
+    async def test_daemon_restarted(self) -> None:
+        """A page says that the daemon is gone, then that it has another address; there is a login, and none here."""
+        page = await self.restarted()
+        await page.shows("Your pages have another address now")
+        await self.keep(page, "moved")
+        self.assertNotIn("ship-update", await page.text("main"))
+        self.assertIsNone(await page.evaluate("document.querySelector('main form')"))
+        other = await self.browser.page()
+        await self.log_in(other)
+        await other.shows("ship-update")
+        self.assertNotEqual(await other.evaluate("location.origin"), self.url)
+        count = len(page.requests)
+        await self.pause(4)
+        self.assertEqual(page.requests[count:], [], "it goes on asking where nobody should")
+        await page.reload()
+        await page.shows("Your pages have another address now")
+
+    async def test_daemon_restarted_at_localhost(self) -> None:
+        """Where the address stays it says that nobody is logged in, why, and goes on after a login elsewhere."""
+        await self.set_config("operator_host: localhost\n")
+        self.url = str(self.home.discovery()["operator_url"])
+        self.agent = await self.session("opencode")
+        page = await self.restarted()
         await page.shows("You are not logged in")
         await page.shows("Your login ended because the daemon restarted.")
         await self.keep(page, "nobody")

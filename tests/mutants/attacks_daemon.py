@@ -196,6 +196,13 @@ GUARDS = (
         "test_operator_door.PageTests.test_form",
     ),
     _guard(
+        "the pages have another name at each start",
+        "daemon/_sites.py",
+        '    if config.operator_host == "localhost":\n',
+        "    if True:\n",
+        "test_planted.PlantedTests.test_another_name",
+    ),
+    _guard(
         "a code that is used twice lets nobody in",
         "vault/_operators.py",
         "            self._hand_overs.end(hand_over, HandOverState.TWICE)\n",

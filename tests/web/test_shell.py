@@ -6,7 +6,7 @@ import json
 import re
 
 from aileron.values import ADVICE
-from aileron.web import LANDING_POLICY, landing
+from aileron.web import LANDING_POLICY, landing, moved
 from aileron.web._parts import STATIC
 
 from .case import WebCase, read
@@ -154,3 +154,15 @@ class LandingTests(WebCase):
         rules = dict(rule.strip().split(" ", 1) for rule in LANDING_POLICY.split(";"))
         self.assertEqual(rules.pop("script-src"), "'self'")
         self.assertEqual(rules, dict.fromkeys(("default-src", "base-uri", "form-action", "frame-ancestors"), "'none'"))
+
+
+class MovedTests(WebCase):
+    """What is served by a name that has no pages."""
+
+    def test_plain(self) -> None:
+        """It says what to run, and has no script, no link and no address: nothing that could be led elsewhere."""
+        page = read(moved().decode())
+        self.assertEqual({tag for tag, _given in page.tags} & {"a", "script", "form", "link", "style", "input"}, set())
+        self.assertIn("aileron open", page.text)
+        self.assertNotIn("localhost", page.text)
+        self.assertFalse([name for _tag, given in page.tags for name in given if name.startswith("on")])

@@ -22,7 +22,7 @@ from twisted.web.http_headers import Headers
 from aileron.api._faults import HEADERS, Answer, http_failure
 from aileron.http1 import Body, Malformed, RequestHead, announced, parse_request
 
-from .checks import MAX_BODY_BYTES, ForeignLink, RequestRefused, too_long
+from .checks import MAX_BODY_BYTES, RequestRefused, StaticAnswer, too_long
 from .request import MemoryRequest
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ class Channel(HTTPChannel):
             self.refuse(400, str(fault))
         except RequestRefused as refusal:
             self.refuse(refusal.status, refusal.message)
-        except ForeignLink as link:
-            self._close_with(link.answer)
+        except StaticAnswer as given:
+            self._close_with(given.answer)
         finally:
             self._dealing = False
         if self._answered and self._unread and self._step is not discard:

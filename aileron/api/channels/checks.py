@@ -29,14 +29,46 @@ class RequestRefused(Exception):
 
 
 @define(eq=False)
-class ForeignLink(Exception):
-    """A link of another site led here: the reader gets the site's landing, whatever the path, and nothing else."""
+class StaticAnswer(Exception):
+    """A link of another site led here, or a name without pages: one page is the answer, whatever the path."""
 
     answer: Answer
 
 
+def _name(host: str) -> bytes:
+    return host.lower().encode("ascii")
+
+
 def _names(hosts: Iterable[str]) -> frozenset[bytes]:
-    return frozenset(host.lower().encode("ascii") for host in hosts)
+    return frozenset(map(_name, hosts))
+
+
+@frozen
+class OtherNames:
+    """The names of a site at which no page is served, since another program's page may have left something there.
+
+    :ivar hosts: C{name:port} of each by which programs may call the API.
+    :ivar domain: how C{name:port} of every earlier start ends.
+    :ivar api: the first parts of the API's paths.
+    :ivar answer: makes what everything else gets.
+    """
+
+    hosts: frozenset[bytes] = field(converter=_names)
+    domain: bytes = field(converter=_name)
+    api: frozenset[bytes]
+    answer: Callable[[], Answer]
+
+    def check(self, host: bytes, path: bytes) -> bool:
+        """Tell whether this is a request for the API, by one of its names.
+
+        :raises StaticAnswer: it is for a page, or by a name of an earlier start.
+        """
+        known = host in self.hosts
+        if known and path[1:].partition(b"/")[0] in self.api:
+            return True
+        if known or host.endswith(self.domain):
+            raise StaticAnswer(self.answer())
+        return False
 
 
 @frozen
@@ -51,6 +83,7 @@ class SiteRules:
     :ivar own_uid: the user that may connect, where C{peer_uid} is asked.
     :ivar other_uids: users that may as well.
     :ivar landing: makes what a navigation gets that another site began; L{None}: it is refused.
+    :ivar other_names: names beside C{hosts}, without pages; L{None}: there are none.
     """
 
     hosts: frozenset[bytes] = field(converter=_names, default=())
@@ -60,6 +93,7 @@ class SiteRules:
     landing: Callable[[], Answer] | None = None
     other_uids: frozenset[int] = frozenset()
     bare_deletes: frozenset[bytes] = frozenset()
+    other_names: OtherNames | None = None
 
     def admits(self, transport: ITransport) -> bool:
         """Tell whether the other end belongs to a user that may connect; a peer that cannot be told does not."""
@@ -68,25 +102,26 @@ class SiteRules:
     def check_address(self, head: RequestHead) -> None:
         """Refuse another version, another form of target, and any Host but ours.
 
-        :raises Refused: with 400.
+        :raises RequestRefused: with 400.
+        :raises StaticAnswer: a page is asked for by a name that has none.
         """
         if head.minor != 1:
             raise RequestRefused(400, "Only HTTP/1.1 is spoken here.")
         if not head.target.startswith(b"/"):
             raise RequestRefused(400, "The request's target is not a path.")
-        host = head.fields.get(b"host")
-        if host is None or host.lower() not in self.hosts:
+        host, others = head.fields.get(b"host", b"").lower(), self.other_names
+        if host not in self.hosts and (others is None or not others.check(host, head.path)):
             raise RequestRefused(400, "The Host is not an address of this daemon.")
 
     def check_browser(self, head: RequestHead) -> None:
         """Refuse what a page of another origin could send, and bodies that are too long or of another type.
 
-        :raises Refused: with 403, 413 or 415.
-        :raises ForeignLink: a link led here.
+        :raises RequestRefused: with 403, 413 or 415.
+        :raises StaticAnswer: a link led here.
         """
         form = head.method == b"POST" and head.path in self.form_posts
         if self.landing is not None and _lands(head):
-            raise ForeignLink(self.landing())
+            raise StaticAnswer(self.landing())
         if form and head.fields.get(b"origin", b"null").lower() == b"null":
             _check_without_origin(head)
         else:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import click
 from attrs import frozen
 
-from aileron.addresses import read_origin
+from aileron.addresses import PAGES_DOMAIN, read_origin
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Conversation, Links, pass_cli
 from aileron.cli._errors import CommandError
@@ -45,6 +45,10 @@ _SHOWN = """Open this address in the browser. If it is on another device, ssh -L
 Enter this code there within two minutes, on no other page:
   {code}
 """
+_NOT_FOUND = (
+    "Safari cannot find such an address: use another browser, or set `operator_host: localhost` in config.yaml. The "
+    "configuration page says what that risks."
+)
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -164,8 +168,9 @@ async def let_in(
         code = (await operator.post("operator", "handover", body={"typed": True} if by_code else None))["code"]
         if by_code:
             there = read_origin(url)
-            terminal.say(_SHOWN.format(url=url, path=path, host=there.host, port=there.port, code=code))
-            await _wait_for_browser(cli, operator, _BY_CODE)
+            host = "localhost" if _has_fresh_name(url) else there.host  # ssh asks a resolver
+            terminal.say(_SHOWN.format(url=url, path=path, host=host, port=there.port, code=code))
+            await _wait_for_browser(cli, operator, url, _BY_CODE)
         else:
             await _send_file(cli, operator, url, code, path)
         words = await _words(cli, terminal, operator, url, _BY_CODE if by_code else _BY_FILE)
@@ -181,14 +186,19 @@ async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, p
     file = write_page(cli.home, url, code, path)
     try:
         _tell(file, open_file(file, cli.environ))
-        await _wait_for_browser(cli, operator, _BY_FILE)
+        await _wait_for_browser(cli, operator, url, _BY_FILE)
     finally:
         file.unlink(missing_ok=True)
 
 
-async def _wait_for_browser(cli: CliContext, operator: Operator, way: _Way) -> None:
-    while await _state(operator, way, way.late) is HandOverState.MADE:
+async def _wait_for_browser(cli: CliContext, operator: Operator, url: str, way: _Way) -> None:
+    late = f"{way.late} {_NOT_FOUND}" if _has_fresh_name(url) else way.late
+    while await _state(operator, way, late) is HandOverState.MADE:
         await cli.pause(_POLL_SECONDS)
+
+
+def _has_fresh_name(url: str) -> bool:
+    return read_origin(url).host.endswith(f".{PAGES_DOMAIN}")
 
 
 def _tell(file: Path, opened: bool) -> None:

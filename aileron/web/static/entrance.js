@@ -1,7 +1,7 @@
 // The way in: this tab makes a key and shows two words; once they were typed in the terminal the key is this browser's.
 // It begins with the answer to a private file's form, or to a code that the person brings.
 
-import { callWith, findKey, isBusy, keep, makeKey, post, registerKey } from "./key.js";
+import { MOVED, callWith, findKey, isBusy, keep, makeKey, post, registerKey } from "./key.js";
 import { say, showTemplate } from "./view.js";
 
 const NAME = "aileron-entering";
@@ -14,6 +14,7 @@ const REFUSED = {
     "knows it; the audit log has recorded it. Run aileron open --code again.",
   void: "This code is not valid: mistyped, used before, or older than two minutes. Check it, or run " +
     "aileron open --code again.",
+  moved: "This page has an old address, so the code was not used. Open the address that the terminal shows.",
   silent: "The daemon is not responding. Check the connection, then try again.",
   unanswered: "The daemon did not answer, so this code may be used up. Check the connection, then run " +
     "aileron open --code again.",
@@ -79,6 +80,7 @@ async function redeem(code, place) {
   let answer, text;
   try {
     answer = await post("/handover", new URLSearchParams({ code, next: location.pathname }));
+    if (answer.status === MOVED) return "moved";
     text = await answer.text();
   } catch (error) {
     return answer || error.name === "TimeoutError" ? "unanswered" : "silent";

@@ -9,9 +9,11 @@ const KIND = { name: "ECDSA", namedCurve: "P-256" };
 const NONCE_BYTES = 16;
 const DAEMON_ANSWERS_MS = 15000;
 const CLOCK_SLACK_MS = 5000;
+export const MOVED = 421;
 let mine;
 let ahead = 0;
 let restarted = false;
+let moved = false;
 
 // A new key, and how it is told to the daemon.
 export async function makeKey() {
@@ -62,6 +64,8 @@ export async function call(path, options = {}) {
   if (!mine) return null;
   const used = mine;
   const answer = await callWith(used, path, options);
+  moved = answer.status === MOVED;
+  if (moved) return null;
   if (answer.status !== 401) return answer;
   mine = await read(CURRENT);
   if (mine && mine.id !== used.id) return call(path, options);
@@ -70,6 +74,11 @@ export async function call(path, options = {}) {
   mine = undefined;
   await remove(CURRENT, used.id);
   return null;
+}
+
+// Whether the daemon has no pages at this address any more: it was restarted, and they have another.
+export function isMoved() {
+  return moved;
 }
 
 // Whether the daemon that refused the last key is another one than it was told to.

@@ -1,6 +1,6 @@
 // What happens, as it happens: one tab of the browser listens, and tells the others.
 
-import { call } from "./key.js";
+import { call, isMoved } from "./key.js";
 
 const NAME = "aileron-events";
 const AGAIN_MS = 3000;
@@ -22,6 +22,7 @@ export function listen(told) {
   navigator.locks.request(NAME, async () => {
     for (;;) {
       await follow(told).catch(() => {});
+      if (isMoved()) return;
       announce(false, told);
       await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
     }

@@ -7,7 +7,7 @@ import { count } from "./countdown.js";
 import { armDecision, outdate } from "./decide.js";
 import { armEditor, armTry } from "./editor.js";
 import { begin, waitForWords, waits } from "./entrance.js";
-import { call } from "./key.js";
+import { call, isMoved } from "./key.js";
 import { armKeys } from "./keys.js";
 import { isLive, listen } from "./live.js";
 import { ended, follows, used } from "./login.js";
@@ -54,7 +54,8 @@ async function look() {
   if (answer) follows(answer);
   showPause(answer);
   showWaiting(answer);
-  if (!answer) leave("no-session", ended());
+  if (isMoved()) leave("moved");
+  else if (!answer) leave("no-session", ended());
   else if (answer.status === 404) leave("not-here");
   else if (answer.ok && text !== shown) present(text);
 }
@@ -107,6 +108,7 @@ async function follow() {
     const began = performance.now();
     news = false;
     await look();
+    if (isMoved()) return; // nothing at this address is the daemon's any more
     const took = performance.now() - began;
     soonest = performance.now() + Math.max(SOON_MS, took * REST);
     const rest = isLive() ? LIVE_MS : SEEN_MS;
