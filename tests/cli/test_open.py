@@ -15,7 +15,7 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import CliContext, Conversation, Links
-from aileron.cli.vault.open import browser_command, let_in, sweep, write_page
+from aileron.cli.vault.open import browser_command, is_for_safari, let_in, sweep, write_page
 from aileron.cli.vault.terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home
@@ -51,6 +51,12 @@ class BrowserTests(SynchronousTestCase):
         self.assertEqual(browser_command(path, "darwin"), ("open",))
         self.assertIsNone(browser_command(path, "linux"))
         self.assertIsNone(browser_command({"PATH": "/nowhere", "DISPLAY": ":0"}, "linux"))
+
+    def test_safari(self) -> None:
+        """On a Mac alone, and for a name of this start alone, it is told at once that Safari does not find it."""
+        fresh, plain = "http://wdjbmjhtkc.aileron.localhost:41807", "http://localhost:41807"
+        for url, platform, told in ((fresh, "darwin", True), (fresh, "linux", False), (plain, "darwin", False)):
+            self.assertEqual(is_for_safari(url, platform), told)
 
 
 class OpenTests(CommandCase):

@@ -186,6 +186,8 @@ async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, p
     file = write_page(cli.home, url, code, path)
     try:
         _tell(file, open_file(file, cli.environ))
+        if is_for_safari(url):
+            note(_NOT_FOUND)
         await _wait_for_browser(cli, operator, url, _BY_FILE)
     finally:
         file.unlink(missing_ok=True)
@@ -195,6 +197,11 @@ async def _wait_for_browser(cli: CliContext, operator: Operator, url: str, way: 
     late = f"{way.late} {_NOT_FOUND}" if _has_fresh_name(url) else way.late
     while await _state(operator, way, late) is HandOverState.MADE:
         await cli.pause(_POLL_SECONDS)
+
+
+def is_for_safari(url: str, platform: str = sys.platform) -> bool:
+    """Tell whether an address may open in the one browser that does not find it: Safari, if it is the Mac's own."""
+    return platform == "darwin" and _has_fresh_name(url)
 
 
 def _has_fresh_name(url: str) -> bool:
