@@ -18,7 +18,7 @@ from pathlib import Path
 from random import randrange
 from zlib import crc32
 
-from tests.extent import SEED_VARIABLE, VARIABLE
+from tests.extent import SEED_VARIABLE, SEEDS, VARIABLE
 from tests.tally import Tally, read_records
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +58,7 @@ def seed_of_sources(root: Path) -> int:
     seed = 0
     for path in sorted((*root.glob("aileron/**/*.py"), *root.glob("tests/**/*.py"))):
         seed = crc32(path.read_bytes(), seed)
-    return seed
+    return seed % SEEDS
 
 
 def verdict(tallies: Mapping[str, Tally], ran: Mapping[str, bool]) -> tuple[Tally, list[str]]:
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [part for each in arguments for part in (["-m", "all"] if each == "--all" else [each])]
     command = [str(install_tox()), "-m", "tox", *together, "--result-json", str(RESULT), *chosen]
     extent = {VARIABLE: "all"} if "--all" in arguments else {}
-    seed = os.environ.get(SEED_VARIABLE) or str(randrange(10_000) if extent else seed_of_sources(ROOT))
+    seed = os.environ.get(SEED_VARIABLE) or str(randrange(SEEDS) if extent else seed_of_sources(ROOT))
     environ = {**os.environ, **extent, SEED_VARIABLE: seed}
     status = subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
     ran = checks(json.loads(RESULT.read_text())) if RESULT.exists() else {}

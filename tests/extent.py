@@ -16,8 +16,9 @@ VARIABLE = "AILERON_TESTS"
 """``all``: what is left out on other days is run as well."""
 _EXAMPLES = 50
 
+SEEDS = 10_000
 SEED_VARIABLE = "AILERON_TESTS_SEED"
-SEED = int(os.environ.get(SEED_VARIABLE) or randrange(10_000))
+SEED = int(os.environ.get(SEED_VARIABLE) or randrange(SEEDS))
 """By which a part is chosen of what one run does not try whole; another in each run, unless the variable says it.
 
 The test command says one for each state of the sources.
