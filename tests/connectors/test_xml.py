@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import traceback
-from collections.abc import Sequence
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from aileron.errors import InvalidRequest
 from aileron.redaction import Redactor
 from aileron.values import Outcome
 from tests.connectors.service import NOW, Service, spec_of
+from tests.growth import seconds
 
 LISTING = b"""<?xml version="1.0" encoding="UTF-8"?>
 <ListResult xmlns="http://service.example/doc/" a="b">
@@ -92,9 +92,7 @@ class XmlTests(SynchronousTestCase):
     def test_linear(self) -> None:
         """A long answer takes time as its length, whatever it is made of."""
         for part, lists in ((b"<b>x</b>", ("b",)), (b"&lt;", ()), (b"<!--x-->", ()), (b"<b/>y", ())):
-            took = [
-                min(_seconds(b"<a>" + part * many + b"</a>", lists) for _ in range(3)) for many in (20_000, 160_000)
-            ]
+            took = [seconds(partial(decode_xml, b"<a>" + part * many + b"</a>", lists)) for many in (20_000, 160_000)]
             self.assertLess(took[1], 8 * 4 * max(took[0], 0.02))
 
     @given(st.binary(max_size=200))
@@ -104,13 +102,6 @@ class XmlTests(SynchronousTestCase):
             decode_xml(body, ("a",))
         except ValueError:
             return
-
-
-def _seconds(document: bytes, lists: Sequence[str]) -> float:
-    """The time that one document takes, and now and then that of a collection of all garbage."""
-    began = time.process_time()
-    decode_xml(document, lists)
-    return time.process_time() - began
 
 
 class StoreTests(SynchronousTestCase):

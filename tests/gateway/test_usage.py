@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 
 from hypothesis import example, given, settings
@@ -19,6 +19,7 @@ from aileron.gateway._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_a
 from aileron.values import Usage
 from tests.extent import examples
 from tests.gateway import answers
+from tests.growth import seconds
 
 CHAT = Usage(input=120, output=34, cached=100)
 RESPONSES = Usage(input=50, output=7, cached=40)
@@ -214,7 +215,7 @@ class HostileTests(SynchronousTestCase):
         """No body costs time that grows with the square of what is kept of it."""
         kept = FIRST_BYTES + LAST_BYTES
         plain = b'{"a":"' + b"x" * (kept - 9) + b'"}'
-        parse = min(_seconds(lambda: json.loads(plain)) for _ in range(5))
+        parse = min(seconds(partial(json.loads, plain)) for _ in range(5))
         unit = max(parse, 20e-6)
         for piece in (
             b'"usage":{',
@@ -227,7 +228,7 @@ class HostileTests(SynchronousTestCase):
         ):
             text = (piece * kept)[:kept]
             for read in (at_once, streamed):
-                took = min(_seconds(lambda read=read, text=text: read(text)) for _ in range(3))
+                took = min(seconds(partial(read, text)) for _ in range(3))
                 self.assertLess(took, 2000 * unit, piece)
 
 
@@ -376,10 +377,3 @@ class SecretTests(SynchronousTestCase):
         self.assertNotIn("word", f"{copy!r} {TextExcerpt.of(answers.chat(LONG))!r}")
         copy.let_go()
         self.assertEqual((copy._first, copy.room), (None, bytearray()))
-
-
-def _seconds(call: object) -> float:
-    began = time.process_time()
-    assert callable(call)
-    call()
-    return time.process_time() - began

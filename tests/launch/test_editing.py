@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch.editing import JSONC, TOML, YAML, Syntax
 from tests.extent import examples
+from tests.growth import seconds
 
 _FEW = settings(deadline=None, max_examples=examples(80))
 
@@ -132,9 +133,8 @@ class KeptTests(SynchronousTestCase):
         projects = {f"/home/me/git/{number}": {"history": ["git", "a git repository"]} for number in range(3000)}
         before = json.dumps({"projects": projects, "mcpServers": {"git": {"command": "x"}, "b": 1}}, indent=2)
         after = json.dumps({"projects": projects, "mcpServers": {"b": 1}}, indent=2)
-        began = time.process_time()
         self.assertEqual(self.removed(JSONC, before, "mcpServers", "git"), after)
-        self.assertLess(time.process_time() - began, 10)
+        self.assertLess(seconds(partial(self.removed, JSONC, before, "mcpServers", "git")), 10)
 
     def test_hostile(self) -> None:
         """A file with thousands of lines that may be the entry is given up in time."""
