@@ -376,13 +376,22 @@ class OtherNamesTests(ChannelCase):
             for method, lines in (("GET", ()), ("POST", (TYPE, "Content-Length: 2", "Origin: null")))
         ]
         for host in ("bcdfghjklm.aileron.localhost:7001", "a.b.aileron.localhost:7001"):
-            asked += [head(host=host, target=target) for target in ("/", "/v1/runs", "/handover/state")]
+            asked += [head(host=host, target=target) for target in ("/", "/v2", "/handover/state")]
         for said in asked:
             heard = self.say(said)
             first, _, body = heard.partition(b"\r\n\r\n")
             self.assertEqual((status(heard), body), (421, b"<p>moved"), said)
             for line in (b"Cache-Control: no-store", b"Connection: close", HEADERS["Content-Security-Policy"].encode()):
                 self.assertIn(line, first)
+        self.assertEqual(self.echo.seen, [])
+
+    def test_login_ended(self) -> None:
+        """A program that calls the API by a name of an earlier start is refused as one whose login has ended."""
+        for target in ("/v1/runs", "/metrics"):
+            heard = self.say(head(host="bcdfghjklm.aileron.localhost:7001", target=target))
+            told = json.loads(heard.partition(b"\r\n\r\n")[2])["error"]
+            self.assertEqual((status(heard), told["class"]), (421, "unauthorized"))
+            self.assertIn("restarted", told["message"])
         self.assertEqual(self.echo.seen, [])
 
     def test_unknown(self) -> None:

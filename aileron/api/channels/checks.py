@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable
 from attrs import define, field, frozen
 from twisted.internet.interfaces import ITransport
 
-from aileron.api._faults import Answer
+from aileron.api._faults import Answer, failure
+from aileron.errors import Unauthorized
 from aileron.http1 import RequestHead
 
 MAX_BODY_BYTES = 1024 * 1024
 
 _SAFE = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 _FORM = b"application/x-www-form-urlencoded"
+_ENDED = "The daemon was restarted: its address is another now, and logins ended with it."
 
 
 @define(eq=False)
@@ -50,7 +52,8 @@ class OtherNames:
     :ivar hosts: C{name:port} of each by which programs may call the API.
     :ivar domain: how C{name:port} of every earlier start ends.
     :ivar api: the first parts of the API's paths.
-    :ivar answer: makes what everything else gets.
+    :ivar answer: makes what everything else gets; a program that calls the API by an earlier name gets a refusal of
+        the same status, which says that its login has ended.
     """
 
     hosts: frozenset[bytes] = field(converter=_names)
@@ -63,11 +66,12 @@ class OtherNames:
 
         :raises StaticAnswer: it is for a page, or by a name of an earlier start.
         """
-        known = host in self.hosts
-        if known and path[1:].partition(b"/")[0] in self.api:
+        known, calls = host in self.hosts, path[1:].partition(b"/")[0] in self.api
+        if known and calls:
             return True
         if known or host.endswith(self.domain):
-            raise StaticAnswer(self.answer())
+            page = self.answer()
+            raise StaticAnswer(failure(Unauthorized(_ENDED).fault(), status=page.status) if calls else page)
         return False
 
 
