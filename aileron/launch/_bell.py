@@ -27,12 +27,15 @@ class Bell:
     :param terminal: whether there is one.
     :param multiplexed: whether tmux or screen stands between, which let through no sequence that they do not know; of a
         bell they tell, also while another of their windows is shown.
+    :ivar find_pages: returns where the operator's pages are now, which each start of the daemon changes; L{None}: none
+        runs.
     """
 
     _say: Callable[[str], object]
     _write: Callable[[str], object]
     _terminal: bool
     _multiplexed: bool = False
+    find_pages: Callable[[], str | None] = lambda: None
 
     def ring(self, line: str, *, full_screen: bool) -> None:
         """Tell C{line}, of our own words: where the agent has the whole screen no line is printed into it.
@@ -71,7 +74,7 @@ def is_multiplexed(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("TMUX") or environ.get("STY"))
 
 
-def format_waiting(waiting: int, operator_url: str) -> str:
-    """Render the message to a person about pending calls."""
+def format_waiting(waiting: int, operator_url: str | None) -> str:
+    """Render the message to a person about pending calls, with what shows them."""
     calls = "1 pending approval" if waiting == 1 else f"{waiting} pending approvals"
-    return f"{calls}: {visible(operator_url)}/approvals"
+    return f"{calls}: aileron open" if operator_url is None else f"{calls}: {visible(operator_url)}/approvals"

@@ -108,7 +108,7 @@ class Launcher:
                         meanwhile.enter_context(_running(self.lease.hold(session.id)))
                     runs = meanwhile.enter_context(planned(session))
                     if self.bell is not None:
-                        ringing = self._ring(self.bell, watched, facts.operator_url, full_screen=draws)
+                        ringing = self._ring(self.bell, watched, full_screen=draws)
                         meanwhile.enter_context(_running(ringing))
                     code = await self._run(child, runs)
             finally:
@@ -123,14 +123,14 @@ class Launcher:
         child.start(self.reactor, planned)
         return await child.ended
 
-    async def _ring(self, bell: Bell, daemon: Daemon, operator_url: str, *, full_screen: bool) -> None:
+    async def _ring(self, bell: Bell, daemon: Daemon, *, full_screen: bool) -> None:
         """Ring for the agent's pending calls until this is cancelled."""
 
         async def count() -> int:
             return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))
 
         def tell(number: int) -> None:
-            bell.ring(format_waiting(number, operator_url), full_screen=full_screen)
+            bell.ring(format_waiting(number, bell.find_pages()), full_screen=full_screen)
 
         await watch_waiting(count, tell, self.reactor)
 

@@ -44,7 +44,7 @@ class BellTests(SynchronousTestCase):
     def test_words(self) -> None:
         """What is written raw is ours, whatever the address of the daemon is said to be."""
         self.assertEqual(format_waiting(1, "http://localhost:7"), "1 pending approval: http://localhost:7/approvals")
-        self.assertIn("3 pending approvals", format_waiting(3, "http://localhost:7"))
+        self.assertEqual(format_waiting(3, None), "3 pending approvals: aileron open")
         self.assertNotIn("\x1b", format_waiting(1, "http://\x1b]0;x\a"))
 
 

@@ -153,14 +153,17 @@ class RunTests(LaunchCase):
         self.assertEqual((tools["AILERON_URL"], tools["AILERON_PLAIN_HOST"]), (self.url, "192.0.2.1"))
 
     def test_bell(self) -> None:
-        """While the agent runs its own calls are looked after, with its token, and what waits is said; then no more."""
-        self.bell = Bell(self.said.append, self.said.append, True)
+        """While the agent runs its own calls are looked after, with its token, and what waits is said; then no more.
+
+        The address is that of the daemon as it runs then: since the start it may have been restarted.
+        """
+        self.bell = Bell(self.said.append, self.said.append, True, find_pages=lambda: "http://now.localhost:11")
         launching = self.running()
         self.machine.advance(LOOK_SECONDS)
         asked = self.site.asked[-1]
         self.assertEqual((asked.path, asked.headers["authorization"]), ("/v1/status", "Bearer ail_a_secret"))
         self.site.answer(200, {"counts": {"pending_approvals": 2}})
-        self.assertEqual(self.said[-2:], ["\a", "aileron: 2 pending approvals: http://localhost:10/approvals"])
+        self.assertEqual(self.said[-2:], ["\a", "aileron: 2 pending approvals: http://now.localhost:11/approvals"])
         self.machine.exit(0)
         self.site.answer(200, {})
         self.assertEqual(self.successResultOf(launching), 0)

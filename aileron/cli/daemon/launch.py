@@ -133,6 +133,10 @@ async def _launch(
     def say(line: str) -> None:
         note("{line}", line=line)
 
+    def find_pages() -> str | None:
+        found = _find_daemon(cli)
+        return None if found is None else found.operator_url
+
     launcher = Launcher(
         reactor=reactor,
         ensure_daemon=lambda: _facts(cli),
@@ -140,7 +144,7 @@ async def _launch(
         say=say,
         interpreter=sys.executable,
         lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
-        bell=Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ)) if bell else None,
+        bell=Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ), find_pages) if bell else None,
     )
 
     async def dial(session_id: str) -> tuple[int, str]:
@@ -227,12 +231,17 @@ def _to_terminal(text: str) -> None:
 
 
 def _with_launch_key(cli: CliContext, links: Links) -> Daemon | None:
-    """Connect to the daemon as it runs now; one that is just being replaced is none."""
+    """Connect to the daemon as it runs now."""
+    found = _find_daemon(cli)
+    return None if found is None else links.daemon(found.url, found.launch_key)
+
+
+def _find_daemon(cli: CliContext) -> Discovery | None:
+    """Find the daemon as it runs now; one that is just being replaced is none."""
     try:
-        found = live_discovery(cli.home)
+        return live_discovery(cli.home)
     except InvalidRequest:
         return None
-    return None if found is None else links.daemon(found.url, found.launch_key)
 
 
 async def _facts(cli: CliContext) -> DaemonFacts:
