@@ -150,15 +150,20 @@ class EgressSessions:
         :raises EgressRefused: it may not.
         """
         async with access.lock:
+            if self._has_ended(access):  # while others were admitted
+                raise EgressRefused(_ENDED)
             allowed = self._judge(access, host)
             with _on_record():
                 await self._note(access, host, allowed)
             if allowed is None:
                 raise EgressRefused("it waits for approval; see aileron egress list")
-            if self._open.get(access.session_id) is not access:
+            if self._has_ended(access):
                 self.report("egress.failed", access, host, _ENDED)
                 raise EgressRefused(_ENDED)
         return allowed[1]
+
+    def _has_ended(self, access: Access) -> bool:
+        return self._open.get(access.session_id) is not access
 
     async def confirm(self, access: Access, host: str) -> None:
         """Put on record that a session is connected to a host, before anything is sent there.

@@ -379,6 +379,17 @@ class RecordTests(ProxyCase):
             self.assertEqual((self.dialer.dialled, len(self.access.tunnels)), ([], 0))
             self.access.hosts.clear()
 
+    def test_ended_while_another_is_admitted(self) -> None:
+        """What waits until another is admitted is not admitted any more, nor asked about, once the session is over."""
+        self.audit.waits = "egress.admitted"
+        hosts = (HOST, "nobody-named.example:443")
+        asked = [Deferred.fromCoroutine(self.sessions.admit(self.access, host)) for host in hosts]
+        self.sessions.end(self.access.session_id)
+        self.audit.gate.callback(None)
+        for each in asked:
+            self.assertEqual(self.failureResultOf(each, EgressRefused).value.why, "the session has ended")
+        self.assertEqual(self.types(), ["egress.ended", "egress.admitted", "egress.failed"])
+
     def test_stop(self) -> None:
         """The daemon's end waits until all is on record, also what is told meanwhile."""
         self.audit.waits, ended = "egress.ended", self.audit.gate
