@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from tests.attacks.test_operator_door import SIBLING, DoorTestCase
+from tests.extent import seldom
 from tests.functional.chromium import Page
 from tests.functional.loopback import Neighbour
 
@@ -53,6 +54,9 @@ _FRAME = """new Promise((done) => {
   document.body.append(frame);
 })"""
 
+_COOKIES = """for (let n = 0; n < 8; n += 1)
+  document.cookie = `c${n}=${"x".repeat(3900)}; domain=aileron.localhost; max-age=%s`"""
+
 
 class NeighbourTests(DoorTestCase):
     """A page of another origin, which does all that a page can do to ours."""
@@ -79,6 +83,17 @@ class NeighbourTests(DoorTestCase):
         """One of a name beside ours, which browsers call the same site, gets no cookie, and gets and does nothing."""
         await self.begin_beside()
         await self.attack_from(SIBLING)
+
+    @seldom  # it shows what the attacks' page says of such cookies
+    async def test_cookies_for_all_names(self) -> None:
+        """One of a name beside ours can set cookies for ours too: too large ones keep the user out, until they go."""
+        await self.begin_beside()
+        await self.foreign.open((await self.foreign.evaluate("location.href")).replace(self.host, SIBLING))
+        await self.foreign.shows("neighbour")
+        for age, shown in (("9999", "head is longer than"), ("0", "No pending approvals.")):
+            await self.foreign.evaluate(_COOKIES % age)
+            await self.page.reload()
+            await self.page.shows(shown)
 
     async def attack_from(self, host: str) -> None:
         """Do everything from a page of another host name, to which no cookie of ours goes."""
