@@ -89,6 +89,22 @@ class WritingTests(PagesTestCase):
         await page.until("document.querySelector('#action-text')?.value.includes('Mine.')")
         self.assertEqual([each for each in page.problems if "409" not in each], [])
 
+    async def test_restarted(self) -> None:
+        """What was typed and not saved is shown once more where the daemon was restarted, and the pages have moved."""
+        page = await self.entered("/actions/ship-update")
+        await page.click("a[href='/actions/ship-update/edit']")
+        await page.until("document.querySelector('#action-text')?.value.includes('ship-update')")
+        await self.fill(page, "#action-text", "Mine.\n")
+        await self.command("daemon", "stop")
+        await self.unlock()
+        await page.shows("Your pages have another address now")
+        for _ in range(2):
+            await page.shows("Copy it before you close this tab.")
+            left = "[...document.querySelectorAll('#unsaved textarea')].map(({ value }) => value)"
+            self.assertEqual(await page.evaluate(left), ["Mine.\n"])
+            await page.click("a[href='/runs']")
+            await self.pause(1)
+
     async def test_wrong_arguments(self) -> None:
         """Every fault of sample arguments is told, and what cannot be read in a field is told beside it."""
         page = await self.entered("/actions/ship-update")

@@ -23,6 +23,11 @@ export function armEditor(root) {
   show(form, draft);
 }
 
+// Texts that were typed here and not saved, of all files.
+export function unsaved() {
+  return [...drafts.values()].filter((draft) => draft.text !== draft.saved).map((draft) => draft.text);
+}
+
 // Unsaved text stays as it is; else what is on disk now is shown.
 function begin({ name, text, before }) {
   const path = location.pathname;

@@ -5,7 +5,7 @@ import { armBatch } from "./batch.js";
 import { armCopies } from "./copy.js";
 import { count } from "./countdown.js";
 import { armDecision, outdate } from "./decide.js";
-import { armEditor, armTry } from "./editor.js";
+import { armEditor, armTry, unsaved } from "./editor.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call, isMoved } from "./key.js";
 import { armKeys } from "./keys.js";
@@ -54,7 +54,7 @@ async function look() {
   if (answer) follows(answer);
   showPause(answer);
   showWaiting(answer);
-  if (isMoved()) leave("moved");
+  if (isMoved()) leaveForGood();
   else if (!answer) leave("no-session", ended());
   else if (answer.status === 404) leave("not-here");
   else if (answer.ok && text !== shown) present(text);
@@ -65,6 +65,17 @@ function leave(template, why = "") {
   showTemplate(template);
   titled("Aileron");
   if (why) say("why", why);
+}
+
+// No page of this origin is shown again, so what was typed and not saved is shown once more, to be copied.
+function leaveForGood() {
+  leave("moved");
+  const place = document.getElementById("unsaved");
+  const left = unsaved().map((value) => Object.assign(document.createElement("textarea"), {
+    value, rows: 12, readOnly: true, ariaLabel: "Unsaved text",
+  }));
+  place.hidden = !left.length;
+  place.querySelector("div").replaceChildren(...left);
 }
 
 // What is being read is not exchanged under the reader: a new question is shown when they ask to see it.
