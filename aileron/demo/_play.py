@@ -49,7 +49,7 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) 
     approval = await _find_pending(scene, calling)
     command(f"aileron approval show {approval['id']}", "Everything that will be sent. You approve exactly this.")
     printed(await scene.as_operator("approval", "show", str(approval["id"])))
-    tell(f"The same in the browser: {approval['review_url']} (aileron open)")
+    tell(f"In the browser: {approval['review_url']} (aileron open)")
     if answer is None:
         answer = await _ask(scene, calling, approval)
     if answer is not None:
