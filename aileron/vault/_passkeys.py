@@ -35,6 +35,7 @@ _NONE_HERE = (
     "Add one: run `aileron open passkeys`, then `aileron operator passkey add`. Those made for localhost can be used "
     "with `operator_host: localhost` in config.yaml."
 )
+_NO_NAME = "Passkeys need your pages to be at a name, and `operator_listen` in config.yaml gives none."
 
 
 class Passkeys:
@@ -145,12 +146,18 @@ class Passkeys:
         """Without what C{aileron[passkey]} installs nothing passes that needs one."""
         if assertion is None:
             if self._book.passkey_rule().needs(action):
-                raise _refusal(_NEEDED if self._usable() else _NONE_HERE)
+                raise _refusal(self._tell_need())
             return
         challenge = self._asked.take(assertion.nonce)
         if challenge is None or challenge != _challenge(assertion.nonce, about):
             raise _refusal("Your passkey was not asked for this, or longer than a minute ago: try again.")
         self._use(challenge, assertion.credential)
+
+    def _tell_need(self) -> str:
+        """Say that a passkey is needed, and how one can be used."""
+        if self.site() is None:
+            return f"This needs your passkey. {_NO_NAME} Nothing was decided."
+        return _NEEDED if self._usable() else _NONE_HERE
 
     def _use(self, challenge: bytes, credential: Mapping[str, JSON]) -> None:
         keys, webauthn = self._book.passkeys(), self._webauthn()
@@ -197,7 +204,7 @@ class Passkeys:
     def _webauthn(self) -> Any:
         """Import the library, which only who uses passkeys needs to have."""
         if self.site() is None:
-            raise Conflict("Passkeys need your pages to be at a name, and `operator_listen` in config.yaml gives none.")
+            raise Conflict(_NO_NAME)
         try:
             import webauthn
         except ImportError:

@@ -217,6 +217,9 @@ class UseTests(PasskeysCase):
         self.assertRaises(Conflict, self.passkeys.require, PasskeyRule(everything=True))
         self.refused(used)
         self.passkeys.check("look-up", ABOUT, None)
+        self.urls = {"http://192.0.2.7:7001"}
+        refused = self.assertRaises(Forbidden, self.passkeys.check, "post", ABOUT, None).message
+        self.assertIn("`operator_listen` in config.yaml gives none. Nothing was decided.", refused)
         self.urls = {URL}
         self.passkeys.check("post", ABOUT, self.used())
 
