@@ -159,6 +159,15 @@ class EnteringTests(PagesTestCase):
         await page.shows("You are not logged in")
         return page
 
+    async def test_restarted_meanwhile(self) -> None:
+        """A browser whose words are shown when the daemon is restarted learns that its address is no more."""
+        page = await self.browser.page()
+        running, _file = await self.opening(page)
+        await self.command("daemon", "stop")
+        await self.unlock()
+        await page.shows("Your pages have another address now")
+        self.assertEqual((await running.finish(30)).exit_code, 1)
+
     async def test_key_without_an_answer(self) -> None:
         """What has no answer is told again; once the daemon took the key and nobody saw it, the login is over."""
         page = await self.unlucky("/handover/key", "lost")

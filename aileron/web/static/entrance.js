@@ -135,7 +135,8 @@ async function look(key) {
   try {
     const answer = await callWith(key, "/handover/state");
     if (isBusy(answer)) return { state: "silent" };
-    return answer.ok ? await answer.json() : { state: "void" };
+    if (answer.ok) return await answer.json();
+    return { state: answer.status === MOVED ? "moved" : "void" };
   } catch (error) {
     return { state: "silent" };
   }
