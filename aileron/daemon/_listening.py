@@ -41,7 +41,7 @@ class Bound:
     url: str
     others: tuple[str, ...] = ()
 
-    def known_as(self, names: Iterable[str]) -> Bound:
+    def add_names(self, names: Iterable[str]) -> Bound:
         """Return the same with further names; of a site with a name for browsers alone they are for programs."""
         further = tuple(f"{name}:{self.port}" for name in names)
         return evolve(self, others=self.others + further) if self.others else evolve(self, hosts=self.hosts + further)

@@ -159,7 +159,7 @@ class Sites:
         )
         life.at_end(lambda: unbind(operator))
         save_ports(home, Ports(agent.port, operator.port))
-        agent, operator = self._bound = (agent.known_as(config.hosts), operator.known_as(config.hosts))
+        agent, operator = self._bound = (agent.add_names(config.hosts), operator.add_names(config.hosts))
         self._agent_site.listens_at(agent.ports)
         self._operator_site.listens_at(operator.ports)
         self._gateway.open((agent.port, operator.port))

@@ -63,8 +63,8 @@ class ReadingTests(ConfigCase):
         for text in ("", "# nothing\n", "---\n"):
             self.assertEqual(read_config(text), Config())
         bound = Bound((), 8081, ("127.0.0.1:8081",), "http://127.0.0.1:8081")
-        self.assertEqual(bound.known_as(()), bound)
-        self.assertEqual(bound.known_as(("box",)).hosts, ("127.0.0.1:8081", "box:8081"))
+        self.assertEqual(bound.add_names(()), bound)
+        self.assertEqual(bound.add_names(("box",)).hosts, ("127.0.0.1:8081", "box:8081"))
 
     def test_operator_host(self) -> None:
         """The pages have a name of their own at each start, unless plain localhost is wanted."""

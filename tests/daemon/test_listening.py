@@ -93,12 +93,12 @@ class ListeningTests(SynchronousTestCase):
 
     def test_fresh_name(self) -> None:
         """At a name of its own that alone is announced; by all others, also those configured, programs may call it."""
-        bound = self.bind(partial(bind_operator_site, label="bcdfghjklm"), Network()).known_as(["box"])
+        bound = self.bind(partial(bind_operator_site, label="bcdfghjklm"), Network()).add_names(["box"])
         self.assertEqual(bound.hosts, ("bcdfghjklm.aileron.localhost:4242",))
         self.assertEqual(bound.url, f"http://{bound.hosts[0]}")
         self.assertEqual(set(bound.others), {"localhost:4242", "127.0.0.1:4242", "[::1]:4242", "box:4242"})
         endpoint = "tcp:8082:interface=192.0.2.7"
-        bound = self.bind(partial(bind_operator_site, label="bcdfghjklm"), Network(), endpoint).known_as(["box"])
+        bound = self.bind(partial(bind_operator_site, label="bcdfghjklm"), Network(), endpoint).add_names(["box"])
         self.assertEqual((bound.hosts, bound.others), (("192.0.2.7:8082", "box:8082"), ()))
 
     def test_label(self) -> None:
