@@ -194,7 +194,8 @@ async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, p
 
 
 async def _wait_for_browser(cli: CliContext, operator: Operator, url: str, way: _Way) -> None:
-    late = f"{way.late} {_NOT_FOUND}" if _has_fresh_name(url) else way.late
+    in_safari = _has_fresh_name(url) if way is _BY_CODE else is_for_safari(url)  # the code may be taken to an iPhone
+    late = f"{way.late} {_NOT_FOUND}" if in_safari else way.late
     while await _state(operator, way, late) is HandOverState.MADE:
         await cli.pause(_POLL_SECONDS)
 
