@@ -680,6 +680,21 @@ class GitTests(PackageCase):
         del self.hub.repositories["/me/all.git"]
         self.assertIn("status 404. Nothing was installed.", self.refused("action", "update", "--yes"))
 
+    def test_by_suite(self) -> None:
+        """A package whose newest version is not read, but which a suite names at another, is updated to that."""
+        self.hub.publish("/me/kit.git", package())
+        self.hub.publish("/me/all.git", self._suite("1.0.0"))
+        self.done("action", "install", "github://me/all", "--yes")
+        broken = {"aileron-package.toml": b"="}
+        self.hub.publish("/me/kit.git", broken, "1.2.0", more=[("1.1.0", package(version="1.1.0"))])
+        self.hub.publish("/me/all.git", self._suite("1.1.0"), "1.1.0")
+        code, out, err = self.run_command("action", "update", "--yes")
+        self.assertEqual((code, "tracker 1.1.0 is installed." in out, "stays at" in err), (0, True, False), err)
+
+    def _suite(self, version: str) -> Mapping[str, bytes]:
+        more = f'packages = ["github://me/kit@{version}"]'
+        return {"aileron-package.toml": manifest({}, version=version, name="all", more=more)}
+
     def test_moved(self) -> None:
         """A tag that was moved is told, and followed only by force."""
         self.hub.publish("/me/kit.git", package())

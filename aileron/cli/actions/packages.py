@@ -86,10 +86,13 @@ class _Packages:
         sources = {self._find(name).source + at + version: name for name, at, version in parts}
         failed: dict[str, AileronError | CommandError] = {}
         packages = await self.fetcher.fetch_all(list(sources), failed)
+        fetched = {each.package.name for each in packages}
         for source, error in failed.items():
             before = self._find(sources[source])
             if not packages or not before.files:
                 raise error
+            if before.name in fetched:  # at the version that a suite names
+                continue
             _tell_left_out(before, error)
             self.left_out.append(before.name)
         return await self._install(packages)
