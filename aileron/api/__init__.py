@@ -16,7 +16,6 @@ from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, OtherNames, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
-from .routes.audit import LOGINS
 from .routes.scopes import current_target, needed_scopes
 from .shapes.gateway import proxy_shown
 
@@ -27,7 +26,6 @@ __all__ = [
     "HEADERS",
     "INSTANCE",
     "LAUNCH_KEY",
-    "LOGINS",
     "LOOK_SECONDS",
     "MAX_BODY_BYTES",
     "MCP_PATH",

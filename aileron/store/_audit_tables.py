@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from aileron.values import Actor, AuditQuery, Checkpoint, DailyWait, Event, Maced, Record, Row
 
-from ._table import MOMENT, PLAIN, Table, among, conditions, moment, other_than
+from ._table import MOMENT, PLAIN, Table, among, conditions, moment
 
 Digest: TypeAlias = Callable[[str, str], str]
 """Of a salt and a payload's text."""
@@ -87,6 +87,13 @@ _WAITS = """
         max(seconds) FILTER (WHERE place <= (number * 9 + 9) / 10) AS slow_seconds
     FROM ranked GROUP BY day ORDER BY day
 """
+# A login by a command, and the logout of whoever logs out: no browser's login, and no login that another one ended.
+_OF_A_COMMAND = """
+    CASE WHEN json_valid(payload) THEN CASE type
+        WHEN 'operator.login' THEN NOT json_extract(payload, '$.browser')
+        WHEN 'operator.logout' THEN json_extract(payload, '$.session') = actor_id
+    END END
+"""
 _OLDEST_PAYLOADS = "SELECT seq FROM audit_payloads WHERE seq <= ? ORDER BY seq LIMIT ?"
 _MOST = 2**63 - 1
 
@@ -123,7 +130,7 @@ def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: in
         ("at < ?", moment(query.until)),
         ("type = ?", query.type),
         among("type", query.types),
-        other_than("type", query.other_than),
+        (f"{_OF_A_COMMAND} IS NOT ?", None if query.commands else True),
         ("action = ?", query.action),
         ("connector = ?", query.connector),
         ("session_id = ?", query.session_id),

@@ -165,11 +165,6 @@ def among(column: str, values: Sequence[str]) -> tuple[str, str | None]:
     return f"{column} IN (SELECT value FROM json_each(?))", compact(list(values)) if values else None
 
 
-def other_than(column: str, values: Sequence[str]) -> tuple[str, str | None]:
-    """Write the term that C{column} is none of C{values}."""
-    return f"{column} NOT IN (SELECT value FROM json_each(?))", compact(list(values)) if values else None
-
-
 def read_cursor(kind: str, cursor: str | None) -> int | None:
     """Read the position that C{cursor} stands for.
 

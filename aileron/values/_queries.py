@@ -52,7 +52,7 @@ class AuditQuery:
     """A query of records, newest first; every given field must match.
 
     :ivar types: any of these; none given: of every type.
-    :ivar other_than: none of these types.
+    :ivar commands: L{False}: without the login and logout that each command of the operator's leaves.
     """
 
     since: datetime | None = None
@@ -64,7 +64,7 @@ class AuditQuery:
     run_id: str | None = None
     failure_class: str | None = None
     types: tuple[str, ...] = ()
-    other_than: tuple[str, ...] = ()
+    commands: bool = True
     limit: int = 100
     cursor: str | None = None
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from attrs import evolve, frozen
 from twisted.web.template import Tag, tags
 
-from aileron.api import LOGINS, Dependencies
+from aileron.api import Dependencies
 from aileron.errors import InvalidRequest
 from aileron.values import AuditQuery, Event, Record, Session, plain, visible
 
@@ -60,14 +60,14 @@ def _read_wanted(given: Mapping[str, str], cursor: str | None) -> AuditQuery:
         action=given.get("action"),
         session_id=given.get("session"),
         types=tuple(name for name, known in EVENTS.items() if known.kind == given.get("kind")),
-        other_than=LOGINS if _leaves_out_logins(given) else (),
+        commands=not _leaves_out_logins(given),
         limit=_FEW,
         cursor=cursor,
     )
 
 
 def _leaves_out_logins(given: Mapping[str, str]) -> bool:
-    """Tell whether logins are left out, since there is one for each command: unless a filter says what is wanted."""
+    """Tell whether the login and logout of each command are left out: unless a filter says what is wanted."""
     return not given.keys() - {"day"}
 
 
@@ -123,7 +123,7 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
             search=field("text", "Search", text, "search"),
         ),
         *draw_days(days),
-        quiet("Logins and logouts are left out: ", link("/history?kind=logins", KINDS["logins"]))
+        quiet("The login and logout of each command are left out: ", link("/history?kind=logins", KINDS["logins"]))
         if _leaves_out_logins(given)
         else "",
         tags.ol(*(_entry(each, found.sessions) for each in found.records), **{"class": "history"})

@@ -460,8 +460,10 @@ class AuditTests(ApiCase):
         record = first["items"][0]
         self.assertEqual(self.operator.ask("GET", f"/v1/audit/{record['audit_id']}", token).json, record)
         self.assertEqual(self.operator.ask("GET", "/v1/audit/none", token).status, 404)
-        for type_ in ("operator.login", "operator.logout", "operator.login_refused"):
-            event = Event(self.fresh_id(), type_, utc(NOW), Actor("human", "op"))
+        for browser in (False, False, True):
+            event = Event(
+                self.fresh_id(), "operator.login", utc(NOW), Actor("human", "op"), payload={"browser": browser}
+            )
             self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
         for query, count in (("", 6), ("?logins=true", 6), ("?logins=false", 4)):
             self.assertEqual(len(self.operator.ask("GET", f"/v1/audit{query}", token).json["items"]), count, query)

@@ -53,7 +53,9 @@ class RecordsTests(ServedCase):
         for query in ("limit=50&logins=false", "limit=50", "type=operator.login&limit=50"):
             self.site.answer("GET", f"/v1/audit?{query}", listed)
         code, _, err = self.as_operator("audit", "list")
-        self.assertEqual((code, err), (0, "Logins and logouts are left out. To list them too, add --all.\n"))
+        self.assertEqual(
+            (code, err), (0, "The login and logout of each command are left out. To list them too, add --all.\n")
+        )
         for more in (("--all",), ("--json",), ("--type", "operator.login")):
             self.assertEqual(self.as_operator("audit", "list", *more)[::2], (0, ""), more)
 

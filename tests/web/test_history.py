@@ -178,10 +178,12 @@ class HistoryTests(WebCase):
         self.assertIn("Day is not a valid date.", heard.text)
 
     def test_logins(self) -> None:
-        """Logins, one for each command, are left out, which is told, unless a filter says what is wanted."""
-        for kind in ("operator.login", "trust.given", "operator.logout", "operator.login_refused"):
-            self.record(kind)
-        told, link = "Logins and logouts are left out", "/history?kind=logins"
+        """The login and logout of each command are left out, which is told, unless a filter says what is wanted."""
+        self.record("operator.login", payload={"browser": False})
+        self.record("trust.given")
+        self.record("operator.logout", payload={"session": OPERATOR.id})
+        self.record("operator.login_refused")
+        told, link = "The login and logout of each command are left out", "/history?kind=logins"
         for query in ("", f"?day={utc(NOW):%Y-%m-%d}"):
             self.assertEqual(self.entries(query), ["Login refused", "Trusted"])
             self.assertEqual(

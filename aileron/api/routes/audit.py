@@ -26,9 +26,6 @@ from aileron.values import JSON, NOTICE, AuditQuery, ChannelState, Record, times
 
 TABLE = EndpointTable()
 
-LOGINS = ("operator.login", "operator.logout")
-"""The types of event that each command of the operator's leaves, and that a list of what happened can do without."""
-
 _FILTERS = made_of(
     {},
     {
@@ -40,7 +37,7 @@ _FILTERS = made_of(
         "session": TEXT,
         "run": TEXT,
         "class": TEXT,
-        "logins": {**BOOLEAN, "description": "false: leave out logins and logouts"},
+        "logins": {**BOOLEAN, "description": "false: leave out the login and logout of each command"},
         "limit": LIMIT,
         "cursor": CURSOR,
     },
@@ -61,7 +58,7 @@ async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
         session_id=context.text("session"),
         run_id=context.text("run"),
         failure_class=context.text("class"),
-        other_than=LOGINS if context.query.get("logins") is False else (),
+        commands=context.query.get("logins") is not False,
         limit=int(context.number("limit", 100)),
         cursor=context.text("cursor"),
     )

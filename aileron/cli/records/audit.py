@@ -58,14 +58,16 @@ def audit() -> None:
 @click.option("--session", help="Only this session.")
 @click.option("--run", help="Only this run.")
 @click.option("--class", "class", help="Only failures of this class.", shell_complete=_completion.failures)
-@click.option("--all", "everything", is_flag=True, help="List logins and logouts too, as --json does.")
+@click.option(
+    "--all", "everything", is_flag=True, help="List the login and logout of each command too, as --json does."
+)
 @_options.paged
 @_options.exact_times
 @operator_command
 def list_records(command: OperatorCommand, /, everything: bool, **filters: str | int | None) -> None:
     """List records, newest first.
 
-    Every command logs in and out. Without a filter other than a time, these records are left out; --all lists them.
+    Each command logs in and out. Without a filter other than a time, these records are left out; --all lists them.
     """
     for bound in ("since", "until"):
         _moment(cast("str | None", filters[bound]), f"--{bound}")
@@ -75,7 +77,7 @@ def list_records(command: OperatorCommand, /, everything: bool, **filters: str |
         command.get("audit", query=_options.filter_query(**filters, logins=logins)), _COLUMNS, "No matching records."
     )
     if not everything:
-        note("Logins and logouts are left out. To list them too, add --all.")
+        note("The login and logout of each command are left out. To list them too, add --all.")
 
 
 @audit.command("show")
