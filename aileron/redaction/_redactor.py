@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from aileron.values import JSON, Fault, Finding, Outcome
 
 from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
-from ._forms import BASE64_CHARACTERS, SecretForm, forms
+from ._forms import BASE64_CHARACTERS, SecretForm, forms, written_forms
 
 REDACTED = "[redacted]"
 _BLOT = "█" * len(REDACTED)  # no header carries it, so no secret holds it
@@ -42,7 +42,8 @@ class Redactor:
         """One that knows these secrets; it shows none."""
         sought: dict[str, SecretForm] = {}
         for secret in secrets:
-            for form in forms(secret):
+            looks_escaped = undone(secret) is not None  # what undoes the escapes around it undoes its own as well
+            for form in written_forms(secret) if looks_escaped else forms(secret):
                 sought.setdefault(form.text, form)
         shortest = min(map(len, sought), default=0)
         return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT, shortest=shortest)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, quote_plus
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -181,6 +181,8 @@ class AnySecretTests(SynchronousTestCase):
 
     @settings(deadline=None, max_examples=examples(150))
     @given(SECRETS, AROUND, AROUND, st.sampled_from(["quote", "plus", "json", "slashes", "hex", "html", "plain"]))
+    @example(r">\/%5C", "", "", "slashes")
+    @example(r"abc%5C\u0030%30", "", "", "json")
     def test_one_escape(self, secret: str, before: str, after: str, name: str) -> None:
         """No single way of writing gets a secret through, though it looks like escapes itself."""
         assume(len(secret) >= 6)

@@ -6,12 +6,11 @@ import base64
 import html
 from urllib.parse import quote
 
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.redaction import REDACTED, Redactor, SecretScanner, forms, written_forms
-from aileron.redaction._escapes import undone
 from tests.extent import examples
 
 from .test_redactor import FORMS, SECRET
@@ -70,11 +69,7 @@ class FormTests(SynchronousTestCase):
     @example("<<<<<<", 0)
     @example("00000&#08;", 14)
     def test_both(self, secret: str, which: int) -> None:
-        """What a stream is searched for, a whole text is too: nothing of one table is lost on the other.
-
-        A secret that looks escaped itself has more forms in the table, some of which only those write who undo it.
-        """
-        assume(undone(secret) is None)
+        """What a stream is searched for, a whole text is too: nothing of one table is lost on the other."""
         every = written_forms(secret)
         self.assertLessEqual(set(forms(secret)), set(every))
         written = every[which % len(every)].text
