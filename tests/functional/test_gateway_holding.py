@@ -104,10 +104,11 @@ class HoldingTestCase(OperatedTestCase):
         return self.start(Command(arguments=arguments, environment=self.home.environment(), directory=_ROOT))
 
     async def connect(self, client: Asking | None = None, port: int = 0) -> Asking:
-        """A client that has connected to the daemon, or to another port."""
+        """A client that has connected to the daemon, or to another port, until the end of the test."""
         endpoint = TCP4ClientEndpoint(self.reactor, "127.0.0.1", port or self.port)
-        found = await connectProtocol(endpoint, client or Asking())
-        return cast(Asking, found)
+        found = cast(Asking, await connectProtocol(endpoint, client or Asking()))
+        self.addCleanup(found.transport.abortConnection)
+        return found
 
     async def many(self, count: int, what: str) -> list[Asking]:
         """So many clients that have asked for the same, and heard the beginning of an answer."""

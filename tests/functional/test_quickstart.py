@@ -58,7 +58,7 @@ class QuickstartTests(OperatedTestCase):
         agent = self.start(command)
         await self.waiting()
         shown = (await self.at_terminal(pending, {"Passphrase of the vault: ": PASSPHRASE})).stdout
-        (approval_id,) = re.findall(r"\b[0-9A-Z]{26}\b", shown)
+        (approval_id,) = re.findall(r"(?<![0-9A-Z])[0-9A-Z]{26}(?![0-9A-Z])", shown)  # a color may stand before it
         answers = {"Passphrase of the vault: ": PASSPHRASE, r"\[y/N\] ": "y"}
         shown = (await self.at_terminal(approve.replace("ID", approval_id), answers)).stdout
         self.assertEqual([each for each in SHOWN if each not in shown], [])

@@ -129,8 +129,17 @@ class PackagesTests(PageTestCase):
             each.release("1.2.1")
         repositories["tracker"].release("1.3.0")
         await self.play(
-            Play("aileron action update", code=1, answers=[LOG_IN], shows=["Private repositories need --secret-fd"]),
-            Play("aileron action update tracker@1.3.0", answers=INSTALLING, shows=["tracker 1.3.0 is installed"]),
+            Play(
+                "aileron action update",
+                code=1,
+                answers=INSTALLING,
+                shows=[
+                    "Private repositories need --secret-fd",
+                    "tracker 1.3.0 is installed",
+                    "action update private repo",
+                ],
+            ),
+            Play("aileron action update tracker@1.3.0", answers=[LOG_IN, YES], shows=["tracker 1.3.0 is installed"]),
             Play(
                 "aileron action update --identity ~/.ssh/id_ed25519 --secret-fd 5 5<token.txt",
                 answers=INSTALLING,
