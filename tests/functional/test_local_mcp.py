@@ -80,14 +80,14 @@ class LocalMcpTests(OperatedTestCase):
         return dict((await self.result(session, run_id, 20)).body)
 
     def processes(self) -> list[int]:
-        """The processes that run the server."""
+        """The processes that run this test's server."""
         found = []
         for each in Path("/proc").glob("[0-9]*"):
             try:
-                argv = (each / "cmdline").read_bytes().split(b"\0")
+                argv, directory = (each / "cmdline").read_bytes().split(b"\0"), (each / "cwd").readlink()
             except OSError:
                 continue
-            if argv[1:2] == [notes_server.__file__.encode()]:
+            if argv[1:2] == [notes_server.__file__.encode()] and directory == self.directory:
                 found.append(int(each.name))
         return found
 
