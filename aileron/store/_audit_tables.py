@@ -87,7 +87,7 @@ _WAITS = """
         max(seconds) FILTER (WHERE place <= (number * 9 + 9) / 10) AS slow_seconds
     FROM ranked GROUP BY day ORDER BY day
 """
-# A login by a command, and the logout of whoever logs out: no browser's login, and no login that another one ended.
+# True for a login by a command, and for a logout that ends its own login. False for a browser's login.
 _OF_A_COMMAND = """
     CASE WHEN json_valid(payload) THEN CASE type
         WHEN 'operator.login' THEN NOT json_extract(payload, '$.browser')

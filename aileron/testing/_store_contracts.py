@@ -119,7 +119,7 @@ class AuditContract(_RecordCase):
             self.assertEqual(self.types(query), expected, query)
 
     def test_commands(self) -> None:
-        """What is left out is the login of each command and the logout of whoever logs out, and no other's."""
+        """Logins by commands and logouts that end their own login are left out; every other record is listed."""
         command, browser = Actor("human", "command"), Actor("human", "browser")
         self.do(
             self.audit.append(

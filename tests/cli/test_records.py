@@ -48,7 +48,7 @@ class RecordsTests(ServedCase):
         self.assertIn("approval.approved  you    ship-update  01RUN", out)
 
     def test_audit_logins(self) -> None:
-        """Logins are left out, which is told, unless all are asked for, by a filter for them, or for programs."""
+        """The list leaves out logins by commands and says so, unless it is called with --all, --json or a type."""
         listed = {"items": [RECORD], "cursor": None}
         for query in ("limit=50&logins=false", "limit=50", "type=operator.login&limit=50"):
             self.site.answer("GET", f"/v1/audit?{query}", listed)
