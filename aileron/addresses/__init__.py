@@ -15,6 +15,15 @@ from ._networks import (
     read_address,
     read_address_block,
 )
+from ._overrides import (
+    OVERRIDING_HEADERS,
+    PARTIAL_HEADERS,
+    is_overriding_header,
+    is_overriding_parameter,
+    is_partial_header,
+    overriding_in_body,
+    overriding_parameters,
+)
 from ._urls import (
     BaseUrl,
     Origin,
@@ -28,7 +37,9 @@ from ._urls import (
 )
 
 __all__ = [
+    "OVERRIDING_HEADERS",
     "PAGES_DOMAIN",
+    "PARTIAL_HEADERS",
     "SYSTEM_BUNDLES",
     "Address",
     "AddressBlock",
@@ -41,10 +52,15 @@ __all__ = [
     "connectable",
     "host_shown",
     "is_loopback",
+    "is_overriding_header",
+    "is_overriding_parameter",
+    "is_partial_header",
     "may_be_connected",
     "may_be_loopback",
     "may_be_private",
     "network_of",
+    "overriding_in_body",
+    "overriding_parameters",
     "read_address",
     "read_address_block",
     "read_base_url",

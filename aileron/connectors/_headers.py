@@ -6,6 +6,8 @@ import re
 from email.charset import SHORTEST, Charset
 from email.header import Header
 
+from aileron.addresses import PARTIAL_HEADERS
+
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\x20-\x7e]*")
 _MOST_CHARACTERS = 900  # of what stands in one header of a mail
@@ -42,6 +44,8 @@ def header_name(text: str) -> str:
         raise ValueError("is no name of a header")
     if text.lower() in OURS:
         raise ValueError("is a header that only the daemon sets")
+    if text.lower() in PARTIAL_HEADERS:
+        raise ValueError("asks for a part of an answer, in which no secret can be found: it is not sent")
     return text
 
 

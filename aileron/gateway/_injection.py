@@ -11,6 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.addresses import OVERRIDING_HEADERS, PARTIAL_HEADERS, overriding_parameters
 from aileron.errors import BindingFailed, BindingRequired, Forbidden, Unauthorized
 from aileron.interfaces import IBindingFlags, IBindings
 from aileron.redaction import SecretFilter
@@ -25,6 +26,7 @@ from aileron.values import (
     Session,
     UpstreamSource,
     utc,
+    visible,
 )
 
 # What shows who the client is; what would have the provider do another thing than the route says, or send the call and
@@ -32,7 +34,9 @@ from aileron.values import (
 _CLIENTS_OWN = re.compile(
     rb"\r\n(?:(?:proxy[-_])?authorization|(?:x[-_])?(?:goog[-_])?api[-_]key|ocp[-_]apim[-_]subscription[-_]key"
     rb"|x[-_](?:auth|access|amz[-_]security)[-_]token|x[-_]aileron[-_]gateway[-_]key|cookie2?|accept[-_]encoding"
-    rb"|x[-_]http[-_]method|[!#$%&'*+\-.^_`|~0-9a-z]+[-_](?:url|uri|host|base|override)):[^\r]*",
+    rb"|"
+    + b"|".join(sorted(each.replace("-", "[-_]").encode() for each in OVERRIDING_HEADERS | PARTIAL_HEADERS))
+    + rb"|[!#$%&'*+\-.^_`|~0-9a-z]+[-_](?:url|uri|host|base|override)):[^\r]*",
     re.IGNORECASE,
 )
 
@@ -76,6 +80,7 @@ class Injection:
         :raises VaultLocked: the vault is not unlocked.
         """
         session = _admit(provider, session, inference)
+        _refuse_override(head, provider)
         scope = provider.scope()
         binding = self._binding(provider, scope)
         key = await self._bindings.credential(binding, scope).reveal()
@@ -114,6 +119,18 @@ def _admit(provider: Provider, session: Session | None, inference: bool) -> Sess
     if not inference:
         raise Forbidden(f"Aileron puts the key of {provider.name} into model calls only, and this is none.")
     return session
+
+
+def _refuse_override(head: bytes, provider: Provider) -> None:
+    """Refuse a query that some framework would read as another method or path.
+
+    :raises Forbidden: it has such a parameter.
+    """
+    query = head[: head.find(b"\r\n")].partition(b"?")[2].partition(b" ")[0].decode("latin-1")
+    if query and (name := next(overriding_parameters(query), "")):
+        raise Forbidden(
+            f"The parameter {visible(name)} would make another request of it: {provider.name} was not called."
+        )
 
 
 def _name_source(provider: Provider) -> str:

@@ -11,7 +11,16 @@ from urllib.parse import parse_qsl, unquote
 
 from attrs import define, evolve
 
-from aileron.addresses import Url, is_loopback, read_base_url, read_origin, read_url
+from aileron.addresses import (
+    Url,
+    is_loopback,
+    is_overriding_header,
+    is_overriding_parameter,
+    is_partial_header,
+    read_base_url,
+    read_origin,
+    read_url,
+)
 from aileron.manifests import MAX_INPUTS
 from aileron.values import JSON, loads_strict, visible
 
@@ -22,7 +31,7 @@ from ._description import PATH, QUERY, ApiDescription, NotImported, OperationSum
 from ._files import one_line
 from ._openapi import OpenApi
 from ._references import ApiDocument
-from ._requests import FORM_TYPE, REROUTING
+from ._requests import FORM_TYPE
 
 _TEXT: JSON = {"type": "string"}
 _TYPES: Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
@@ -30,7 +39,7 @@ _SEGMENT = re.compile(r"(?<=/)(?:[A-Z][A-Z_-]{2,60}|:[A-Za-z_]{1,60})(?=/|$)")
 _IN_PATH = re.compile(r"\{([a-z0-9_]+)\}")
 _NAME = re.compile(r"[A-Za-z0-9_.~!*'()\[\]:@,/$-]{1,80}").fullmatch
 _BY_DAEMON = "accept-encoding connection content-length expect keep-alive te transfer-encoding user-agent".split()
-_REFUSED = REROUTING | {"cookie", "host", "proxy-authorization"}
+_REFUSED = ("cookie", "host", "proxy-authorization")
 
 
 @define(kw_only=True)
@@ -123,8 +132,11 @@ def _check_names(given: Sequence[str]) -> None:
         raise NotImported("The curl command has a header or parameter twice.", "Leave one of them out.")
     if len(names) > MAX_INPUTS or any(not _NAME(each) or looks_random(each) for each in names):
         raise NotImported("The curl command has a header or parameter without a proper name, or too many.")
-    for each in _REFUSED.intersection(names):
-        raise NotImported(f"The curl command has {each}, which is not supported: it makes another request of it.")
+    for each in names:
+        if each in _REFUSED or is_overriding_header(each) or is_overriding_parameter(each):
+            raise NotImported(f"The curl command has {each}, which is not supported: it makes another request of it.")
+        if is_partial_header(each):
+            raise NotImported(f"The curl command has {each}, which is not supported: it asks for a part of an answer.")
 
 
 def _constant_headers(request: CurlRequest, own: str) -> Iterator[tuple[str, JSON]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from aileron.addresses import is_overriding_header, is_overriding_parameter, is_partial_header
 from aileron.manifests import input_schema_problem
 from aileron.values import JSON
 
@@ -38,14 +39,12 @@ _ELEMENTS = {"integer": "-?[0-9]+", "number": "-?[0-9]+(?:[.][0-9]+)?", "boolean
 _IN_PATH = re.compile(r"\{(\+?)([^{}/+]{1,200})(\+?)\}")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@/-]+|%[0-9A-Fa-f]{2}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_IGNORED_HEADERS = frozenset(
-    "accept accept-encoding authorization connection content-length content-type cookie expect host keep-alive "
-    "proxy-authorization te trailer transfer-encoding upgrade user-agent".split()
+_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
+"""A document's parameters of these names mean nothing: OpenAPI says so."""
+_OWN_HEADERS = frozenset(
+    "accept-encoding connection content-length cookie expect host keep-alive proxy-authorization proxy-connection te "
+    "trailer transfer-encoding upgrade user-agent".split()
 )
-REROUTING = frozenset(
-    "_method x-http-method x-http-method-override x-method-override x-original-url x-rewrite-url".split()
-)
-"""Headers that the daemon sets, and parameters that would make another request of it than what was reviewed."""
 _SECRETS = ("token", "access_token", "auth_token", "api_key", "apikey", "api-key", "x-api-key", "x-auth-token")
 _KEYS = ("idempotency-key", "x-idempotency-key")
 _NESTED = ("object", "array", None)
@@ -99,10 +98,10 @@ class Arguments:
         if place == HEADER and name.lower() in _KEYS:
             self.headers[name] = "${effect.uuid}"
             return
-        if name.lower() in self.reserved | REROUTING | (_IGNORED_HEADERS if place == HEADER else frozenset()):
+        if name.lower() in self.reserved | (_IGNORED_HEADERS if place == HEADER else frozenset()):
             return
-        if self.reserved and place in (HEADER, QUERY) and name.lower() in _SECRETS:
-            self._left_out.setdefault("is a credential, and the connector adds its own", []).append(name)
+        if problem := self._why_none(name, place):
+            self._left_out.setdefault(problem, []).append(name)
             return
         if place not in (PATH, QUERY, HEADER) or not name or (place == HEADER and not _HEADER.fullmatch(name)):
             raise Inexpressible("is a cookie" if place == "cookie" else "has no proper name")
@@ -118,6 +117,16 @@ class Arguments:
             return
         explodes = place == QUERY and style == "form" and node.keys.get("explode") is not False
         self.found.append(self._make_flat(name, place, schema, required, said, "" if explodes else style))
+
+    def _why_none(self, name: str, place: str) -> str:
+        """Tell why no input becomes a parameter of this name, even if it is required; empty: one may."""
+        if is_overriding_parameter(name) or (place == HEADER and is_overriding_header(name)):
+            return "makes another request of it than was reviewed"
+        if place == HEADER and is_partial_header(name):
+            return "asks for a part of an answer, in which no secret can be found"
+        if self.reserved and place in (HEADER, QUERY) and name.lower() in _SECRETS:
+            return "is a credential, and the connector adds its own"
+        return "is a header that only the daemon sets" if place == HEADER and name.lower() in _OWN_HEADERS else ""
 
     def _make_flat(self, name: str, place: str, schema: Node, required: bool, said: str, style: str) -> ApiParameter:
         """Make a parameter that is a text in the request.

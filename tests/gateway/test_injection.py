@@ -16,6 +16,7 @@ from aileron.errors import (
     AileronError,
     BindingFailed,
     BindingRequired,
+    Forbidden,
     StoreUnavailable,
 )
 from aileron.gateway._injection import Injection, LeakRecorder, SecretLeak
@@ -44,7 +45,8 @@ ADDED = b"authorization: Bearer " + KEY + b"\r\naccept-encoding: identity\r\n\r\
 _CLIENTS = tuple(
     b"authorization proxy-authorization x-api-key api-key x_api_key x-goog-api-key ocp-apim-subscription-key"
     b" x-auth-token x-amz-security-token cookie cookie2 accept-encoding x-aileron-gateway-key x-http-method"
-    b" x-http-method-override x-original-url x-forwarded-host helicone-target-url x-litellm-api-base".split()
+    b" x-http-method-override x-original-url x-forwarded-host helicone-target-url x-litellm-api-base"
+    b" x-forwarded-prefix range if-range".split()
 )
 _KEPT = tuple(
     b"host content-length content-type accept user-agent openai-organization openai-project openai-beta"
@@ -157,6 +159,13 @@ class RefusalTests(InjectionCase):
     def test_other_place(self) -> None:
         """A key does not open for another header than it was bound for."""
         self.refused(BindingFailed, evolve(ANTHROPIC, name="openai", base_url=OPENAI.base_url, credential=NAME))
+
+    def test_override(self) -> None:
+        """No key is put into a call whose query some framework reads as another method or path."""
+        for query in (b"_method=DELETE", b"a=1&%5Fmethod=DELETE", b"a=1;x-http-method-override=DELETE"):
+            head = b"POST /v1/responses?" + query + b" HTTP/1.1\r\nHost: api.openai.com\r\n\r\n"
+            self.assertRaises(Forbidden, self.head, head)
+        self.head(b"POST /v1/responses?api-version=2&method=fast HTTP/1.1\r\nHost: api.openai.com\r\n\r\n")
 
     def test_revoked(self) -> None:
         """A key that was revoked is gone at once."""

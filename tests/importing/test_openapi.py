@@ -200,7 +200,20 @@ class OperationTests(SynchronousTestCase):
         names = ("Host", "Transfer-Encoding", "X-HTTP-Method-Override", "X-Original-URL", "X-Mine")
         parameters = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in names]
         parameters.append({"name": "_method", "in": "query", "schema": {"type": "string"}})
-        self.assertEqual([each.name for each in operation_at("/", parameters=parameters).parameters], ["x_mine"])
+        parameters.append({"name": "Range", "in": "header", "required": True, "schema": {"type": "string"}})
+        found = operation_at("/", parameters=parameters)
+        self.assertEqual([each.name for each in found.parameters], ["x_mine"])
+        self.assertEqual(
+            found.marks,
+            (
+                "left out, because it is a header that only the daemon sets: Host, Transfer-Encoding",
+                (
+                    "left out, because it makes another request of it than was reviewed: X-HTTP-Method-Override, "
+                    "X-Original-URL, _method"
+                ),
+                "left out, because it asks for a part of an answer, in which no secret can be found: Range",
+            ),
+        )
 
     def test_answers(self) -> None:
         """A write that may be answered without content is marked; a GET or HEAD has no body, and a HEAD no answer."""

@@ -8,12 +8,19 @@ from urllib.parse import unquote, unquote_plus
 from attrs import evolve, frozen
 from twisted.web.http_headers import Headers
 
-from aileron.addresses import BaseUrl, read_url
+from aileron.addresses import (
+    BaseUrl,
+    is_overriding_header,
+    is_partial_header,
+    overriding_in_body,
+    overriding_parameters,
+    read_url,
+)
 from aileron.connectors._headers import OURS, header_value
 from aileron.connectors._places import own_base_url
 from aileron.credentials import KINDS
 from aileron.tables import FileTable
-from aileron.values import READ, CredentialNeed, Request
+from aileron.values import READ, CredentialNeed, Request, visible
 
 API_URL = "${api.url}"
 """Stands in a file where the server is told the URL of its API, which is one of ours."""
@@ -24,15 +31,8 @@ API = "api"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = ("GET", "HEAD")
 
-_DROPPED = OURS | {
-    "authorization",
-    "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-original-url",
-    "x-rewrite-url",
-}
-"""Headers that the server must not set: they are ours, or make another method or path of what passes."""
+_DROPPED = OURS | {"authorization"}
+"""Headers that the server must not set."""
 
 _MOST_ENCODED = 4
 
@@ -81,17 +81,32 @@ class Api:
             raise ApiRefused(400, "The URL leads elsewhere")
         if not f"{url.path}/".startswith(f"{self.base.path}/") or _climbs(url.path):
             raise ApiRefused(403, f"Only requests to {self.base.url} are passed on")
+        self._refuse_override(url.query or "", headers, request)
         pairs = (url.query or "").split("&")
         query = "&".join(each for each in pairs if unquote_plus(each.partition("=")[0]) != self.need.query)
         request = evolve(request, url=f"{self.base.origin.url}{url.path}{query and '?'}{query}", headers=kept)
         return evolve(request, credential_header=self.need.header or None, credential_query=self.need.query)
+
+    def _refuse_override(self, query: str, headers: Headers, request: Request) -> None:
+        """Refuse what makes another method or path of a request than was judged.
+
+        :raises ApiRefused: it has such a parameter or header, or as a request of a read such a field in its body.
+        """
+        names = [name.decode("ascii") for name, _ in headers.getAllRawHeaders()]
+        found = next((each for each in names if is_overriding_header(each)), "") or next(
+            overriding_parameters(query), ""
+        )
+        found = found or (overriding_in_body(request.body) if request.effect == READ and request.body else "")
+        if found:
+            raise ApiRefused(403, f"{visible(found)} would make another request of it, and is not passed on")
 
     def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
         """Yield the headers that pass: none of one connection, and none that could stand for a credential."""
         hop = {each.strip() for line in headers.getRawHeaders("Connection", ()) for each in line.split(",")}
         own = {_plain(self.need.header), *KINDS[self.need.kind].reserved}
         for name, values in headers.getAllRawHeaders():
-            if _plain(name.decode("ascii")) not in _DROPPED | own | {_plain(each) for each in hop}:
+            plain = _plain(name.decode("ascii"))
+            if plain not in _DROPPED | own | {_plain(each) for each in hop} and not is_partial_header(plain):
                 yield from ((name.decode("ascii"), header_value(each.decode("latin-1"))) for each in values)
 
 

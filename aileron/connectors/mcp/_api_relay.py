@@ -21,6 +21,7 @@ from aileron.connectors._headers import OURS
 from aileron.connectors._sending import open_credential, with_credential
 from aileron.connectors.command import Enclosure, Launch
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
+from aileron.errors import ExternalApiError
 from aileron.interfaces import ICredential
 from aileron.redaction import REDACTED, SecretFilter, secrets_in
 from aileron.values import JSON, ConnectorDescription, Request
@@ -213,6 +214,7 @@ class ApiRelay:
         def begin(answer: ServiceAnswer) -> Callable[[bytes], bool]:
             fields = zip(answer.head[1::2], answer.head[2::2], strict=True)
             head = "".join(["\r\n", *(f"{name}: {value}\r\n" for name, value in fields)]).encode("latin-1")
+            _refuse_part(answer.status, head)
             for each in filters:
                 each.head(head, chunked=False)
             exchange.begin(answer, self._link)
@@ -293,6 +295,15 @@ class ApiExchange(http.Request):
         self.responseHeaders.setRawHeaders("Content-Type", ["text/plain"])
         self.write(f"Aileron: {why}.\n".encode("ascii", "replace"))
         self.finish()
+
+
+def _refuse_part(status: int, head: bytes) -> None:
+    """Refuse a part of an answer: a secret that is cut in parts would not be found.
+
+    :raises ExternalApiError: it is one.
+    """
+    if status == http.PARTIAL_CONTENT or b"\r\ncontent-range:" in head.lower():
+        raise ExternalApiError("The API answered with a part, in which no credential can be found.")
 
 
 def _connections(relay: ApiRelay) -> Any:
