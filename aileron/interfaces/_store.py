@@ -83,6 +83,14 @@ class IRuns(Interface):
     async def approvals(query: RunQuery) -> Page[Approval]:
         """Approvals, oldest first; C{query.gated} is ignored."""
 
+    async def repeats(run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+        """List the runs of other sessions that ask, or asked before an edit, for the same as C{run}.
+
+        Only a run that is not settled, whose outcome is unknown, or that completed after C{since} is listed; of the
+        completed ones the newest thousands of the home are searched.  The newest come first, and those that wait for
+        approval after all others.
+        """
+
     async def denials(since: datetime) -> tuple[Approval, ...]:
         """List the newest thousand that were denied after C{since}, oldest first."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import TypeAlias
 
 from attrs import define, evolve, frozen
@@ -51,6 +52,11 @@ MOST_PIECES = 20_000
 
 MOST_COMPARED = 1000
 """Elements of an array; those after them are taken for new."""
+
+REPEATED_WITHIN = timedelta(days=1)
+"""A call that another session completed within this time is worth a warning where the same is asked again."""
+
+MOST_REPEATS = 3
 
 _SHORT = 200
 _Key: TypeAlias = tuple[type, JSON]
@@ -186,7 +192,11 @@ class DecisionService:
         return await self._runs.table.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        return await find_precedents(self._runs.table, approvals)
+        found, since = [], self._runs.events.now() - REPEATED_WITHIN
+        for approval, before in zip(approvals, await find_precedents(self._runs.table, approvals), strict=True):
+            repeats = await self._runs.table.repeats(approval.run, since, MOST_REPEATS)
+            found.append(evolve(before, repeats=repeats))
+        return tuple(found)
 
     def cards(self, approval: Approval) -> tuple[Card, ...]:
         with suppress(AileronError):

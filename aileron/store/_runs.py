@@ -84,6 +84,9 @@ class SQLiteRuns:
         rows, limit = await self._readers.read(approvals_table.select, evolve(query, gated=None), key)
         return make_page("approvals", rows, limit)
 
+    async def repeats(self, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+        return await self._readers.read(runs_table.repeats, run, since, limit)
+
     async def denials(self, since: datetime) -> tuple[Approval, ...]:
         return await self._readers.read(approvals_table.denials, since, _MOST_DENIALS)
 

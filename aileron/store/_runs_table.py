@@ -9,7 +9,18 @@ from datetime import datetime, timedelta
 from attrs import frozen
 
 from aileron.errors import LimitExceeded
-from aileron.values import AttemptRow, Charge, Fault, Run, RunQuery, RunState, StepRow, from_timestamp, timestamp
+from aileron.values import (
+    AttemptRow,
+    Charge,
+    Fault,
+    Run,
+    RunQuery,
+    RunState,
+    StepRow,
+    compact,
+    from_timestamp,
+    timestamp,
+)
 
 from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Table, among, conditions, enum, fit, value
 
@@ -53,6 +64,18 @@ UNFINISHED = """
     WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing')
     ORDER BY ordinal
 """
+_SAME = "action = ? AND id <> ? AND session_id IS NOT ? AND ? IN (arguments, asked)"
+_MOST_SEARCHED = 5000
+_REPEATS = f"""
+    WHERE ordinal IN (
+        SELECT ordinal FROM runs WHERE {_SAME} AND state IN (
+            'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing', 'unknown')
+        UNION ALL
+        SELECT ordinal FROM runs WHERE {_SAME} AND state = 'completed' AND changed_at > ?
+        AND ordinal > (SELECT max(ordinal) FROM runs) - {_MOST_SEARCHED}
+    )
+    ORDER BY state = 'pending_approval', ordinal DESC LIMIT ?
+"""
 _MOST_USED = """
     SELECT action FROM (
         SELECT action FROM runs WHERE state = 'completed' ORDER BY ordinal DESC LIMIT 2000
@@ -78,6 +101,12 @@ def edit(cursor: sqlite3.Cursor, run: Run) -> None:
 def by_key(cursor: sqlite3.Cursor, session_id: str | None, action: str, key: str, since: datetime) -> Run | None:
     """Return the newest run after C{since} that used the idempotency key, or L{None}."""
     return RUNS.find(cursor, _BY_KEY, key, action, session_id, timestamp(since))
+
+
+def repeats(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+    """Return the runs of other sessions that ask for the same as C{run}; see L{IRuns.repeats}."""
+    same = (run.action, run.id, run.session_id, compact(run.asked_for))
+    return RUNS.select(cursor, _REPEATS, *same, *same, timestamp(since), limit)
 
 
 def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: str | None = None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from attrs import evolve
 
@@ -140,6 +140,36 @@ class RunsContract(ReceiveContract, ApplyContract):
             self.do(self.runs.apply(example_transition(begun, _S.COMPLETED)))
         self.assertEqual(self.do(self.runs.most_used(9)), ("b", "c", "a"))
         self.assertEqual(self.do(self.runs.most_used(1)), ("b",))
+
+    def test_repeats(self) -> None:
+        """Identical runs of other sessions are told if they wait, go on or are in doubt, or were done of late."""
+        at = NOON + timedelta(seconds=2)
+        for name, *states in (
+            ("done", _S.EXECUTING, _S.COMPLETED),
+            ("failed", _S.EXECUTING, _S.FAILED),
+            ("in-doubt", _S.EXECUTING, _S.UNKNOWN),
+            ("goes-on", _S.EXECUTING),
+            ("cancelled", _S.CANCELLED),
+        ):
+            run = self.received(example_run(name, gated=False))
+            for state in states:
+                run = self.do(self.runs.apply(example_transition(run, state)))
+        self.pending("waits")
+        self.pending("nobody's", session_id=None)
+        for run in (
+            example_run("other-arguments", arguments={"count": 3}),
+            example_run("other-action", action="other"),
+        ):
+            self.received(run)
+            self.do(self.runs.apply(example_transition(run, _S.EXECUTING)))
+        asked = example_run("again", session_id="session-2")
+
+        def ids(since: datetime, limit: int = 9) -> list[str]:
+            return [each.id for each in self.do(self.runs.repeats(asked, since, limit))]
+
+        self.assertEqual(ids(at), ["goes-on", "in-doubt", "nobody's", "waits"])
+        self.assertEqual(ids(NOON), ["goes-on", "in-doubt", "done", "nobody's", "waits"])
+        self.assertEqual(ids(NOON, 2), ["goes-on", "in-doubt"])
 
     def test_unshown(self) -> None:
         """Runs that wait are told of where a preview is kept of which it does not say that it was shown."""

@@ -102,6 +102,8 @@ class Precedents:
         and all that stand too far behind to be compared.
     :ivar action_changed: whether the action's file is another than it was when it was done last.
     :ivar connectors_changed: which connectors are others than they were then.
+    :ivar repeats: the newest calls of other sessions with the same arguments that are not settled, whose outcome is
+        unknown, or that were done within a day.
     """
 
     looked_at: int
@@ -109,3 +111,4 @@ class Precedents:
     novel: Mapping[str, tuple[JSON, ...]]
     action_changed: bool = False
     connectors_changed: tuple[str, ...] = ()
+    repeats: tuple[Run, ...] = ()

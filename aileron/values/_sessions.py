@@ -89,6 +89,11 @@ class Session:
         """True while it has not ended."""
         return self.ended_at is None
 
+    def follows(self, other: Session) -> bool:
+        """Tell whether this may be C{other} resumed: a later session of the same agent in the same directory."""
+        same = (self.agent, self.working_dir) == (other.agent, other.working_dir) and self.working_dir != ""
+        return same and other.started_at <= self.started_at
+
 
 @frozen
 class OperatorSession:

@@ -238,7 +238,7 @@ class OwnTests(ApiCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.mine, self.other = self.open_session(), self.open_session()
+        self.mine, self.other = self.open_session(), self.open_session("codex")
         self.agents.ask("POST", "/v1/actions/ship-update/run", self.mine["token"], {"args": {"text": "x"}})
 
     def test_runs(self) -> None:

@@ -11,7 +11,7 @@ from aileron.errors import ExternalApiError, LimitExceeded, NetworkError, StoreU
 from aileron.testing import ScriptedRunner, scripted_offer
 from aileron.values import Actor, Call, Run, RunState
 
-from .case import ApiCase, Heard
+from .case import LAUNCH_KEY, ApiCase, Heard
 
 RUN = "/v1/actions/ship-update/run"
 LOOK_UP = "/v1/actions/look-up/run"
@@ -106,6 +106,51 @@ class RunTests(ApiCase):
             self.assertEqual(heard.status, status)
             told = heard.json["edited"] if status == 200 else heard.json["error"]["details"]["edited"]
             self.assertEqual([change["after"] for change in told], ["other"])
+
+    def test_resumed(self) -> None:
+        """A later session of the same agent in the same directory is told how a run stands, and waits for it."""
+        self.now()
+        resumed = self.open_session()["token"]
+        answer = self.agents.start("GET", "/v1/action-approvals/run-1/result?wait=30", resumed)
+        self.assertNoResult(answer)
+        self.runner.finish("run-1", result={"output": 1, "steps": {}})
+        self.agents.treq.flush()
+        told = self.successResultOf(answer).json
+        self.assertEqual((told["status"], told["result"]), ("completed", {"output": 1, "steps": {}}))
+        self.assertEqual(self.agents.ask("GET", "/v1/runs/run-1", resumed).json["status"], "completed")
+        self.assertEqual(self.agents.ask("GET", "/v1/runs", resumed).json["items"], [])
+
+    def test_not_resumed(self) -> None:
+        """Another agent, another directory and an earlier session hear that it may be an earlier session's.
+
+        They are told so in the same words as of a run that does not exist, and nobody but its own session withdraws it.
+        """
+        earlier = self.open_session()
+        self.clock.advance(1)
+        self.session = self.open_session()
+        self.token = self.session["token"]
+        self.now()
+        claims = {"agent": "opencode", "working_dir": "/elsewhere"}
+        elsewhere = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, claims).json
+        strangers = [each["token"] for each in (self.open_session("codex"), elsewhere, earlier)]
+        asked = [
+            self.agents.ask("GET", f"/v1/{path}", token)
+            for token in strangers
+            for path in ("action-approvals/run-1/result", "action-approvals/none/result", "runs/run-1", "runs/none")
+        ]
+        resumed = self.open_session()["token"]
+        asked.append(self.agents.ask("POST", "/v1/action-approvals/run-1/withdraw", resumed))
+        self.assertEqual({heard.status for heard in asked}, {404})
+        (message,) = {heard.json["error"]["message"] for heard in asked}
+        self.assertIn("belongs to an earlier session, ask the user", message)
+        self.assertIn("do not repeat the call", message)
+
+    def test_no_directory(self) -> None:
+        """Sessions that name no directory are not taken for one that was resumed."""
+        tokens = [self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "x"}).json["token"] for _ in range(2)]
+        self.token = tokens[0]
+        self.now()
+        self.assertEqual(self.agents.ask("GET", "/v1/runs/run-1", tokens[1]).status, 404)
 
     def test_wait_ends(self) -> None:
         """When the preferred wait is over, 202 tells the present status."""

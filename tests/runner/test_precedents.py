@@ -13,7 +13,7 @@ from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES
 from aileron.testing import RunsProxy
 from aileron.values import JSON, Approval, Page, Precedents, Review, ReviewedStep, Run, RunQuery, RunState, utc
 
-from .kit import START, step
+from .kit import OPERATOR, START, step
 from .previewed import PreviewedCase
 
 
@@ -56,6 +56,43 @@ class PrecedentsTests(PreviewedCase):
         self.assertFalse(self.compared(text="again").action_changed)
         self.offer("plain", step("post"), body="Other words.")
         self.assertTrue(self.compared(text="anew").action_changed)
+
+    def repeated(self, session: str | None, **arguments: Any) -> list[tuple[str, RunState]]:
+        """Submit a call of a session, and return the identical calls of others that its approval is shown with."""
+        run = self.submit("plain", arguments, session=session)
+        (found,) = self.sync(self.runner.decisions.precedents((self.shown(run),)))
+        return [(each.id, each.state) for each in found.repeats]
+
+    def test_repeated(self) -> None:
+        """A call that another session has waiting, or had done within a day, is shown with that call.
+
+        Calls of the same session, and calls with other arguments, are not.
+        """
+        first = self.submit("plain", {"text": "hello"})
+        self.assertEqual(self.repeated("session-1", text="hello"), [])
+        self.assertEqual(self.repeated("resumed", text="other"), [])
+        self.assertIn((first.id, RunState.PENDING), self.repeated("resumed", text="hello"))
+        self.decide(first, self.shown(first).digest)
+        self.assertIn((first.id, RunState.COMPLETED), self.repeated("resumed", text="hello"))
+        self.assertIn((first.id, RunState.COMPLETED), self.repeated(None, text="hello"))
+        self.clock.advance(24 * 3600 + 1)
+        self.assertNotIn(first.id, [run_id for run_id, _ in self.repeated("resumed", text="hello")])
+
+    def test_repeated_after_edit(self) -> None:
+        """What was edited before it was approved counts as what the agent had asked for, and as what was done."""
+        first = self.submit("plain", {"text": "hello"})
+        digest = self.shown(first).digest
+        edited = self.sync(self.runner.decisions.edit(first.id, {"text": "hi"}, digest, OPERATOR))
+        self.decide(first, edited.digest)
+        for text in ("hello", "hi"):
+            self.assertIn((first.id, RunState.COMPLETED), self.repeated("resumed", text=text))
+
+    def test_not_repeated(self) -> None:
+        """A call that another session was denied is not told: nothing of it happened."""
+        first = self.submit("plain", {"text": "hello"})
+        self.decide(first, self.shown(first).digest, approved=False)
+        self.clock.advance(3600)
+        self.assertEqual(self.repeated("resumed", text="hello"), [])
 
 
 @define

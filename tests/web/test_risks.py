@@ -43,6 +43,23 @@ class RisksTests(SynchronousTestCase):
         self.assertEqual((found.first, found.recipients), ("First time this action runs.", ""))
         self.assertEqual(found.chips()[0], "First time")
 
+    def test_repeated(self) -> None:
+        """An identical call of another session is told, with how it stands, and named in a list."""
+        asked = approval(text="hello")
+        states = (RunState.PENDING, RunState.COMPLETED, RunState.UNKNOWN, RunState.EXECUTING)
+        repeats = tuple(evolve(asked.run, id=f"run-{state.value}", state=state) for state in states)
+        found = risks(asked, evolve(DONE, repeats=repeats), None)
+        told = {
+            "pending_approval": "is waiting for your approval",
+            "completed": "is completed",
+            "unknown": "has an unknown outcome",
+            "executing": "is approved and not finished",
+        }
+        since = "since 2025-10-09 08:53 UTC"
+        sentences = [f"An identical call of another session {how} (run run-{at}, {since})." for at, how in told.items()]
+        self.assertEqual(found.repeated, " ".join(sentences))
+        self.assertIn("Asked before", found.chips())
+
     def test_recipients(self) -> None:
         """New values are told of arguments that say to whom or where: by their name, or since they are an address."""
         new = dict.fromkeys(("to", "Channel", "webhook_url", "text", "subject"), ("x",))
@@ -83,7 +100,7 @@ class RisksTests(SynchronousTestCase):
         found = risks(approval(), evolve(DONE, action_changed=True, connectors_changed=("builtin://slack",)), None)
         self.assertIn("action's file", found.action)
         self.assertIn("builtin://slack", found.connectors)
-        self.assertEqual(found.chips()[2], "Changed since last run")
+        self.assertEqual(found.chips()[3], "Changed since last run")
 
     def test_private(self) -> None:
         """Where a request stays on this machine or its network is told, whether it is known yet or not."""

@@ -55,32 +55,59 @@ _FILTERS = made_of(
     },
 )
 _NO_RUN = "There is no such run."
+_NO_RUN_OF_SESSION = (
+    "This session has no run with this ID. If it belongs to an earlier session, ask the user what became of it; do not "
+    "repeat the call."
+)
 
 
 async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
-    """Return a run that is the caller's to see; another's is told in the same words as none.
+    """Return a run of the caller's own; another's is told in the same words as none.
 
     :raises NotFound: it is not.
     """
-    try:
-        run = await deps.submission.run(run_id)
-    except NotFound:
-        raise NotFound(_NO_RUN) from None
-    if not context.caller.may_see(run.session_id):
-        raise NotFound(_NO_RUN)
+    run = await _find_run(deps, run_id)
+    if run is None or not context.caller.may_see(run.session_id):
+        raise _no_run(context)
     return run
 
 
 async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
-    """Return the same, after as long a wait as the caller asked for (C{wait}, or else C{Prefer}).
+    """Return a run, after as long a wait as the caller asked for (C{wait}, or else C{Prefer}).
 
+    An agent may follow the runs of its own session, and those of an earlier session that its own may be resumed from.
+
+    :raises NotFound: the caller may not follow it, or there is none.
     :raises LimitExceeded: too many of its session wait already.
     """
-    run = await visible_run(context, deps, run_id)
+    run = await _find_run(deps, run_id)
+    if run is None or not await _may_follow(context, deps, run):
+        raise _no_run(context)
     seconds = context.number("wait", context.wait_seconds or 0.0)
     if seconds <= 0 or run.state.settled:
         return run
     return await deps.waits.wait(context.caller.session_id, deps.submission.wait(run_id, seconds))
+
+
+async def _find_run(deps: Dependencies, run_id: str) -> Run | None:
+    try:
+        return await deps.submission.run(run_id)
+    except NotFound:
+        return None
+
+
+async def _may_follow(context: RequestContext, deps: Dependencies, run: Run) -> bool:
+    if context.caller.may_see(run.session_id):
+        return True
+    own = context.caller.session
+    if own is None or run.session_id is None:
+        return False
+    earlier = await deps.sessions.get(run.session_id)
+    return earlier is not None and own.follows(earlier)
+
+
+def _no_run(context: RequestContext) -> NotFound:
+    return NotFound(_NO_RUN if context.caller.session is None else _NO_RUN_OF_SESSION)
 
 
 def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQuery:

@@ -20,6 +20,7 @@ from aileron.values import (
     ReviewedArgument,
     ReviewedBinding,
     ReviewedStep,
+    RunState,
     json_problems,
     visible,
 )
@@ -82,6 +83,10 @@ _PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
 
 REASONS: Mapping[str, tuple[str, str]] = {
     "first": ("First time", "There is no earlier call to compare this one with."),
+    "repeated": (
+        "Asked before",
+        "An agent that was resumed may not know what became of its first call. Approve only what you want done again.",
+    ),
     "recipients": (
         "New recipient",
         "It may be a mistake, or a text that the agent read told it to reach this person or place.",
@@ -109,6 +114,7 @@ class Risks:
     """One sentence for each that there is, and nothing for the others."""
 
     first: str = ""
+    repeated: str = ""
     recipients: str = ""
     action: str = ""
     connectors: str = ""
@@ -124,6 +130,7 @@ class Risks:
         """Write the same in a word or two for a list, without what is so at each call of the action."""
         words = (
             (self.first, "First time"),
+            (self.repeated, "Asked before"),
             (self.recipients, "New recipient"),
             (self.action or self.connectors, "Changed since last run"),
             (self.private, "Private network"),
@@ -144,12 +151,29 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
     once = offer is not None and not (offer.idempotent or offer.read_only)
     return Risks(
         first="" if before.looked_at else "First time this action runs.",
+        repeated=_tell_repeats(before),
         recipients=f"New values, not used in {_span(before)}: {names}." if names and before.looked_at else "",
         action="The action's file has changed since it last ran." if before.action_changed else "",
         connectors=f"Changed since it last ran: {others}." if others else "",
         private=f"Goes to this machine or a private network: {where}." if where else "",
         later="A request is not known yet: it is built from the response to an earlier step." if unknown else "",
         repeat="Not idempotent. If the response is lost, the outcome will be unknown." if once else "",
+    )
+
+
+_STANDINGS = {
+    RunState.PENDING: "is waiting for your approval",
+    RunState.COMPLETED: "is completed",
+    RunState.UNKNOWN: "has an unknown outcome",
+}
+
+
+def _tell_repeats(before: Precedents) -> str:
+    """Name the identical calls of other sessions; nothing where there are none."""
+    return " ".join(
+        f"An identical call of another session {_STANDINGS.get(run.state, 'is approved and not finished')} "
+        f"(run {visible(run.id)}, since {run.changed_at:%Y-%m-%d %H:%M} UTC)."
+        for run in before.repeats
     )
 
 
