@@ -7,6 +7,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from attrs import define, field, frozen
@@ -16,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.http1 import RelayClient, RelayHandler, RelayRoutes, RequestHead, Route, parse_request
 from aileron.interfaces import IAgentTools, IAudit, IInBandMemories, ISessions
-from aileron.values import RelayedPath, Session, derive_gateway_key
+from aileron.values import RelayedPath, Session, compact, derive_gateway_key, digest_of_bytes
 
 from ._calls import RequestIds, SessionCalls
 from ._conversation import ReplyLoop
@@ -32,6 +33,7 @@ _IN_BAND = re.compile(rb"(?:/s/([^/]+))?(/inband/.*)", re.DOTALL).fullmatch
 _EXPECTS = re.compile(rb"\r\nexpect: *100-continue *(?=\r\n|$)", re.IGNORECASE).search
 _WAIT = re.compile(rb"\r\nprefer: *wait=([0-9]{1,4})(?=\r\n|$)", re.IGNORECASE).search
 _MOST_REMEMBERED = 1024
+_MOST_RECORDED, _MOST_RECORDED_CHARACTERS = 64, 512
 
 _PROTOCOLS: Mapping[str, tuple[str, type[ClientRequest]]] = {
     "openai.chat": ("/inband/openai/v1/chat/completions", ChatRequest),
@@ -157,19 +159,26 @@ class InBandHandler:
     parts: InBandParts
     budget: BodyBudget = field(factory=BodyBudget, init=False)
     requests: RequestIds = field(init=False)
-    _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)
+    _warned: OrderedDict[str, None] = field(factory=OrderedDict, init=False)
     _table: RelayRoutes = field(factory=lambda: RelayRoutes(_routes()), init=False)
 
     def __attrs_post_init__(self) -> None:
         self.requests = RequestIds(self.parts.ids, self.parts.clock)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
-        """Return those of a session's that were not returned before: a client sends the same tools each time."""
-        unknown = [each for each in warnings if (session_id, each) not in self._warned]
-        self._warned |= dict.fromkeys((session_id, each) for each in unknown)
+        """Return the warnings of a session that were not returned before, cut to what is recorded.
+
+        A client sends the same tools each time.  It also chooses their names, so a warning may be long and there may be
+        many: only digests are remembered.
+        """
+        unknown = {digest_of_bytes(compact([session_id, each]).encode("ascii")): each for each in warnings}
+        unknown = {digest: each for digest, each in unknown.items() if digest not in self._warned}
+        self._warned |= dict.fromkeys(unknown)
         while len(self._warned) > _MOST_REMEMBERED:
             self._warned.popitem(last=False)
-        return unknown
+        recorded = [_cut(each) for each in islice(unknown.values(), _MOST_RECORDED)]
+        more = len(unknown) - len(recorded)
+        return [*recorded, f"{more} more warnings are not recorded."] if more else recorded
 
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         path, mark, query = head.target.partition(b"?")
@@ -194,3 +203,8 @@ class InBandHandler:
             asks=head.minor > 0 and _EXPECTS(head.lines) is not None,
             keep=b"close" not in head.fields.get(b"connection", b"").lower(),
         )
+
+
+def _cut(warning: str) -> str:
+    """Return the warning, or its beginning and a mark that there is more."""
+    return warning if len(warning) <= _MOST_RECORDED_CHARACTERS else warning[:_MOST_RECORDED_CHARACTERS] + "…"

@@ -154,7 +154,7 @@ class Submission:
         undone = await self._runs.run(run_id)
         if undone.state is not RunState.COMPLETED:
             raise make_conflict(undone)
-        for run in (await self._runs.table.list(RunQuery(undoes=run_id))).items:
+        async for run in self._runs.all(RunQuery(undoes=run_id)):
             if not await self._did_nothing(run):
                 return run
         self.planner.offerings.refresh()

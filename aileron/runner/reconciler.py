@@ -91,11 +91,11 @@ class Reconciler:
 
     async def take_up(self) -> None:
         """Look again for what an earlier life of the daemon had not found, of the last day."""
-        since, query = (
-            self._runs.events.now() - _TAKEN_UP,
-            RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP),
-        )
-        for run in (await self._runs.table.list(query)).items:
+        since, looked_at = self._runs.events.now() - _TAKEN_UP, 0
+        async for run in self._runs.all(RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)):
+            looked_at += 1
+            if looked_at > _MOST_TAKEN_UP:
+                break
             if run.changed_at > since:
                 self.follow(run)
 
@@ -341,7 +341,7 @@ class ReconciliationService:
         """
         if parent.state is not RunState.UNKNOWN:
             raise make_conflict(parent)
-        for child in (await self._runs.table.list(RunQuery(parent_id=parent.id))).items:
+        async for child in self._runs.all(RunQuery(parent_id=parent.id)):
             if child.state in _OPEN:
                 state = child.state.value
                 raise Conflict("It is being run again. End that run first.", {"run_id": child.id, "state": state})

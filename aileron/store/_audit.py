@@ -148,8 +148,8 @@ class SQLiteAudit:
 
     async def list(self, query: AuditQuery) -> Page[Record]:
         before = read_cursor("audit", query.cursor)
-        rows = await self._readers.read(tables.select, self._seals.payload_digest, query, before)
-        return make_page("audit", rows, query.limit)
+        rows, limit = await self._readers.read(tables.select, self._seals.payload_digest, query, before)
+        return make_page("audit", rows, limit)
 
 
 @frozen

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from typing import TypeAlias
 
-from aileron.values import Actor, AuditQuery, Checkpoint, DailyWait, Event, Maced, Record, Row
+from aileron.values import MOST_PAGE_BYTES, Actor, AuditQuery, Checkpoint, DailyWait, Event, Maced, Record, Row
 
-from ._table import MOMENT, PLAIN, Table, among, conditions, moment
+from ._table import MOMENT, PLAIN, Table, among, conditions, fit, moment, take_fitting
 
 Digest: TypeAlias = Callable[[str, str], str]
 """Of a salt and a payload's text."""
@@ -122,8 +122,13 @@ def get(cursor: sqlite3.Cursor, digest: Digest, audit_id: str) -> Record | None:
     return None if row is None else _record(row, digest)
 
 
-def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: int | None) -> list[tuple[int, Record]]:
-    """List records below the sequence C{before}, each with its own, newest first, one more than the limit."""
+def select(
+    cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: int | None
+) -> tuple[list[tuple[int, Record]], int]:
+    """List records below the sequence C{before}, each with its own, newest first, and one more if there is a next page.
+
+    :return: the records, and how many of them make the page.
+    """
     where, values = conditions(
         ("seq < ?", before),
         ("at >= ?", moment(query.since)),
@@ -138,8 +143,10 @@ def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: in
         ("failure_class = ?", query.failure_class),
     )
     statement = f"{_WITH_PAYLOAD} {where} ORDER BY seq DESC LIMIT ?"
-    records = [_record(row, digest) for row in cursor.execute(statement, (*values, query.limit + 1))]
-    return [(record.sequence, record) for record in records]
+    rows = cursor.execute(statement, (*values, query.limit + 1))
+    found = list(take_fitting(rows, _size, query.most_bytes))
+    records = [_record(row, digest) for row in found]
+    return [(record.sequence, record) for record in records], fit(map(_size, found), query.limit, query.most_bytes)
 
 
 def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -> list[tuple[date, str, int]]:
@@ -163,20 +170,28 @@ def time_daily(cursor: sqlite3.Cursor, since: datetime, begin: str, ends: Sequen
 
 
 def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
-    """List records above C{sequence}, oldest first."""
+    """List records above C{sequence}, oldest first, at most C{limit} and no more than fit into a page."""
     return tuple(_record(row, digest) for row in _select_between(cursor, sequence, limit))
 
 
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
-    """List records above the sequence C{after}, up to C{until}, oldest first, as columns."""
+    """List records above the sequence C{after}, up to C{until}, oldest first, as columns; bounded as L{after} is."""
     return [tuple(row) for row in _select_between(cursor, after, limit, until)]
 
 
-def _select_between(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> Iterable[sqlite3.Row]:
+def _select_between(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[sqlite3.Row]:
     most = _MOST if until is None else until
     if after >= most:
-        return ()
-    return cursor.execute(f"{_WITH_PAYLOAD} WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?", (after + 1, most, limit))
+        return []
+    rows = cursor.execute(f"{_WITH_PAYLOAD} WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?", (after + 1, most, limit))
+    found = list(take_fitting(rows, _size, MOST_PAGE_BYTES))
+    return found[: fit(map(_size, found), limit, MOST_PAGE_BYTES)]
+
+
+def _size(row: sqlite3.Row) -> int:
+    """Return the size of a record's contents: JSON in ASCII, so characters are bytes."""
+    payload: str | None = row["payload"]
+    return 0 if payload is None else len(payload)
 
 
 def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:

@@ -50,7 +50,8 @@ RUNS = Table(
         "undoes": PLAIN,
     },
 )
-SIZE = "length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(runs.asked), 0)"
+SIZE = """length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(runs.asked), 0)
+    + ifnull(length(runs.fault), 0) + ifnull(length(runs.reason), 0)"""
 """In characters of JSON, which is ASCII here, so bytes."""
 
 _CHANGED = RUNS.part("state", "changed_at", "result", "fault", "reason", "audit_id", "start_after")

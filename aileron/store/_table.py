@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate, islice, takewhile
@@ -188,6 +188,21 @@ def fit(sizes: Iterable[int], limit: int, most_bytes: int | None) -> int:
         return limit
     fitting = takewhile(lambda total: total <= most_bytes, accumulate(islice(sizes, limit)))
     return min(limit, max(1, sum(1 for _ in fitting)))
+
+
+def take_fitting(rows: Iterable[T], size: Callable[[T], int], most_bytes: int | None) -> Iterator[T]:
+    """Yield C{rows} up to the first that no longer fits, with it, but two where there are two.
+
+    Later rows are not read from the database.
+
+    :param size: returns the size of a row in bytes.
+    """
+    total = 0
+    for number, row in enumerate(rows):
+        yield row
+        total += size(row)
+        if number and most_bytes is not None and total > most_bytes:
+            return
 
 
 def make_page(kind: str, rows: Sequence[tuple[int, T]], limit: int) -> Page[T]:

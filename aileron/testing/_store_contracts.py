@@ -14,7 +14,19 @@ from zope.interface.verify import verifyObject
 from aileron.audit import GENESIS, Verification
 from aileron.errors import InvalidRequest, LimitExceeded, NotFound
 from aileron.interfaces import IAudit, ISessions
-from aileron.values import Actor, AuditQuery, Record, Row, Session, SessionEnding, SessionTally, compact, timestamp
+from aileron.values import (
+    JSON,
+    MOST_PAGE_BYTES,
+    Actor,
+    AuditQuery,
+    Record,
+    Row,
+    Session,
+    SessionEnding,
+    SessionTally,
+    compact,
+    timestamp,
+)
 
 from ._case import StoreCase
 from ._examples import AGENT, NOON, example_event, example_session
@@ -144,6 +156,27 @@ class AuditContract(_RecordCase):
         self.assertEqual([record.event.type for record in (*first.items, *second.items)], ["2", "1", "0"])
         self.assertIsNone(second.cursor)
         self.refused(self.audit.list(AuditQuery(cursor="x")), InvalidRequest)
+
+    def test_bytes(self) -> None:
+        """A page that is bounded in bytes ends sooner, is never empty, and the next one continues without a gap."""
+        sizes = (1000, 1000, 5000, 1000)
+        self.do(self.audit.append(*(example_event(str(at), payload={"t": "x" * n}) for at, n in enumerate(sizes))))
+        found, cursor = [], None
+        for _ in range(3):
+            page = self.do(self.audit.list(AuditQuery(most_bytes=3000, cursor=cursor)))
+            found.append([record.event.type for record in page.items])
+            cursor = page.cursor
+        self.assertEqual((found, cursor), ([["3"], ["2"], ["1", "0"]], None))
+
+    def test_bytes_by_default(self) -> None:
+        """A list ends its page, and a reader of news gets fewer at once, before more than 4 MiB are in hand."""
+        payload: dict[str, JSON] = {"text": "x" * (MOST_PAGE_BYTES // 3)}
+        self.do(self.audit.append(*(example_event(str(number), payload=payload) for number in range(4))))
+        page = self.do(self.audit.list(AuditQuery()))
+        self.assertEqual([record.event.type for record in page.items], ["3", "2"])
+        news = self.do(self.audit.news(0, 5))
+        self.assertEqual([record.event.type for record in news], ["0", "1"])
+        self.assertEqual([each.event.type for each in self.do(self.audit.news(2, 5))], ["2", "3"])
 
 
 class SessionsContract(_RecordCase):

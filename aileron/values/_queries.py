@@ -24,15 +24,15 @@ class Page(Generic[T]):
 
 
 MOST_PAGE_BYTES = 4 * 1024 * 1024
-"""Of a page of runs that somebody is shown: agents say how large their runs are, and one answer is written at once."""
+"""The size at which a page of runs or records ends: agents decide how large those are, and a page is held at once."""
 
 
 @frozen
 class RunQuery:
     """Filters of a list of runs, newest first; every given field must match.
 
-    :ivar most_bytes: a page ends sooner than C{limit} says where its runs would be larger together, but never without
-        one; L{None}: it does not.
+    :ivar most_bytes: a page ends before C{limit} where its runs would be larger together, but it has one at least;
+        L{None}: only C{limit} ends it.
     """
 
     states: tuple[RunState, ...] = ()
@@ -44,7 +44,7 @@ class RunQuery:
     oldest_first: bool = False
     parent_id: str | None = None
     undoes: str | None = None
-    most_bytes: int | None = None
+    most_bytes: int | None = MOST_PAGE_BYTES
 
 
 @frozen
@@ -53,6 +53,8 @@ class AuditQuery:
 
     :ivar types: any of these; none given: of every type.
     :ivar commands: L{False}: without the login and logout that each command of the operator's leaves.
+    :ivar most_bytes: a page ends before C{limit} where the contents of its records would be larger together, but it
+        has one at least; L{None}: only C{limit} ends it.
     """
 
     since: datetime | None = None
@@ -67,6 +69,7 @@ class AuditQuery:
     commands: bool = True
     limit: int = 100
     cursor: str | None = None
+    most_bytes: int | None = MOST_PAGE_BYTES
 
 
 @frozen

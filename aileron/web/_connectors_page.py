@@ -9,7 +9,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.errors import NotFound
-from aileron.values import MOST_PAGE_BYTES, READ, Action, ConnectorDescription, Offer, OwnCap, Run, RunQuery
+from aileron.values import READ, Action, ConnectorDescription, Offer, OwnCap, Run, RunQuery
 
 from ._actions_page import limits, problems, row
 from ._blocks import Cell, Part, act, answer, back, chip, command, facts, heading, link, page, quiet, table
@@ -76,7 +76,7 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
 
 async def _latest(deps: Dependencies, actions: Sequence[str]) -> list[Run]:
     """Find the latest run of each action that ran."""
-    found = [await deps.submission.runs(RunQuery(action=each, limit=1, most_bytes=MOST_PAGE_BYTES)) for each in actions]
+    found = [await deps.submission.runs(RunQuery(action=each, limit=1)) for each in actions]
     return [run for each in found for run in each.items]
 
 

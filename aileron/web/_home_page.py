@@ -11,7 +11,6 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.values import (
-    MOST_PAGE_BYTES,
     NOT_BEGUN,
     AuditQuery,
     Event,
@@ -109,7 +108,7 @@ async def read_overview(deps: Dependencies) -> Overview:
 
 
 def _query(*states: RunState) -> RunQuery:
-    return RunQuery(states=states, limit=FEW, oldest_first=True, most_bytes=MOST_PAGE_BYTES)
+    return RunQuery(states=states, limit=FEW, oldest_first=True)
 
 
 async def _count_outcomes(deps: Dependencies, since: datetime) -> Outcomes:

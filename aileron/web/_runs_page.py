@@ -11,7 +11,6 @@ from aileron.api import Dependencies
 from aileron.errors import NotFound
 from aileron.values import (
     JSON,
-    MOST_PAGE_BYTES,
     NOT_BEGUN,
     Approval,
     Attachment,
@@ -99,9 +98,7 @@ async def draw_runs(deps: Dependencies, visit: Visit) -> Drawing:
     query = visit.query
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     states = tuple(each for each in RunState if each.value == state)
-    wanted = RunQuery(
-        states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"), most_bytes=MOST_PAGE_BYTES
-    )
+    wanted = RunQuery(states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"))
     found = await deps.submission.runs(wanted)
     return Drawing(lambda: _list(found, query))
 

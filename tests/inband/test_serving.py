@@ -14,6 +14,7 @@ from aileron.inband._conversation import (
     KEEP_ALIVE_SECONDS,
     STREAM_WAIT_SECONDS,
 )
+from aileron.values import compact
 from tests.gateway.case import get, status_of
 
 from .case import CHAT, KEY, MOST_TURNS, WAITING, Answered, InBandCase, asked, chunk, content, events_of, head, text_of
@@ -235,6 +236,17 @@ class TurnTests(InBandCase):
             self.next_request(there)
         (event,) = self.events("in_band.warned")
         self.assertIn("aileron_x", str(event.payload["warnings"]))
+
+    def test_long_warnings(self) -> None:
+        """Names that a client makes long or many are cut before they are recorded, and recorded once all the same."""
+        tools = [f"aileron_{number}{'x' * 10_000}" for number in range(70)]
+        for _ in range(2):
+            _line, there = self.begin(tools=tools)
+            self.next_request(there)
+        (event,) = self.events("in_band.warned")
+        warnings = event.payload["warnings"]
+        self.assertLess(len(compact(warnings)), 64 * 600)
+        self.assertIn("6 more warnings are not recorded.", compact(warnings))
 
 
 class WaitTests(InBandCase):

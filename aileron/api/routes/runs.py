@@ -24,7 +24,7 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import listed_run_json, optional_json, page, to_json
 from aileron.errors import NotFound
-from aileron.values import MOST_PAGE_BYTES, AttemptRow, Run, RunQuery, RunState, StepRow
+from aileron.values import AttemptRow, Run, RunQuery, RunState, StepRow
 
 TABLE = EndpointTable()
 
@@ -125,7 +125,6 @@ def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQ
         gated=gated if isinstance(gated, bool) else None,
         limit=int(context.number("limit", 100)),
         cursor=context.text("cursor"),
-        most_bytes=MOST_PAGE_BYTES,
     )
 
 
