@@ -11,10 +11,14 @@ import sys
 
 
 def command_line() -> None:
-    """Run the C{aileron} command."""
+    """Run the C{aileron} command.  Ctrl-C ends it without a traceback while it still loads."""
     _leave_out_working_directory()
+    import signal
+
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     from aileron.cli import main
 
+    signal.signal(signal.SIGINT, before)
     main()
 
 

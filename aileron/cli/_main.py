@@ -15,6 +15,7 @@ from aileron import __version__
 
 from ._context import CliContext, pass_cli, real_context
 from ._errors import FAILED, report
+from ._output import set_width
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -123,6 +124,7 @@ class LazyGroup(click.Group):
     invoke_without_command=True,
 )
 @click.version_option(__version__, message="aileron %(version)s")
+@click.option("--width", type=click.IntRange(0, 1000), default=0, hidden=True, expose_value=False, callback=set_width)
 @pass_cli
 @click.pass_context
 def aileron(ctx: click.Context, cli: CliContext) -> None:

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from datetime import datetime, timedelta
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from aileron.values import JSON, from_timestamp, utc, visible
 
+from ._folding import count_columns, fold_line, fold_text
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-_MARGIN = "│ "
+_MARGIN, _MARGIN_FOLDED = "│ ", "┆ "
 _GAP = "  "
 Columns: TypeAlias = Mapping[str, str | Callable[[Mapping[str, Any]], object]]
 """The titles of a table: each with the key of an item that stands below it, or with what finds that in an item."""
 
 _DELETE = "\x7f"  # the one control character that JSON leaves as it is
 _NONE = "-"
-_UTC = "aileron.utc"
+_UTC, _WIDTH = "aileron.utc", "aileron.width"
+_COMMAND = ("aileron ", "$ ")
+"""How a line begins that is copied into a shell, so that it is never broken."""
+
 _MINUTE, _HOUR = 60, 3600
 _SOON_SECONDS, _REFRESH_SECONDS = 0.5, 0.1
 _DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
@@ -36,7 +41,7 @@ _STATE = "STATE"
 _WHOLE = frozenset(("ACTION", "CONNECTOR", "HOST", "ID", "NAME", "OPERATION", "RUN", _STATE, "TOOL"))
 """The columns whose cells are never broken: they are copied into commands."""
 
-_PADDING, _READABLE = (0, 2, 0, 0), 10
+_PADDING, _READABLE, _LONG_WORD = (0, 2, 0, 0), 10, 24
 _COLOURS = {
     **dict.fromkeys(("active", "bound", "built in", "completed", "enabled", "trusted", "working"), "green"),
     **dict.fromkeys(("changed", "failed", "failing", "needs rebind", "needs setup", "needs you", "unknown"), "red"),
@@ -49,7 +54,32 @@ _COLOURS = {
 
 def say(template: str = "", **values: object) -> None:
     """Print a line of ours, with foreign values in its braces."""
-    click.echo(format_line(template, **values))
+    _print(format_line(template, **values))
+
+
+def _print(line: str, *, err: bool = False, bold: bool = False) -> None:
+    """Print a line of ours, in several lines where the terminal would break a word of it."""
+    stripped = line.lstrip(" ")
+    indent = len(line) - len(stripped) + len(_GAP)
+    width = 0 if stripped.startswith(_COMMAND) else line_width(sys.stderr if err else None)
+    for each in fold_line(line, width, indent):
+        click.secho(each, err=err, bold=bold or None)
+
+
+def line_width(stream: IO[str] | None = None) -> int:
+    """Return how many columns a line may take: those of the terminal; 0 in a pipe, or where they are not known.
+
+    :param stream: what is written to; None means standard output.
+    """
+    context = click.get_current_context(silent=True)
+    given: int = context.meta.get(_WIDTH, 0) if context is not None else 0
+    stream = stream or sys.stdout
+    return given or (shutil.get_terminal_size((0, 0)).columns if stream.isatty() else 0)
+
+
+def set_width(context: click.Context, _parameter: click.Parameter, width: int) -> None:
+    """Have lines fit so many columns for the rest of the command, as at a terminal; 0 changes nothing."""
+    context.meta[_WIDTH] = width
 
 
 def format_line(template: str, **values: object) -> str:
@@ -59,12 +89,12 @@ def format_line(template: str, **values: object) -> str:
 
 def complain(template: str, **values: object) -> None:
     """Print the same on standard error, with our name before it."""
-    click.echo("aileron: " + format_line(template, **values), err=True)
+    _print("aileron: " + format_line(template, **values), err=True)
 
 
 def note(template: str, **values: object) -> None:
     """Print the same on standard error, for what is no result."""
-    click.echo(format_line(template, **values), err=True)
+    _print(format_line(template, **values), err=True)
 
 
 def when(moment: str | None, *, relative: bool = True) -> str:
@@ -100,7 +130,7 @@ def keep_exact(context: click.Context, _parameter: click.Parameter, exact: bool)
 
 def heading(template: str, **values: object) -> None:
     """Print a line that begins a part; bold where the terminal can."""
-    click.secho(format_line(template, **values), bold=True)
+    _print(format_line(template, **values), bold=True)
 
 
 def capture_lines(show: Callable[[], None]) -> list[str]:
@@ -131,8 +161,13 @@ def block(text: str, indent: str = "") -> None:
 
 
 def margined(text: str, indent: str = "") -> list[str]:
-    """Return the lines that L{block} prints."""
-    return [f"{indent}{_MARGIN}{line}" for line in visible(text, multiline=True).split("\n")]
+    """Return the lines that L{block} prints.  What goes on from the line before has another margin."""
+    room = line_width() - len(indent) - len(_MARGIN)
+    return [
+        f"{indent}{_MARGIN_FOLDED if number else _MARGIN}{piece}"
+        for line in visible(text, multiline=True).split("\n")
+        for number, piece in enumerate(fold_text(line, room))
+    ]
 
 
 def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False, width: int = 0) -> None:
@@ -142,7 +177,17 @@ def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False,
         click.echo(f"{indent}{visible(label)}")
         block(text, indent + "  ")
     else:
-        click.echo(f"{indent}{_pad(visible(label), width)}{_GAP}{visible(text)}")
+        for line in _beside(f"{indent}{_pad(visible(label), width)}{_GAP}", visible(text), indent + _GAP):
+            click.echo(line)
+
+
+def _beside(label: str, text: str, indent: str) -> list[str]:
+    """Return the lines of a text beside its label, or below it if a word of it fits a line only there."""
+    width, hanging = line_width(), count_columns(label)
+    longest = max(map(count_columns, text.split(" ")))
+    if hanging + longest <= width or hanging + count_columns(text) <= width or len(indent) + longest > width:
+        return fold_line(label + text, width, hanging)
+    return [label.rstrip(), *fold_line(indent + text, width, len(indent))]
 
 
 def values(pairs: Mapping[str, JSON], indent: str = "") -> None:
@@ -155,8 +200,9 @@ def values(pairs: Mapping[str, JSON], indent: str = "") -> None:
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below titles, aligned; no cell is cut.  At a terminal the table fits its width."""
     cells = [list(titles), *([visible(_cell(cell)) for cell in row] for row in rows)]
-    if sys.stdout.isatty():
-        print_table(titles, cells[1:])
+    width = line_width()
+    if width or sys.stdout.isatty():
+        print_table(titles, cells[1:], width=width)
         return
     widths = [max(count_columns(row[column]) for row in cells) for column in range(len(titles))]
     for row in cells:
@@ -164,26 +210,29 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         click.echo(line)
 
 
-def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console | None = None) -> None:
+def print_table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console | None = None, *, width: int = 0
+) -> None:
     """Print a table at a terminal: a cell that is too wide goes on in the next line, and states have colours.
 
     Where a terminal is too narrow for that, each row is printed as a block: a line for each cell that is not empty.
 
     :param rows: of texts that are fit to be shown.
     :param console: where; L{None}: on standard output.
+    :param width: of standard output, if known.
     """
     from rich.console import Console  # only a table at a terminal needs it, and its modules cost a start
     from rich.table import Table
     from rich.text import Text
 
-    console = console or Console(file=sys.stdout, highlight=False)
+    console = console or Console(file=sys.stdout, highlight=False, width=width or None)
     pairs = (zip(titles, row, strict=True) for row in rows)
     cells = [[Text(cell, _COLOURS.get(cell, "") if title == _STATE else "") for title, cell in row] for row in pairs]
     widths = _narrowest(titles, rows)
     if sum(widths) + len(_GAP) * (len(titles) - 1) <= console.width:
         drawn = Table(box=None, pad_edge=False, padding=_PADDING, header_style="bold")
-        for title, width in zip(titles, widths, strict=True):
-            drawn.add_column(Text(title), overflow="fold", no_wrap=title in _WHOLE, min_width=width)
+        for title, narrowest in zip(titles, widths, strict=True):
+            drawn.add_column(Text(title), overflow="fold", no_wrap=title in _WHOLE, min_width=narrowest)
         for row in cells:
             drawn.add_row(*row)
         console.print(drawn)
@@ -215,7 +264,8 @@ def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int
     widths = []
     for column, title in enumerate(titles):
         widest = max((count_columns(row[column]) for row in rows), default=0)
-        needed = widest if title in _WHOLE else min(widest, _READABLE)
+        longest = max((count_columns(word) for row in rows for word in row[column].split()), default=0)
+        needed = widest if title in _WHOLE else max(min(widest, _READABLE), min(longest, _LONG_WORD))
         widths.append(max([needed, *map(count_columns, title.split())]))
     return widths
 
@@ -320,10 +370,3 @@ def _cell(cell: object) -> str:
 
 def _pad(text: str, width: int) -> str:
     return text + " " * max(0, width - count_columns(text))
-
-
-def count_columns(text: str) -> int:
-    """Count the columns of a terminal that the text takes."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    marks = sum(unicodedata.combining(character) > 0 for character in text)
-    return len(text) + wide - marks

@@ -6,19 +6,25 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import files
+from types import FrameType
 from typing import Any
 
 import click
+from attrs import define
 
 from aileron.demo._agent import DemoAgent, agent, ask_service
-from aileron.demo._stage import Stage, act, command, printed, quote, stage, tell
+from aileron.demo._stage import Stage, act, command, end_child, printed, quote, stage, tell
 from aileron.errors import InternalError, InvalidRequest
 
 
 async def typed(prompt: str) -> str:
-    """Return the next line that is typed, in lower case; empty when the terminal ends."""
+    """Return the next line that is typed, in lower case.
+
+    :raises InvalidRequest: the terminal is closed.
+    """
     click.echo(prompt, nl=False)
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
@@ -30,28 +36,32 @@ async def typed(prompt: str) -> str:
 
     loop.add_reader(sys.stdin, ready)
     try:
-        return (await line).strip().lower()
+        text = await line
     finally:
         loop.remove_reader(sys.stdin)
+    if not text:
+        raise InvalidRequest("Cannot read your decision: the terminal was closed. Nothing was sent.")
+    return text.strip().lower()
 
 
 _ASK_SECONDS = 30.0
 _PROMPT = "   Approve exactly this? [y]es, [n]o, [b]rowser: "
 
 
-async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) -> None:
-    """Show what waits, and see it decided.
+async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None, *, browser: bool = True) -> None:
+    """Show the pending approval, and see it decided.
 
     :param calling: the agent's call; done as soon as somebody has decided.
-    :param answer: what to say, or L{None}: ask the person.
+    :param answer: the decision, or None to ask the person.
+    :param browser: whether this machine has a browser.
     """
     act(3, "You decide")
     approval = await _find_pending(scene, calling)
-    command(f"aileron approval show {approval['id']}", "Everything that will be sent. You approve exactly this.")
+    command(("approval", "show", str(approval["id"])), "Everything that will be sent. You approve exactly this.")
     printed(await scene.as_operator("approval", "show", str(approval["id"])))
-    tell(f"In the browser: {approval['review_url']} (aileron open)")
+    tell(f"In the browser: {approval['review_url']}")
     if answer is None:
-        answer = await _ask(scene, calling, approval)
+        answer = await _ask(scene, calling, approval, browser=browser)
     if answer is not None:
         await _say(scene, approval, answer)
 
@@ -70,7 +80,7 @@ async def _find_pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str
     raise InternalError("The call did not reach the daemon.")
 
 
-async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, Any]) -> bool | None:
+async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, Any], *, browser: bool) -> bool | None:
     """Ask the person here; L{None}: it was decided on the page."""
     while True:
         line = asyncio.ensure_future(typed(_PROMPT))
@@ -82,29 +92,32 @@ async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, 
         word = line.result()
         if word in {"y", "yes"}:
             return True
-        if word in {"b", "browser"}:
-            await _open(scene, str(approval["id"]))
-        elif word in {"n", "no", ""}:
+        if word in {"n", "no"}:
             return False
+        if word not in {"b", "browser"}:
+            tell("Nothing is decided yet. Type y, n or b.")
+        elif browser:
+            await _open(scene, str(approval["id"]))
+        else:
+            tell("No browser was found on this machine. Decide here: type y or n.")
 
 
 async def _open(scene: Stage, approval_id: str) -> None:
     """Let a browser in.  Its command asks in this terminal for the browser's two words, so that we ask nothing then."""
-    child = await scene.begin("open", "approval", approval_id, passphrase_fd=scene.passphrase)
+    child = await scene.begin("open", "approval", approval_id, at_terminal=True, passphrase_fd=scene.passphrase)
     try:
         while child.stderr is not None and (line := await child.stderr.readline()):
             printed("\n" + line.decode("utf-8", "replace"))
         await child.wait()
     finally:
-        if child.returncode is None:
-            child.terminate()
-            await child.wait()
+        await end_child(child)
 
 
 async def _say(scene: Stage, approval: Mapping[str, Any], answer: bool) -> None:
     word = ("approve", "--yes") if answer else ("deny", "--reason", "Not today.")
-    command(f"aileron approval {' '.join(word)} {approval['id']}", "Your decision, for exactly the digest above.")
-    await scene.as_operator("approval", word[0], str(approval["id"]), *word[1:], "--digest", str(approval["digest"]))
+    decision = ("approval", *word, str(approval["id"]))
+    command(decision, "Your decision, for exactly the digest above.")
+    await scene.as_operator(*decision, "--digest", str(approval["digest"]))
 
 
 CHANNEL = "#releases"
@@ -112,10 +125,11 @@ SUMMARY = "The new parser is out.\nIt reads twice as fast."
 TOOL = "ship_update"
 
 
-def play(environ: Mapping[str, str], answer: bool | None = None) -> int:
+def play(environ: Mapping[str, str], answer: bool | None = None, *, browser: bool = True) -> int:
     """Play it all, and leave nothing behind.
 
-    :param answer: whether to approve; L{None}: the person is asked.
+    :param answer: whether to approve; None to ask the person.
+    :param browser: whether this machine has a browser.
     :return: the exit code.
     :raises InvalidRequest: nobody is there to be asked.
     :raises InternalError: something failed.
@@ -123,22 +137,56 @@ def play(environ: Mapping[str, str], answer: bool | None = None) -> int:
     if answer is None and not (sys.stdin and sys.stdin.isatty()):
         raise InvalidRequest("Cannot ask for your decision: no terminal. Add --yes or --no.")
     click.secho("An agent requests an action, you approve it, it runs, and it is recorded.", bold=True)
-    with stage(environ) as scene:
+    with _interrupted_once() as interruption, stage(environ) as scene:
         tell(f"Everything is in {scene.home.root.parent}, which is deleted at the end. Nothing leaves this machine.")
         try:
-            asyncio.run(_acts(scene, answer))
+            asyncio.run(interruption.watch(_acts(scene, answer, browser=browser)))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
     return 0
 
 
-async def _acts(scene: Stage, answer: bool | None) -> None:
+@define
+class _Interruption:
+    """Ends the demo at the first Ctrl-C and ignores the others, so that nothing of it is left behind.
+
+    :ivar _task: which is cancelled; None while no loop runs.
+    """
+
+    _task: asyncio.Task[None] | None = None
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if self._task is None:
+            raise KeyboardInterrupt
+        self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+    async def watch(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await C{work}, and cancel it at Ctrl-C."""
+        self._task = asyncio.current_task()
+        try:
+            await work
+        finally:
+            self._task = None
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[_Interruption]:
+    interruption = _Interruption()
+    before = signal.signal(signal.SIGINT, interruption)
+    try:
+        yield interruption
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def _acts(scene: Stage, answer: bool | None, *, browser: bool) -> None:
     _heed_termination()
     await _set_up(scene)
     async with agent(scene.home, str(scene.home.root.parent)) as acting:
         calling = await _call(acting)
         try:
-            await decide(scene, calling, answer)
+            await decide(scene, calling, answer, browser=browser)
             told = await calling
         finally:
             calling.cancel()
@@ -147,7 +195,7 @@ async def _acts(scene: Stage, answer: bool | None) -> None:
 
 
 def _heed_termination() -> None:
-    """Clean up at a polite end as at Ctrl-C."""
+    """Clean up at SIGTERM and SIGHUP as at Ctrl-C."""
     task = asyncio.current_task()
     if task is not None:
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -156,17 +204,17 @@ def _heed_termination() -> None:
 
 async def _set_up(scene: Stage) -> None:
     act(1, "Setup")
-    command("aileron vault init", "Creates a vault for your credentials, and starts the daemon.")
+    command(("vault", "init"), "Creates a vault for your credentials, and starts the daemon.")
     await scene.as_operator("vault", "init")
     data = files(__package__).joinpath("data")
     (scene.home.connectors / "team-chat.toml").write_bytes(data.joinpath("team-chat.toml").read_bytes())
-    command("aileron action add ship-update.md", "Adds an action that agents can request. You review and trust it.")
+    command(("action", "add", "ship-update.md"), "Adds an action that agents can request. You review and trust it.")
     source = scene.home.root.parent / "ship-update.md"
     source.write_bytes(data.joinpath("ship-update.md").read_bytes())
     added = await scene.as_operator("action", "add", str(source), "--yes")
     printed(added.splitlines()[-1])
     command(
-        "aileron binding setup local://demo/team-chat",
+        ("binding", "setup", "local://demo/team-chat"),
         "Stores the key of your team's chat. Only the daemon has it now.",
     )
     await scene.as_operator(
@@ -197,7 +245,7 @@ def _tell_effect(scene: Stage, told: str) -> None:
 
 async def _tell_record(scene: Stage) -> None:
     act(5, "Audit log")
-    command("aileron audit list", "Newest first. Each record contains the hash of the one before it.")
+    command(("audit", "list"), "Newest first. Each record contains the hash of the one before it.")
     printed(await scene.as_operator("audit", "list", "--action", "ship-update"))
     click.echo()
     tell("The agent never had the key, and its token cannot approve anything. To set up your own: aileron setup")

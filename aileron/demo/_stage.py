@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,7 +23,9 @@ from aileron.errors import InternalError, NotFound
 from aileron.home import Home, find_home, running_pid
 from aileron.values import visible
 
-_STOP_SECONDS = 40.0
+_INDENT = "   "
+_LEAST = 20
+_END_SECONDS, _STOP_SECONDS = 20.0, 40.0
 _CHAT_SECONDS = 5.0
 
 
@@ -46,29 +50,50 @@ class Stage:
         :param descriptors: what is to be read from an inherited descriptor, by option: C{secret_fd="…"}.
         :raises InternalError: it failed.
         """
-        child = await self.begin(*arguments, passphrase_fd=self.passphrase, **descriptors)
-        out, err = await child.communicate()
+        child = await self.begin(*arguments, at_terminal=False, passphrase_fd=self.passphrase, **descriptors)
+        speaking = asyncio.ensure_future(child.communicate())
+        try:
+            out, err = await asyncio.shield(speaking)
+        except asyncio.CancelledError:
+            # What it began, such as a daemon, is found and ended only if it may finish.
+            await asyncio.wait({speaking}, timeout=_END_SECONDS)
+            await end_child(child)
+            await asyncio.wait({speaking})
+            raise
         if child.returncode:
             said = err.decode("utf-8", "replace").strip().splitlines()
-            raise InternalError(f"`aileron {' '.join(arguments)}` failed: {said[0] if said else child.returncode}")
+            raise InternalError(f"`aileron {shlex.join(arguments)}` failed: {said[0] if said else child.returncode}")
         return out.decode("utf-8", "replace")
 
-    async def begin(self, *arguments: str, **descriptors: str) -> asyncio.subprocess.Process:
-        """Start a command."""
+    async def begin(self, *arguments: str, at_terminal: bool, **descriptors: str) -> asyncio.subprocess.Process:
+        """Start a command.
+
+        :param at_terminal: whether it may ask in this terminal; then Ctrl-C reaches it too.
+        """
+        width = str(max(0, columns() - len(_INDENT)))
         pipes = {f"--{option.replace('_', '-')}": _pipe_with(text) for option, text in descriptors.items()}
         try:
             options = [word for option, number in pipes.items() for word in (option, str(number))]
             return await asyncio.create_subprocess_exec(
-                *(script("aileron"), *arguments, *options),
+                *(script("aileron"), "--width", width, *arguments, *options),
                 env=dict(self.environ),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=tuple(pipes.values()),
+                start_new_session=not at_terminal,
             )
         finally:
             for number in pipes.values():
                 os.close(number)
+
+
+async def end_child(child: asyncio.subprocess.Process) -> None:
+    """End a command that still runs."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            child.terminate()
+        await child.wait()
 
 
 @contextmanager
@@ -83,9 +108,8 @@ def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
         with _chat(key) as url:
             yield Stage(find_home(ours), ours, secrets.token_urlsafe(24), key, url)
     finally:
-        with _undisturbed():
-            _end_daemon(find_home(ours), ours)
-            shutil.rmtree(root)
+        _end_daemon(find_home(ours), ours)
+        shutil.rmtree(root)
 
 
 def script(name: str) -> str:
@@ -124,16 +148,6 @@ def _chat(key: str) -> Iterator[str]:
             child.kill()
 
 
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let no second Ctrl-C leave half of it behind."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _end_daemon(home: Home, environ: Mapping[str, str]) -> None:
     """Stop the private daemon as a person would; if it does not listen, end it."""
     with suppress(subprocess.TimeoutExpired):
@@ -157,7 +171,18 @@ def _pipe_with(text: str) -> int:
     return reading
 
 
-_INDENT = "   "
+def columns() -> int:
+    """Return the width of the terminal; 0 if there is none, or its width is not known."""
+    return shutil.get_terminal_size((0, 0)).columns if sys.stdout.isatty() else 0
+
+
+def _print(text: str, indent: str) -> None:
+    """Print a line, broken between words where the terminal would break one."""
+    width = columns()
+    fits = not width or len(indent + text) <= width
+    filled = textwrap.wrap(text, max(width - len(indent), _LEAST), break_long_words=False, break_on_hyphens=False)
+    for line in (text,) if fits else filled:
+        click.echo(indent + line)
 
 
 def act(number: int, title: str) -> None:
@@ -168,19 +193,19 @@ def act(number: int, title: str) -> None:
 
 def tell(text: str) -> None:
     """Print a line of ours."""
-    click.echo(_INDENT + text)
+    _print(text, _INDENT)
 
 
-def command(line: str, meaning: str) -> None:
-    """Print a command that is run, and what it is for."""
-    click.echo(_INDENT + click.style(f"$ {visible(line)}", fg="cyan"))
-    click.echo(_INDENT + "    " + meaning)
+def command(arguments: Sequence[str], meaning: str) -> None:
+    """Print a command that is run, as it would be typed, and what it is for."""
+    click.echo(_INDENT + click.style(f"$ aileron {visible(shlex.join(arguments))}", fg="cyan"))
+    _print(meaning, _INDENT + "    ")
 
 
 def quote(text: str) -> None:
     """Print what somebody else said, line by line behind a margin."""
     for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
-        click.echo(f"{_INDENT}  │ {line}")
+        _print(line, f"{_INDENT}  │ ")
 
 
 def printed(text: str) -> None:

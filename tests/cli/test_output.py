@@ -218,6 +218,12 @@ class TerminalTableTests(SynchronousTestCase):
                 whole = {run, host, action} & set(row)
                 self.assertEqual([cell for cell in whole if cell not in plain], [], plain)
 
+    def test_words(self) -> None:
+        """A column is never so narrow that a word of it is broken."""
+        rows = [("1", "approval.requested", "agent " * 9, "ship-update", "01J0000000000000000000RUN1")]
+        titles = ("NO", "EVENT", "ACTOR", "ACTION", "RUN")
+        self.assertIn("approval.requested", click.unstyle(self.shown(*rows, width=76, titles=titles)))
+
     def test_empty_cells(self) -> None:
         """A block has no line for a cell with nothing in it."""
         plain = click.unstyle(self.shown(("01J0000000000000000000RUN1", "pending_approval", "-"), width=40))

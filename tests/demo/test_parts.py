@@ -78,13 +78,29 @@ class PlayTests(SynchronousTestCase):
             (False, "", "deny", {"reason": "Not today."}),
             (None, "y\n", "approve", {"yes": True}),
             (None, "n\n", "deny", {"reason": "Not today."}),
+            (None, "\nwhat?\ny\n", "approve", {"yes": True}),
         ):
             decided, options = self.decided(answer, typed)
             self.assertEqual((decided, options), (word, {**options, "approval_ids": ("x",), "digest": "d", **more}))
 
-    def decided(self, answer: bool | None, typed: str) -> tuple[str, dict[str, Any]]:
+    def test_undecided(self) -> None:
+        """Enter alone, another word, and a browser where there is none decide nothing; nor does a closed terminal."""
+        for typed, told in (("\n", "Type y, n or b."), ("b\n", "No browser was found on this machine.")):
+            with self.assertRaises(InvalidRequest) as raised:
+                self.decided(None, typed, browser=False)
+            self.assertIn("the terminal was closed", raised.exception.message)
+            self.assertIn(told, self.told.getvalue())
+            self.assertEqual(len(self.ran), 2, "something was decided")
+
+    def test_quoted(self) -> None:
+        """A command is shown as it would be typed."""
+        self.decided(False, "")
+        self.assertIn("aileron approval deny --reason 'Not today.' x", self.told.getvalue())
+
+    def decided(self, answer: bool | None, typed: str, *, browser: bool = True) -> tuple[str, dict[str, Any]]:
         """The command that decided, and what its own options are."""
-        ran: list[tuple[str, ...]] = []
+        self.ran, self.told = list[tuple[str, ...]](), StringIO()
+        ran = self.ran
 
         async def as_operator(*arguments: str) -> str:
             ran.append(arguments)
@@ -92,12 +108,13 @@ class PlayTests(SynchronousTestCase):
 
         async def play_on() -> None:
             calling = asyncio.get_running_loop().create_future()
-            await decide(cast("Any", SimpleNamespace(as_operator=as_operator)), cast("Any", calling), answer)
+            scene = cast("Any", SimpleNamespace(as_operator=as_operator))
+            await decide(scene, cast("Any", calling), answer, browser=browser)
 
         reading, writing = os.pipe()
         with open(writing, "w", encoding="utf-8") as keyboard:
             keyboard.write(typed)
-        with open(reading, encoding="utf-8") as terminal, redirect_stdout(StringIO()):
+        with open(reading, encoding="utf-8") as terminal, redirect_stdout(self.told):
             self.patch(sys, "stdin", terminal)
             asyncio.run(play_on())
         group, word, *options = ran[-1]

@@ -24,8 +24,8 @@ class DemoTests(FunctionalTestCase):
         return finished
 
     def on_terminal(self) -> Running:
-        """Play it on a terminal."""
-        return self.start(self.home.on_terminal("aileron", "demo"))
+        """Play it on a terminal, where there is a browser that opens nothing."""
+        return self.start(self.home.on_terminal("aileron", "demo", BROWSER="true"))
 
     async def nothing_left(self) -> None:
         """Assert that its directory is gone, and with it every process that knew it."""
@@ -83,14 +83,17 @@ class DemoTests(FunctionalTestCase):
         await self.nothing_left()
 
     async def test_interrupted(self) -> None:
-        """Ctrl-C at the question, while the agent waits, leaves nothing behind, of the daemon neither."""
-        playing = self.on_terminal()
-        await playing.expect(_PROMPT, 60)
-        playing.send("\x03")
-        found = await playing.finish(30)
-        self.assertEqual(found.exit_code, 130, found)
-        self.assertNotIn("Traceback", found.stdout)
-        await self.nothing_left()
+        """Ctrl-C, also pressed twice, leaves nothing behind: at the question, and while a command of it runs."""
+        for moment, times in (("aileron vault init", 2), ("aileron action add", 1), (_PROMPT, 2)):
+            playing = self.on_terminal()
+            await playing.expect(moment, 60)
+            for _ in range(times):
+                playing.send("\x03")
+            found = await playing.finish(40)
+            self.assertEqual(found.exit_code, 130, found)
+            self.assertNotIn("Traceback", found.stdout)
+            self.assertNotIn("Event loop", found.stdout)
+            await self.nothing_left()
 
 
 def _mentioning(place: bytes) -> list[Path]:

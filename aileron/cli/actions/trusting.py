@@ -14,7 +14,8 @@ from attrs import field, frozen
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, place_of
-from aileron.cli._output import count_columns, format_line, listed, margined, note, say
+from aileron.cli._folding import count_columns
+from aileron.cli._output import format_line, listed, margined, note, say
 from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file

@@ -311,11 +311,13 @@ def demo(cli: CliContext, context: click.Context, yes: bool, refuse: bool) -> No
     An agent requests an action, you approve it, it runs and is recorded. Everything happens in a private home that is
     deleted at the end; nothing leaves this machine.
     """
+    from aileron.cli.vault.open import browser_command
     from aileron.demo import play
 
     if yes and refuse:
         raise click.UsageError("Use --yes or --no, not both.")
-    context.exit(play(cli.environ, answer=True if yes else False if refuse else None))
+    answer = True if yes else False if refuse else None
+    context.exit(play(cli.environ, answer, browser=browser_command(cli.environ) is not None))
 
 
 def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tuple[str, ...], **options: bool) -> None:
