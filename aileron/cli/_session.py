@@ -17,6 +17,7 @@ from aileron.values import JSON
 from . import _options
 from ._context import CliContext, Links, pass_cli
 from ._errors import CommandError
+from ._opening import open_with_passphrase
 from ._output import Columns, listed, say, show
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SESSION_NAME = "cli"
-PROMPT = "Passphrase of the vault"
 _PATIENCE_SECONDS = 10.0
 
 
@@ -161,8 +161,7 @@ async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: in
     state = vault_state(cli, found)
     if state != "unlocked":  # before a passphrase is asked for
         raise VaultLocked(f"The daemon's vault is {state}.", {"state": state})
-    passphrase = cli.passphrase(PROMPT, descriptor, None)
-    key = cli.open_vault(cli.home.secrets, passphrase)
+    key, _ = open_with_passphrase(cli, descriptor)
     secret = operator_key(key)
     key.wipe()
     return await _prove(cli, links, found, secret)

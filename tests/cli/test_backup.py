@@ -50,7 +50,7 @@ class BackupCase(CommandCase):
 
     def given(self, *arguments: str, passphrase: str = _PASSPHRASE) -> tuple[int, str, str]:
         """Give a command of the group, and type the passphrase."""
-        self.typed = [passphrase]
+        self.typed = [passphrase] * 3
         return self.command("backup", *arguments)
 
     def create(self) -> None:
@@ -115,7 +115,7 @@ class CreateTests(BackupCase):
             before()
             self.meanwhile = during
             code, _, err = self.given("create", str(self.file))
-            self.assertEqual((code, self.file.read_text(), len(self.typed)), (1, "mine", 1 - asked))
+            self.assertEqual((code, self.file.read_text(), len(self.typed)), (1, "mine", 3 - asked))
             self.assertIn(f"{self.file} already exists; nothing was written.", err)
 
     def test_vault_changes(self) -> None:

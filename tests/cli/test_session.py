@@ -74,13 +74,27 @@ class OperatorTests(ServedCase):
             (self.site.key, None, "not the passphrase", "aileron: This passphrase does not open the vault.\n", 1),
             (self.site.key, {"nonce": "n"}, PASSPHRASE, "not an Aileron daemon", 2),
         ):
-            self.site.key, self.typed = key, [typed]
+            self.site.key, self.typed = key, [typed] * 3
             if challenge is not None:
                 self.site.answer("POST", "/v1/operator/challenge", challenge)
             code, _, err = self.command("binding", "list")
             self.assertEqual((code, says in err), (1, True), err)
             self.assertEqual(self.site.bodies("POST", "/v1/operator/login"), [])
             self.assertEqual(len(self.site.bodies("POST", "/v1/operator/challenge")), asked)
+
+    def test_mistyped(self) -> None:
+        """A wrong passphrase is asked for again, three times in all; one from a descriptor is not."""
+        self.site.answer("GET", "/v1/bindings", {"items": []})
+        self.typed = ["wrong", "wrong again", PASSPHRASE]
+        code, _, err = self.command("binding", "list")
+        self.assertEqual(
+            (code, err.count("This passphrase does not open the vault. Try again."), self.typed), (0, 2, [])
+        )
+        for arguments, asked in (((), 3), (("--passphrase-fd", "3"), 1)):
+            self.typed = ["wrong"] * 4
+            code, _, err = self.command("binding", "list", *arguments)
+            self.assertEqual((code, len(self.typed)), (1, 4 - asked), err)
+            self.assertTrue(err.endswith("aileron: This passphrase does not open the vault.\n"), err)
 
 
 class NotRunningTests(CommandCase):

@@ -67,7 +67,7 @@ class ChangeTests(CommandCase):
 
     def given(self, command: str, typed: str, error: type[Exception] | None = None) -> str:
         """Give the command, with what the person types, and return what it says; C{error}: it fails so."""
-        self.done, self.typed = [], [typed]
+        self.done, self.typed = [], [typed] * 3
         cli, out = self.cli_context(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(out):
             if error is None:

@@ -13,8 +13,9 @@ from aileron.addresses import read_base_url
 from aileron.cli import _completion
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
+from aileron.cli._opening import open_with_passphrase
 from aileron.cli._output import block, heading, note, say, table, values
-from aileron.cli._session import PROMPT, operator, session, vault_state
+from aileron.cli._session import operator, session, vault_state
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.files import ACTIONS
@@ -139,7 +140,7 @@ def open_vault(cli: CliContext) -> bytes | None:
     if found is not None and vault_state(cli, found) == "unlocked":
         say("The vault is unlocked.")
         return None
-    key = cli.open_vault(cli.home.secrets, cli.passphrase(PROMPT, None, None))
+    key, _ = open_with_passphrase(cli, None)
     secret = operator_key(key)
     restart_with(cli, key)
     say("The vault is unlocked.")

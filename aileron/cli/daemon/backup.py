@@ -21,6 +21,7 @@ from attrs import frozen
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
+from aileron.cli._opening import ask_until_right, open_with_passphrase
 from aileron.cli._output import note, progress, say, values, when
 from aileron.errors import AileronError
 from aileron.home import Home, atomic_write, prepare, read_private, running_pid
@@ -123,9 +124,8 @@ def create(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
 @pass_cli
 def check(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
     """Check that FILE can be restored: it opens, and its vault and audit log are intact."""
-    passphrase = cli.passphrase("Passphrase of the backup", passphrase_fd, None)
     with _scratch(cli.home) as scratch:
-        contents = _restore(cli, file, passphrase, Home(scratch / "home"))
+        contents = _ask_and_restore(cli, file, passphrase_fd, Home(scratch / "home"))
     say("The backup can be restored.")
     _describe(contents)
 
@@ -142,11 +142,10 @@ def restore(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
             f"{home.root} is not empty; nothing was restored.",
             f"Stop the daemon and move the home away: mv {home.root} {home.root}.old",
         )
-    passphrase = cli.passphrase("Passphrase of the backup", passphrase_fd, None)
     home.root.parent.mkdir(parents=True, exist_ok=True)
     temporary = Home(home.root.with_name(f"{home.root.name}.restoring-{secrets.token_hex(4)}"))
     try:
-        contents = _restore(cli, file, passphrase, temporary)
+        contents = _ask_and_restore(cli, file, passphrase_fd, temporary)
         temporary.root.replace(home.root)
     finally:
         shutil.rmtree(temporary.root, ignore_errors=True)
@@ -162,8 +161,8 @@ def _describe(contents: _Contents) -> None:
 
 def _passphrase(cli: CliContext, home: Home, descriptor: int | None) -> str:
     """Ask for the vault's passphrase, which must open the vault: a typing error would make a backup useless."""
-    passphrase = cli.passphrase("Passphrase of the vault", descriptor, None)
-    cli.open_vault(home.secrets, passphrase).wipe()
+    key, passphrase = open_with_passphrase(cli, descriptor, path=home.secrets)
+    key.wipe()
     return passphrase
 
 
@@ -308,6 +307,14 @@ def _copy(content: IO[bytes], path: Path | None) -> str:
 
 def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _ask_and_restore(cli: CliContext, file: Path, descriptor: int | None, home: Home) -> _Contents:
+    return ask_until_right(
+        lambda: cli.passphrase("Passphrase of the backup", descriptor, None),
+        lambda passphrase: _restore(cli, file, passphrase, home),
+        typed=descriptor is None,
+    )
 
 
 def _restore(cli: CliContext, file: Path, passphrase: str, home: Home) -> _Contents:

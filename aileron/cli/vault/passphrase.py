@@ -40,6 +40,11 @@ class Unattended:
     environ: Mapping[str, str]
     file: Path | None = None
 
+    @property
+    def given(self) -> bool:
+        """True if one of them is there."""
+        return self.file is not None or VARIABLE in self.environ
+
 
 def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unattended | None = None) -> str:
     """Read the passphrase of a vault that exists.

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import LOST, CommandError
+from aileron.cli._opening import open_with_passphrase
 from aileron.cli._output import note, say
-from aileron.cli._session import PROMPT, vault_state
+from aileron.cli._session import vault_state
 from aileron.cli.daemon.process import replacing, start, stop
 from aileron.home import Discovery, live_discovery, prepare
 
@@ -56,8 +57,8 @@ def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) ->
     """
     from aileron.cli.vault.passphrase import Unattended
 
-    passphrase = cli.passphrase(PROMPT, descriptor, Unattended(cli.environ, file))
-    return cli.open_vault(cli.home.secrets, passphrase)
+    key, _ = open_with_passphrase(cli, descriptor, Unattended(cli.environ, file))
+    return key
 
 
 def restart_with(cli: CliContext, key: DataKey) -> Discovery:
@@ -92,8 +93,7 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
     """
     from aileron.vault import keys
 
-    old = cli.passphrase(PROMPT, descriptor, None)
-    old_key = cli.open_vault(cli.home.secrets, old)
+    old_key, old = open_with_passphrase(cli, descriptor)
     try:
         new = cli.new_passphrase(new_descriptor)
         with replacing(cli.home):
