@@ -22,6 +22,7 @@ _METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "P
 _OVERRIDING = frozenset({"httpmethod", "methodoverride", *(each.replace("-", "") for each in OVERRIDING_HEADERS)})
 _DISTINCT = frozenset(each for each in _OVERRIDING if "method" in each)
 _NO_LETTER = re.compile(r"[^a-z0-9]+")
+_PAIRS = re.compile("[&;]")
 _ESCAPED = re.compile(r"\\u00([0-9A-Fa-f]{2})")
 _IN_BODY = re.compile(
     r"(?<![a-z0-9])(?:[._\[]method|_?(?:x[-_])?(?:http[-_]?method|method[-_]override)(?:[-_]override)?)"
@@ -57,7 +58,7 @@ def is_overriding_parameter(name: str, value: str = "") -> bool:
 
 def overriding_parameters(query: str) -> Iterator[str]:
     """Yield the names of the parameters of a query, or of a form, that make another request of one."""
-    for pair in re.split("[&;]", query):
+    for pair in _PAIRS.split(query):
         name, _, value = pair.partition("=")
         if is_overriding_parameter(name := unquote_plus(name), unquote_plus(value)):
             yield name

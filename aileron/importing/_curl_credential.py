@@ -8,6 +8,8 @@ from urllib.parse import unquote
 
 from attrs import frozen
 
+from aileron.redaction import holds_secret, names_secret
+
 from ._curl_words import CurlRequest
 from ._derive import BEARER
 from ._description import ApiCredential, NotImported
@@ -18,7 +20,6 @@ PLACEHOLDER = re.compile(
 )
 """What stands for a value that a reader has to put there."""
 
-_SECRET = re.compile(r"auth(?!ors?(?![a-z]))|token|secret|passw|credential|signature|key(?![a-z])", re.IGNORECASE)
 _QUERY = frozenset(
     "access_key access_token api-key api_key apikey appid auth auth_token authorization client_secret key password "
     "secret sig signature token x-api-key x-auth-token".split()
@@ -27,9 +28,7 @@ _PLAIN = ("accept", "accept-language", "content-type", "idempotency-key", "user-
 _SCHEMES = ("apikey", "basic", "bearer", "bot", "geniekey", "key", "oauth", "ssws", "token")
 """Words before a key that are surely no part of it, in lower case."""
 _VALUE = re.compile(r"(?:([A-Za-z][A-Za-z-]{0,20})(?: +|$))?([^\s,;\"=]*=*)")
-_WORD = re.compile(r"[A-Za-z0-9_+/=~-]{16,}")
 _has_digit = re.compile("[0-9]").search
-_has_letter = re.compile("[A-Za-z]").search
 _KEY = "$KEY"
 
 
@@ -61,15 +60,14 @@ def find_credential(request: CurlRequest, query: Sequence[tuple[str, str]]) -> C
 
 
 def looks_random(text: str) -> bool:
-    """Tell whether a text may hold a key: a long word of letters and digits, and not of the same few."""
-    words = [each for each in _WORD.findall(unquote(text)) if len(set(each)) > 7]
-    return any(_has_digit(each) and _has_letter(each) for each in words)
+    """Tell whether a text may hold a key, as it is or escaped for a URL."""
+    return holds_secret(text) or holds_secret(unquote(text))
 
 
 def _in_headers(request: CurlRequest) -> Iterator[CurlCredential]:
     for name, value in request.headers:
         words = " ".join([name, *PLACEHOLDER.findall(value)])
-        if name.lower() not in _PLAIN and (_SECRET.search(words) or looks_random(value)):
+        if name.lower() not in _PLAIN and (names_secret(words) or looks_random(value)):
             yield _read_header(name, PLACEHOLDER.sub(_KEY, value))
 
 
@@ -100,7 +98,7 @@ def _read_basic(name: str, value: str) -> CurlCredential:
 
 def _in_query(query: Sequence[tuple[str, str]]) -> Iterator[CurlCredential]:
     for name, value in query:
-        if name.lower() in _QUERY or _SECRET.search(" ".join(PLACEHOLDER.findall(value))):
+        if name.lower() in _QUERY or names_secret(" ".join(PLACEHOLDER.findall(value))):
             found = ApiCredential({"kind": "api_key", "query": name})
             yield CurlCredential(name, f"in the parameter {name}", found, _is_real(value))
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from attrs import frozen
 
+from aileron.redaction import is_secret
 from aileron.values import JSON, plain
 
 from ._plan import DaemonFacts, LaunchPlan, prepare
 from .agent import Agent
 from .formats import parse_jsonc
 from .registration import GatewayAccess, Invocation
-from .servers import SECRET_NAME
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
@@ -79,7 +79,7 @@ def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | 
     secrets = {
         value: f"<{name}>"
         for name, value in theirs.items()
-        if SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+        if len(value) >= _SHORTEST_SECRET and is_secret(name, value)
     }
 
     def safe(text: str) -> str:

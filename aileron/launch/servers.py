@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from attrs import field, frozen
 
 from aileron.addresses import read_base_url
 from aileron.files import Unreadable, read_file
+from aileron.redaction import holds_secret, is_secret
 
 from .editing import JSONC, Keys, Syntax
 from .formats import MAX_BYTES
@@ -36,17 +37,8 @@ _TEXTS = {
     "headers": HEADER,
     "http_headers": HEADER,
 }
-_SECRET_WORD = r"(?:KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH|COOKIE|(?<![A-Z])PAT(?![A-Z]))"
-SECRET_NAME = re.compile(_SECRET_WORD, re.IGNORECASE)
-_SECRET_VALUE = re.compile(
-    r"(?:sk-|[rs]k_|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|AIza|lin_api_|ntn_|npm_|hf_|eyJ)[\w.-]{8,}"
-    r"|://[^/@\s]{0,300}:[^/@\s]{1,300}@"
-    rf"|(?i:{_SECRET_WORD})[\w-]{{0,40}}[\"']?\s{{0,9}}[:=]\s{{0,9}}[\"']?[^\s\"']"  # as "Authorization: Bearer ..."
-    r"|://\S{0,300}/(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}"  # in the path of a URL
-)
 _SCHEME = re.compile(r"((?:Bearer|Basic|Token) )?(.*)", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}$]*))?\}|\{env:(\w+)\}|\$\{[^${}]*\}|\{file:[^{}]*\}")
-_RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w-]{20,}")
 _OWN_NAME, _OWN_PROGRAM = "aileron", "aileron-mcp"
 
 
@@ -156,7 +148,7 @@ def _read_entries(values: Mapping[str, Any], source: ServerSource, invocation: I
 
 def _argv(entry: Mapping[str, Any]) -> list[str]:
     parts = (entry.get("command") or entry.get("cmd") or [], entry.get("args") or [])
-    return [str(each) for part in parts for each in (part if isinstance(part, list) else [part])]
+    return [_text(each) for part in parts for each in (part if isinstance(part, list) else [part])]
 
 
 def _read_entry(keys: Keys, entry: Mapping[str, Any], known: Mapping[str, str]) -> ServerEntry:
@@ -167,14 +159,14 @@ def _read_entry(keys: Keys, entry: Mapping[str, Any], known: Mapping[str, str]) 
         values = {each[0]: known.get(each[1] or each[3] or "", each[2]) for each in _REFERENCE.finditer(text)}
         problems += [f"It uses {each}, which is not set here." for each, value in values.items() if value is None]
         value = _REFERENCE.sub(lambda each: known.get(each[1] or each[3] or "", each[2]) or "", text)
-        is_secret = bool(text and (SECRET_NAME.search(name) or _SECRET_VALUE.search(value)))
-        if is_secret and (scheme := _SCHEME.fullmatch(value)):
+        hidden = is_secret(name, value)
+        if hidden and (scheme := _SCHEME.fullmatch(value)):
             secrets.append(ServerSecret(place, name, scheme[2], f"{scheme[1] or ''}{{key}}", is_plain=not values))
         elif place != ARGUMENT:
             plain[place][name] = value
         if place == ARGUMENT:
             command.append(value)
-            shown.append(MASK if is_secret else value)
+            shown.append(MASK if hidden else value)
     obstacles = {
         "It uses HTTP with server-sent events, which came before streamable HTTP.": entry.get("type") == "sse",
         "Its variables are in another file.": entry.get("envFile"),
@@ -209,7 +201,8 @@ def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         flag = before if before.startswith("-") and not each.startswith("-") else ""
         yield ARGUMENT, name if equals else flag, each
     for key, place in _TEXTS.items():
-        yield from ((place, str(name), str(text)) for name, text in part_of(entry, key).items())
+        values = part_of(entry, key).items()
+        yield from ((place, str(name), _text(value)) for name, value in values if value is not None)
     for names in (entry.get("env_vars"), entry.get("env_keys")):
         yield from ((ENVIRONMENT, str(each), f"${{{each}}}") for each in (names if isinstance(names, list) else ()))
     for name, variable in part_of(entry, "env_http_headers").items():
@@ -217,6 +210,11 @@ def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if variable := entry.get("bearer_token_env_var"):
         yield HEADER, "Authorization", f"Bearer ${{{variable}}}"
     yield from ((QUERY, name, text) for name, text in parse_qsl(_address(entry).partition("?")[2]))
+
+
+def _text(value: object) -> str:
+    """Return a value of JSON as the text that a program gets."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _address(entry: Mapping[str, Any]) -> str:
@@ -230,7 +228,7 @@ def _read_url(text: str) -> tuple[str, str]:
         url = read_base_url(bare).url
     except ValueError as error:
         return MASK, f"Its URL {error}."
-    if any(map(_RANDOM.fullmatch, url.split("/"))):
+    if holds_secret(unquote(url)):
         return MASK, "Its URL has a secret in its path."
     return (bare if bare == f"{url}/" else url), ""
 

@@ -275,6 +275,7 @@ def _surroundings() -> Schema:
         "directory": {"type": "string", "pattern": "^/"},
         "environment": {"type": "object", "additionalProperties": _ANY_TEXT},
         "inherit": _TEXTS,
+        "public": _TEXTS,
         "sandbox": _choice((_environment.AUTO, _environment.REQUIRED, _environment.NONE)),
         "network": _FLAG,
     }

@@ -333,6 +333,28 @@ REPORT = (
 BEATS = "import time\nwhile True: open('beats', 'a').write('x'); time.sleep(0.05)"
 
 
+class PublicTests(SynchronousTestCase):
+    """Secrets in a file, which approvals would show."""
+
+    def test_secrets(self) -> None:
+        """What looks like one is a fault that does not repeat it, unless the file says that it is none."""
+        key = "AbCdEf0123456789AbCdEf0123456789"
+        plain = FILE.format(directory="/srv", python="/usr/bin/python3", code="pass")
+        for old, new, named in (
+            ('LANG = "C.UTF-8"', f'LANG = "{key}"', "LANG"),
+            ('LANG = "C.UTF-8"', 'API_KEY = "hunter2"', "API_KEY"),
+            ('"-c", "pass"', f'"-c", "{key}"', key),
+            ('"-c", "pass"', '"--token=hunter2"', "--token=hunter2"),
+            ('"-c", "pass"', '"--token", "hunter2"', "hunter2"),
+        ):
+            text = plain.replace(old, new, 1)
+            (fault,) = read_file(text.encode(), "x.toml").problems
+            self.assertIn("looks like a secret", fault.message)
+            self.assertNotIn(named if named == key else "hunter2", fault.message)
+            public = text.replace("[command]", f'[command]\npublic = ["{named}"]')
+            self.assertEqual(read_file(public.encode(), "x.toml").problems, ())
+
+
 class ProgramTests(TestCase):
     """Real programs."""
 

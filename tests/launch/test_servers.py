@@ -217,6 +217,47 @@ class SecretsTests(SettingsCase):
             self.assertIn(TOKEN, secret.value)
             self.assertEqual(bool(read.problems), place == "argument", read.problems)
 
+    def test_shapes(self) -> None:
+        """A secret of any service is found by its shape, wherever it stands, and shown nowhere."""
+        for value in (
+            "sbp_0123456789abcdef0123456789abcdef01234567",
+            "figd_AbCdEf0123456789AbCdEf0123456789",
+            "tvly-dev-AbCdEf0123456789",
+            "shpat_0123456789abcdef0123456789abcdef",
+            "SG.AbCdEf0123456789.AbCdEf0123456789",
+            "AbCdEf0123456789AbCdEf0123456789",
+            "app:s3cret@tcp(db:3306)/x",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+        ):
+            read = self.one({"command": NODE, "args": ["a.js"], "env": {"VALUE": value}})
+            self.assertEqual(([each.value for each in read.secrets], read.environment), ([value], {}))
+            read = self.one({"command": NODE, "args": ["a.js", value]})
+            self.assertEqual((read.shown, len(read.problems)), (f"{NODE} a.js '{MASK}'", 1), value)
+            read = self.one({"url": f"https://mcp.vendor.example/t/{value}/mcp"})
+            self.assertEqual((read.shown, len(read.problems)), (MASK, 1), value)
+            read = self.one({"command": NODE, "args": [f"--url=https://mcp.vendor.example/t/{value}/mcp"]})
+            self.assertEqual((read.shown, len(read.problems)), (f"{NODE} '{MASK}'", 1), value)
+
+    def test_named_alike(self) -> None:
+        """A name that only has such a word in it, or says something about a secret, makes none of a plain value."""
+        plain = {
+            "GIT_AUTHOR_NAME": "Me",
+            "MAX_TOKENS": "4096",
+            "KEYCLOAK_URL": "https://kc.example",
+            "SSH_AUTH_SOCK": "/run/x",
+            "AUTH_METHOD": "oauth",
+            "PRIMARY_KEY_COLUMN": "id",
+            "TOKENIZERS_PARALLELISM": "false",
+            "TENANT_ID": "3f6a1b1e-6d0c-4e57-9a0b-0d3a5f6c7e21",
+        }
+        read = self.one({"command": NODE, "args": ["a.js"], "env": plain})
+        self.assertEqual((read.secrets, read.problems, read.environment), ((), (), plain))
+
+    def test_types(self) -> None:
+        """Values of JSON become the texts of JSON; null is no value."""
+        read = self.one({"command": NODE, "args": [8080, True], "env": {"DEBUG": True, "PORT": 8080, "NONE": None}})
+        self.assertEqual((read.command[1:], read.environment), (("8080", "true"), {"DEBUG": "true", "PORT": "8080"}))
+
     def test_plain(self) -> None:
         """What only resembles a secret is none, and names of variables that are no list are not read."""
         arguments = ["-y", "@scope/server-keyboard@1.2.0", "--path", "/home/me/tokens", "https://mcp.example/a-b/mcp"]

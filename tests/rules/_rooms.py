@@ -28,7 +28,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "tables": _GROUND | {"toml"},
     "manifests": _GROUND | {"files", "tables", "toml"},
     "connectors": _GROUND | {"bridge", "credentials", "files", "outgoing", "redaction", "tables", "toml", "waiting"},
-    "importing": _GROUND | {"manifests"},
+    "importing": _GROUND | {"manifests", "redaction"},
     # The vault's file is read and replaced like every other private file of the home.
     "packages": _GROUND | {"connectors", "files", "home", "manifests", "tables", "toml"},
     "vault": _GROUND | {"credentials", "home", "waiting"},
@@ -46,7 +46,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "web": _GROUND | {"api", "drafting"},
     "client": _GROUND | {"outgoing"},
     "mcp": _GROUND | _AGENT_SIDE | {"bridge", "waiting"},
-    "launch": _GROUND | _AGENT_SIDE | {"files", "toml"},
+    "launch": _GROUND | _AGENT_SIDE | {"files", "redaction", "toml"},
     "demo": _GROUND | _AGENT_SIDE | {"blocking"},
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
@@ -13,6 +15,7 @@ from twisted.internet.interfaces import IProtocolFactory
 from aileron.credentials import ApiKey
 from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
 from aileron.interfaces import ICredential
+from aileron.redaction import is_secret
 from aileron.tables import FileTable, TextRule, quote
 from aileron.values import JSON, ConnectorDescription, CredentialNeed
 
@@ -33,6 +36,8 @@ _VARIABLE = TextRule.shape(
     r"(?!AILERON_)[A-Za-z_][A-Za-z0-9_]*", "must be the name of a variable, and none of Aileron's"
 )
 _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
+_REFERRED = re.compile(r"\$\{[a-z]")
+SECRET_PHRASE = "has what looks like a secret, which approvals would show: put it into the vault, by a [credential]"
 _NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
 
 
@@ -71,6 +76,7 @@ class ProgramEnvironment:
     :ivar inherited: names of variables that are passed on from the daemon's environment.
     :ivar sandbox: C{auto}: where this machine can make one; C{required}, or C{none}.
     :ivar network: whether they reach the network from their sandbox.
+    :ivar public: names of variables, and arguments, that look like secrets and are none.
     """
 
     directory: str
@@ -78,6 +84,7 @@ class ProgramEnvironment:
     inherited: tuple[str, ...]
     sandbox: str
     network: bool
+    public: frozenset[str] = frozenset()
 
     def why_approval(self, enclose: Enclose | None) -> str:
         """Return why they run only after an approval, in a clause; empty: they need none.
@@ -160,13 +167,28 @@ def read_environment(table: FileTable) -> ProgramEnvironment:
     inherited = table.texts("inherit", required=False)
     for name in inherited:
         _check_variable(table, "inherit", name)
+    variables = {name: fixed.text(name, _NO_NULL) for name in fixed.values}
+    public = frozenset(table.texts("public", required=False))
+    for name, value in variables.items():
+        if name not in public and is_secret(name, value):
+            fixed.fault(name, f"{SECRET_PHRASE}, or its name into `public` if it is none")
     return ProgramEnvironment(
         directory=table.text("directory", PATH),
-        variables={name: fixed.text(name, _NO_NULL) for name in fixed.values},
+        variables=variables,
+        public=public,
         inherited=inherited,
         sandbox=table.choice("sandbox", (AUTO, REQUIRED, NONE), AUTO),
         network=table.flag("network", default=False),
     )
+
+
+def check_arguments(table: FileTable, key: str, arguments: Sequence[str], public: Collection[str]) -> None:
+    """Find arguments that are secrets by their look, or the option before them: every process can read them."""
+    for before, each in pairwise(("", *arguments)):
+        name, equals, _ = each.partition("=")
+        option = before if before.startswith("-") and not each.startswith("-") else ""
+        if each not in public and not _REFERRED.search(each) and is_secret(name if equals else option, each):
+            table.fault(key, f"{SECRET_PHRASE}, or the argument into `public` if it is none")
 
 
 def read_program_credential(table: FileTable | None, *, stdin: bool = True) -> CredentialNeed | None:

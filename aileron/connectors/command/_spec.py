@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from attrs import frozen
 
@@ -11,7 +11,14 @@ from aileron.connectors._template import REFERENCE, check_references, inputs_of,
 from aileron.tables import ANY_TEXT, FileTable, quote
 from aileron.values import READ, WRITE, ConnectorDescription, Operation
 
-from ._environment import PATH, STDIN, ProgramEnvironment, read_environment, read_program_credential
+from ._environment import (
+    PATH,
+    STDIN,
+    ProgramEnvironment,
+    check_arguments,
+    read_environment,
+    read_program_credential,
+)
 
 ANSWERS = ("text", "json", "none")
 EFFECT_VARIABLE = "AILERON_EFFECT_KEY"
@@ -61,7 +68,9 @@ def read_command(document: FileTable, identity: Identity) -> CommandSpec:
     environment = read_environment(table)
     need = read_program_credential(document.optional_table("credential"))
     has_stdin = bool(need and STDIN in need.settings)
-    operations = read_operations(document, lambda name, inside: _operation(name, inside, has_stdin=has_stdin))
+    operations = read_operations(
+        document, lambda name, inside: _operation(name, inside, environment.public, has_stdin=has_stdin)
+    )
     description = ConnectorDescription(
         *identity,
         base_url=f"file://{environment.directory}",
@@ -74,12 +83,13 @@ def read_command(document: FileTable, identity: Identity) -> CommandSpec:
     return CommandSpec(description, operations, environment)
 
 
-def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperation:
+def _operation(name: str, table: FileTable, public: Collection[str], *, has_stdin: bool) -> CommandOperation:
     effect = table.choice("effect", (READ, WRITE), WRITE)
     arguments = table.texts("arguments", required=False)
     for each in arguments:
         if "\0" in each or (references(each) and not REFERENCE.fullmatch(each)):
             table.fault("arguments", f"has {quote(each)}, which must be literal or exactly one reference")
+    check_arguments(table, "arguments", arguments, public)
     stdin = table.text("stdin", ANY_TEXT, required=False) if "stdin" in table.values else None
     if stdin is not None and has_stdin:
         table.fault("stdin", "is where the credential goes")

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from aileron.connectors.command import Enclose, ProgramEnvironment
-from aileron.connectors.command._environment import PATH, READABLE_BY, READERS, VARIABLE, read_environment, reveal
+from aileron.connectors.command._environment import (
+    PATH,
+    READABLE_BY,
+    READERS,
+    VARIABLE,
+    check_arguments,
+    read_environment,
+    reveal,
+)
 from aileron.errors import CapabilityDenied
 from aileron.interfaces import ICredential
 from aileron.tables import FileTable, quote
@@ -54,6 +62,7 @@ def read_local(table: FileTable, need: CredentialNeed | None, *, private_network
         if "\0" in each:
             table.fault("command", "must not hold a null character")
     inside, environment = table.optional_table("api"), read_environment(table)
+    check_arguments(table, "command", argv[1:], environment.public)
     is_told = any(API_URL in each for each in (*argv[1:], *environment.variables.values()))
     if is_told != (inside is not None):
         table.fault("api", f"must be there if {API_URL} stands in `command` or `environment`, and only then")

@@ -1,0 +1,179 @@
+"""Judges by its shape whether a text is, or holds, a secret: by its length and the characters that it mixes.
+
+No list of the prefixes that services use is whole, so prefixes only help with what is short.  A path, a package, a
+version, a number, a name of words and a plain URL are none.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MOST = 64 * 1024
+"""Characters that are looked at; a longer text counts as one that holds a secret."""
+
+_CHUNK = re.compile(r"[A-Za-z0-9_+=~-]+")
+_RUN = re.compile(r"[A-Za-z0-9]+")
+_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5}")
+_SHORT_RUN, _LONG_RUN, _LONG_CHUNK = 12, 16, 20
+_MOST_DIGITS, _MANY_DIGITS, _LONG_WORD = 4, 10, 3.5
+_IRREGULAR = 2.7
+"""So few characters, on average, are in a row of one class where words are written together, as in C{iPhoneXSMax}."""
+
+_HEX = re.compile("[0-9a-f]{24,}|[0-9A-F]{24,}").fullmatch
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TIME = re.compile(r"(?:19|20)[0-9]{6}T?[0-9]{4,6}Z?")
+_DIGEST = re.compile(r"sha(?:1|256|384|512)[:-][A-Za-z0-9+/=_-]{20,128}")
+_PREFIXED = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:sk-|[rs]k_|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|xapp-|lin_api_|ntn_|npm_|hf_)[\w.-]{8,}"
+    r"|(?:AKIA|ASIA|AIza|eyJ)[\w.-]{12,})"
+)
+_USER_INFO = re.compile(
+    r"(?<![\w.@-])(?!(?:acct|file|git|github|jsr|mailto|npm|pypi|sip|xmpp):)(?:[a-z][a-z0-9+.-]{0,20}://)?"
+    r"[^\s:/@'\"]{0,100}:[^\s@/'\"]{1,300}@(?!sha[0-9]{1,3}:)[\w.\[(%-]",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?<![\w.-])([A-Za-z][\w-]{0,60})[\"']?[ \t]{0,9}[:=](?!//)[ \t]{0,9}[\"']?([^\"',;&\s][^\"',;&\n]{0,999})"
+)
+_VAGUE = frozenset({"auth", "key", "keys", "pass", "sig", "token"})
+"""Names that programs give to other things as well: alone, they count with a value that is no word."""
+_BEARER = re.compile(r"(?:^|[\s\"':=])(?:bearer|basic|token)[ \t]{1,9}([^\s\"']{8,})", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:apikey|basic|bearer|bot|token)[ \t]+", re.IGNORECASE)
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SECRET_WORDS = frozenset(
+    "apikey auth authentication authorization bearer cookie credential credentials jwt key keys pass passcode "
+    "passphrase passwd password passwords pat pwd secret secrets sig signature token tokens".split()
+)
+_SECRET_ENDINGS = (
+    "accesskey",
+    "apikey",
+    "authkey",
+    "licensekey",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "secretkey",
+    "token",
+)
+_ABOUT = frozenset(
+    "algorithm audience cache class column count dir directory domain email enabled endpoint env expires expiry file "
+    "format header helper host hostname id ids issuer kind length level limit lifetime max method methods mode name "
+    "names parallelism path policy port prefix provider proxy realm region required retries role scope scopes server "
+    "size sock socket store strategy timeout ttl type uri url urls user username validity version".split()
+)
+"""Last words of the name of what is only said about a secret, such as C{AUTH_METHOD}: its shape alone tells."""
+
+_AMOUNTS = frozenset("budget count limit max min num number per total".split())
+_SETTINGS = frozenset(
+    "0 1 auto basic bearer cli default disabled dummy enabled false header keychain keyring keystore login no none "
+    "null oauth oauth2 off on optional placeholder plain required saml session token true unused yes".split()
+)
+_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
+_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ +-]{1,255}){2,40}[/\\]?")
+_PLAIN_URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s?#@]{1,2000}")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Judge a value by the name that it has and by its shape.
+
+    :param name: of its variable, header, parameter or option; may be empty.
+    """
+    if not value.strip():
+        return False
+    if _UUID.fullmatch(value) and _last_word(name) in ("id", "ids", "uuid", "guid"):
+        return False
+    return (names_secret(name) and not _is_plain(name, value)) or holds_secret(value)
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether a name is that of a secret: by its words, so C{AUTHOR} and C{KEYCLOAK} have none of C{AUTH}."""
+    words = [each.lower() for each in _WORD.findall(name[:_MOST])]
+    if not words or words[-1] in _ABOUT:
+        return False
+    return any(each in _SECRET_WORDS or each.endswith(_SECRET_ENDINGS) for each in words)
+
+
+def holds_secret(text: str) -> bool:
+    """Judge a text by its shape: whether it is a secret, or one stands in it."""
+    if len(text) > _MOST:
+        return True
+    text = _DIGEST.sub("", text)
+    if _PREFIXED.search(text) or _UUID.search(text) or _USER_INFO.search(text) or _BEARER.search(text):
+        return True
+    if any(map(_is_random, _CHUNK.findall(text))):
+        return True
+    pairs = ((name, _SCHEME.sub("", value.strip(), 1)) for name, value in _NAMED.findall(text))
+    return any(names_secret(name) and not _is_plain(name, value, vague=True) for name, value in pairs)
+
+
+def _last_word(name: str) -> str:
+    words: list[str] = _WORD.findall(name[:_MOST])
+    return words[-1].lower() if words else ""
+
+
+def _is_plain(name: str, value: str, *, vague: bool = False) -> bool:
+    """Tell whether a value under the name of a secret is none: a word of a setting, an amount, a path, a plain URL.
+
+    :param vague: whether the name was found in a text, where it may be that of something else.
+    """
+    value = value.strip()
+    if vague and name.lower() in _VAGUE and (value.isalpha() or len(value) < 8):
+        return True
+    words = {each.lower() for each in _WORD.findall(name[:_MOST])}
+    if value.lower() in _SETTINGS:
+        return True
+    if _NUMBER.fullmatch(value):
+        return bool(words & _AMOUNTS) or "tokens" in words
+    is_place = _PATH.fullmatch(value) or _PLAIN_URL.fullmatch(value)
+    return bool(is_place) and not any(map(_is_random, _CHUNK.findall(value)))
+
+
+def _is_random(chunk: str) -> bool:
+    """Tell whether letters, digits and their joints look as if nobody had thought of them."""
+    if _TIME.fullmatch(chunk):
+        return False
+    runs = _RUN.findall(chunk)
+    numbers = [len(each) for each in runs if each.isdigit()]
+    if len(chunk) >= _LONG_RUN and len(numbers) < len(runs) and max(numbers, default=0) >= _MANY_DIGITS:
+        return True
+    if any(map(_is_random_run, runs)):
+        return True
+    plain = "".join(runs)
+    return len(plain) >= _LONG_CHUNK and _has_three_classes(plain) and _mean_length(plain) < _IRREGULAR
+
+
+def _is_random_run(run: str) -> bool:
+    digits = sum(map(str.isdigit, run))
+    if len(run) < _SHORT_RUN or digits == len(run) or _TIME.fullmatch(run):
+        return False
+    if _mean_length(run) < _IRREGULAR and (digits > 1 or not (run.isupper() or run.islower())):
+        return True
+    if not digits:
+        tokens = (each for each in _TOKEN.findall(run) if not each.isupper())
+        return len(run) >= _LONG_CHUNK and any(_CONSONANTS.search(each.lower()) for each in tokens)
+    if len(run) < _LONG_RUN:
+        return False
+    return not _is_words(run) or (digits > _MOST_DIGITS and (_HEX(run) is not None or _mean_length(run) < _LONG_WORD))
+
+
+def _is_words(run: str) -> bool:
+    """Tell whether most letters are in words."""
+    letters = [each for each in _TOKEN.findall(run) if each.isalpha()]
+    words = [each for each in letters if len(each) > 3 and _is_word(each.lower())]
+    return sum(map(len, words)) * 2 > sum(map(len, letters))
+
+
+def _is_word(text: str) -> bool:
+    vowels = sum(each in "aeiouy" for each in text)
+    return vowels * 5 >= len(text) and _CONSONANTS.search(text) is None
+
+
+def _has_three_classes(text: str) -> bool:
+    return any(map(str.isdigit, text)) and any(map(str.isupper, text)) and any(map(str.islower, text))
+
+
+def _mean_length(text: str) -> float:
+    return len(text) / max(1, len(_TOKEN.findall(text)))
