@@ -17,7 +17,7 @@ from aileron.values import Approval, Offer, visible
 from ._blocks import heading, link, quiet
 from ._parts import Drawing, Fragment, Visit, template, titled
 from .approvals.decision import edit_fields
-from .approvals.page import ApprovalQuestion, draw_content, draw_risks, headline
+from .approvals.page import ApprovalQuestion, draw_content, headline
 
 _EDITOR, _TRY = template("action_editor.xml"), template("action_try.xml")
 _UNSEEN = "Contains characters that are invisible here. The trust page shows them."
@@ -87,7 +87,6 @@ def _result(approval: Approval, offer: Offer, asked: ApprovalQuestion) -> Tag:
     return tags.section(
         tags.h2(*headline(approval, None, asked.cards), tabindex="-1"),
         quiet(f"{gate}. This was a dry run: nothing was sent or stored."),
-        draw_risks(approval, asked),
         draw_content(approval, asked),
     )
 

@@ -46,6 +46,13 @@ _FOCUSED = """(({ activeElement: at }) => [at.matches(%s), at.matches(":focus-vi
 _NAMELESS = """[...document.querySelectorAll("svg, canvas, [role=img]")]
   .filter((each) => !each.closest("[aria-hidden=true]") && !(each.role === "img" && each.ariaLabel?.trim()))
   .map((each) => each.outerHTML.slice(0, 200))"""
+_READ = """(() => {
+  const next = document.querySelector("#unread a");
+  next?.click();
+  if (next) document.activeElement.scrollTop = 1e6;
+  return document.querySelector("#approve:not(:disabled)") !== null;
+})()"""
+"""Goes to what was not on the screen yet, and to the end of it; true where nothing is left."""
 _CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.ariaLabel)"""
 
@@ -146,8 +153,8 @@ class BrowsedTestCase(OperatedTestCase):
         await page.until(f"document.querySelector('article[data-id=\"{run_id}\"]') !== null")
 
     async def ready(self, page: Page) -> None:
-        """Wait until the approval that the page shows can be decided."""
-        await page.until("document.querySelector('#approve:not(:disabled)') !== null")
+        """Read the approval that the page shows to its end, and wait until it can be approved."""
+        await page.until(_READ)
 
     async def stands(self, page: Page, state: str) -> None:
         """Wait until the page shows an approval in that state."""

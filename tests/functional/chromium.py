@@ -5,7 +5,7 @@ import base64
 import json
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -55,10 +55,21 @@ _AT_REST = """(async () => {
   const after = e.getBoundingClientRect();
   if (!e.isConnected || before.x !== after.x || before.y !== after.y) return null;
   window.clicked = false;
+  window.aim = e;
+  window.aimed = after;
   e.addEventListener("click", () => { window.clicked = true; }, {capture: true, once: true});
   const line = e.getClientRects()[0];  // of a link that is broken into lines, the first
   return [line.x + line.width / 2, line.y + line.height / 2];
 })()"""
+_HELD = """(async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  await frame();
+  await frame();
+  const now = aim.getBoundingClientRect();
+  if (!aim.isConnected) return "was replaced";
+  return now.x === aimed.x && now.y === aimed.y ? "" : `moved by ${now.x - aimed.x}, ${now.y - aimed.y} pixels`;
+})()"""
+"""What became of a target while the pointer was down on it, two frames later; nothing: it is where it was."""
 _KEYS = {
     "Tab": ("Tab", 9, ""),
     "Enter": ("Enter", 13, "\r"),
@@ -292,42 +303,51 @@ class Page:
     async def click(self, selector: str) -> None:
         """Click the middle of the first such element with the mouse, once it is there, enabled and at rest.
 
-        What moves away under the mouse, as a page does that is still being filled, is clicked again where it went.
+        There is one click: a target that moves, or is replaced, while the button is down, fails the test.
 
-        :raises DeadlinePassedError: no click reaches it in time.
+        :raises DeadlinePassedError: the target is not there in time.
+        :raises PageError: the click did not reach the target.
         """
-        await self._hit(selector, self._press_mouse)
+        x, y = await self._aim(selector)
+        await self._mouse("mousePressed", x, y)
+        held = await self.evaluate(_HELD)
+        await self._mouse("mouseReleased", x, y)
+        await self._assert_clicked(selector, held)
 
     async def tap(self, selector: str) -> None:
         """Do the same with a finger.
 
-        :raises DeadlinePassedError: as of L{click}.
+        :raises DeadlinePassedError, PageError: as of L{click}.
         """
-        await self._hit(selector, self._touch)
+        x, y = await self._aim(selector)
+        await self._touch("touchStart", {"x": x, "y": y})
+        held = await self.evaluate(_HELD)
+        await self._touch("touchEnd")
+        await self._assert_clicked(selector, held)
 
-    async def _press_mouse(self, x: float, y: float) -> None:
-        for kind in ("mousePressed", "mouseReleased"):
-            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
-    async def _touch(self, x: float, y: float) -> None:
-        for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
-            await self.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
-
-    async def _hit(self, selector: str, point: Callable[[float, float], Awaitable[None]]) -> None:
+    async def _aim(self, selector: str) -> tuple[float, float]:
+        """Wait until there is such an element that stands still; return the middle of it."""
         wanted = f"document.querySelector({json.dumps(selector + ':not(:disabled)')})"
-        patience = Patience(self._reactor, _CLICK_SECONDS)
-        while not patience.is_over:
-            await point(*await self.until(_AT_REST.replace("WANTED", wanted)))
-            if await self._clicked():
-                return
-        raise DeadlinePassedError(f"no click reached {selector}")
+        x, y = await self.until(_AT_REST.replace("WANTED", wanted), _CLICK_SECONDS)
+        return x, y
 
-    async def _clicked(self) -> bool:
-        """Whether the last click reached what it was meant for; a page that is gone was left by it."""
+    async def _mouse(self, kind: str, x: float, y: float) -> None:
+        await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    async def _touch(self, kind: str, *points: Mapping[str, float]) -> None:
+        await self.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
+    async def _assert_clicked(self, selector: str, held: str) -> None:
+        """Fail unless the last click reached what it was meant for; a page that is gone was left by it.
+
+        :raises PageError: it did not.
+        """
         try:
-            return await self.evaluate("window.clicked !== false") is True
+            reached = await self.evaluate("window.clicked !== false")
         except PageError:
-            return True
+            return
+        if held or not reached:
+            raise PageError(f"the click did not reach {selector}: it {held or 'was covered'}")
 
     async def press(self, *keys: str) -> None:
         """Press keys: ``Tab``, ``Enter``, ``Space``, ``Escape``, ``End``, or that of a character."""

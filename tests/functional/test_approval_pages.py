@@ -5,8 +5,8 @@ from tests.functional.chromium import Page
 from tests.functional.operated import CONNECTOR, GATED
 
 _BAR = "document.querySelector('.bar').getBoundingClientRect()"
-_END = "document.querySelector('[data-must-read=yes] .end').getBoundingClientRect()"
-_PLACED = f"document.querySelector('[data-must-read=yes]').scrollTop = 1e6; scrollBy(0, {_END}.top - {_BAR}.top - 20)"
+_END = "document.querySelector('.text.long .end').getBoundingClientRect()"
+_PLACED = f"document.querySelector('.text.long').scrollTop = 1e6; scrollBy(0, {_END}.top - {_BAR}.top - 60)"
 LONG = "First line\n" + "\n" * 22 + "and at the very end: wire it to me"
 
 
@@ -26,11 +26,11 @@ class ReviewTests(PagesTestCase):
         An end that lies in the window, but behind the bar with the buttons, was not read.
         """
         page, _ = await self.opened(LONG)
+        await page.look(height=520)
         await page.until("document.querySelector('#deny:not(:disabled)') !== null")
         await page.shows("Before you approve, read to the end: Text")
         self.assertIn("Contains long runs of whitespace", await page.text(".card"))
-        for button in ("approve", "allow", "approve-later"):
-            self.assertTrue(await page.evaluate(f"document.querySelector('#{button}').disabled"), button)
+        self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
         await self.keep(page, "unread")
         await page.evaluate(_PLACED)
         await self.pause(1)
@@ -39,6 +39,7 @@ class ReviewTests(PagesTestCase):
         await page.press("a")
         self.assertEqual(await page.evaluate("document.activeElement.dataset.label"), "Text")
         await page.press("End")
+        await page.until("!document.querySelector('#unread').textContent.includes('Text')")
         await self.ready(page)
         self.assertEqual(await page.text("#unread"), "")
         await self.pause(3)
@@ -107,7 +108,8 @@ class ReviewTests(PagesTestCase):
         )
         self.assertTrue(await page.evaluate("document.querySelector('#grant-1-pattern').checkVisibility()"))
         await self.keep(page, "grant-pattern")
-        await page.click("#allow")
+        await page.shows("Approve and allow similar calls")
+        await page.click("#approve")
         await self.stands(page, "completed")
         alike = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "Release 2"})
         other = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "Release two"})

@@ -142,8 +142,8 @@ class ApprovalTests(WebCase):
         self.assertEqual(root["data-state"], "pending_approval")
         found = [attributes for tag, attributes in shown.tags if tag == "button"]
         buttons = {attributes["id"]: attributes for attributes in found if "id" in attributes}
-        self.assertEqual(set(buttons), {"approve", "deny", "allow", "approve-later"})
-        for button in buttons.values():
+        self.assertEqual(set(buttons), {"approve", "deny", "change", "start-now"})
+        for button in (buttons[each] for each in ("approve", "deny", "change")):
             self.assertEqual((button["type"], "disabled" in button), ("button", True), "the script brings it to life")
         self.assertIn("reason", [attributes.get("for") for tag, attributes in shown.tags if tag == "label"])
 
@@ -174,10 +174,11 @@ class ApprovalTests(WebCase):
         """What an agent says of itself is told as that; the operator's own runs have no agent; unknown is unknown."""
         session = self.agent(agent="opencode", working_dir="/src")
         by_agent = self.shown(self.ask(session=session).id).text
-        self.assertIn("by opencode in /src (self-reported; session opened by an unknown process)", by_agent)
+        self.assertIn("by opencode in /src (self-reported)", by_agent)
+        self.assertIn("Session opened by an unknown process", by_agent)
         session = self.agent(peer=Process(7, "/usr/bin/no\u202ede", "/tmp"))
         seen = self.shown(self.ask(session=session).id)
-        self.assertIn("session opened by PID 7, no\\u202ede)", seen.text)
+        self.assertIn("Session opened by PID 7, no\\u202ede.", seen.text)
         self.assertIn("PID 7, /usr/bin/no\\u202ede in /tmp", [each.get("title") for _, each in seen.tags])
         self.assertIn("by you, without an agent", self.shown(self.ask().id).text)
 

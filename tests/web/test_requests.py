@@ -80,8 +80,8 @@ class DrawnTests(WebCase):
         """What repeats the arguments is folded under its method and URL, and nobody has to read it twice."""
         shown = self.shown(body(text="x" * 2000), "x" * 2000)
         self.assertIn("id", self.marks(shown, "sent-1"))
-        self.assertEqual(self.marks(shown, "request-1")["data-must-read"], "no")
-        self.assertEqual(self.marks(shown, "argument-0")["data-must-read"], "yes")
+        self.assertEqual(self.marks(shown, "request-1")["data-label"], "")
+        self.assertEqual(self.marks(shown, "argument-0")["data-label"], "text")
         self.assertIn("POST https://example.org/api/post", shown.text)
 
     def test_headers(self) -> None:
@@ -98,7 +98,7 @@ class DrawnTests(WebCase):
         shown = self.shown(body(text="Shipped: " + "x" * 2000), "x" * 2000)
         self.assertEqual(self.marks(shown, "sent-1"), {})
         box = self.marks(shown, "request-1")
-        self.assertEqual((box["data-must-read"], box["data-label"]), ("yes", "request 1"))
+        self.assertEqual((box["class"], box["data-label"]), ("text code long", "request 1"))
 
     def test_parts(self) -> None:
         """An upload stands open, each part with its type, size, digest and text."""
@@ -167,8 +167,8 @@ class CardTests(WebCase):
         """An argument that stands in the card as it is can be unfolded, and is to be read in the card alone."""
         long = "x" * 2000
         shown = self.shown(Card("post", "message", (("text", (long,)),)), text=long)
-        must = {each["id"]: each["data-must-read"] for _, each in shown.tags if "data-must-read" in each}
-        self.assertEqual((must["card-post-text"], must["argument-0"]), ("yes", "no"))
+        labels = {each["id"]: each["data-label"] for _, each in shown.tags if "data-label" in each}
+        self.assertEqual((labels["card-post-text"], labels["argument-0"]), ("Text", ""))
         self.assertIn("Raw arguments", shown.text)
         self.assertNotIn("Arguments\n", shown.text)
 

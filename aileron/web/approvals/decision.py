@@ -169,7 +169,6 @@ def decision_form(approval: Approval, offer: Offer | None, suggested: Sequence[P
         undo=undo if seconds else "Starts as soon as you approve.",
         flood="" if run.session_id is None else deny_all(run.session_id, waiting),
         grant=grant_form(run, suggested),
-        digest=visible(approval.digest),
     )
 
 

@@ -117,14 +117,14 @@ def _page(
         asked=lambda tag: tag(*_asked_by(approval, session)),
         begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
         outcome=lambda tag: tag(ended) if ended else "",
-        risks="" if asked is None else draw_risks(approval, asked),
         changes=bool(approval.changes),
         changed=list(differences(approval.changes, review, "change")),
         edits=bool(edited),
         edited=list(differences(edited, Review(), "edited")),
         content=draw_content(approval, asked),
         unread="" if review.unread is None else _unread(review.unread),
-        settled=asked is None,
+        origin=lambda tag: tag(*_origin(approval, session)),
+        digest=lambda tag: tag(visible(approval.digest)),
         edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
         decide="" if asked is None else decision_form(approval, asked.offer, asked.suggested, asked.waiting),
     )
@@ -143,6 +143,7 @@ def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment
         any_fields=len(in_cards) < len(given) or not given,
         fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name not in in_cards],
         no_fields=not given,
+        risks="" if asked is None else draw_risks(approval, asked),
         raw=bool(in_cards),
         raw_fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name in in_cards],
         preview=False if preview is None else _preview(preview),
@@ -159,8 +160,7 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
     preview = approval.review.preview
     if preview is not None and preview.shown.status is PreviewStatus.FETCHING:
         marks["data-fetching"] = "yes"
-    slots = {"state": state, "digest": digest}
-    return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(**slots)
+    return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(state=state)
 
 
 def headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
@@ -195,12 +195,21 @@ def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str
         yield f" in the unknown session {visible(session_id)}"
     else:
         yield from (" by ", tags.bdi(agent(session)), " in ", tags.bdi(visible(session.working_dir)))
-        yield from (" (self-reported; ", tags.a("session", href=f"/sessions/{visible(session.id)}"), " opened by ")
-        yield from (tags.bdi(process_name(session.peer), title=process(session.peer)), ")")
+        yield " (self-reported)"
     if approval.run.undoes is not None:
         yield from (". Undoes ", tags.a("an earlier run", href=f"/runs/{visible(approval.run.undoes)}"))
     if approval.expires_at:
         yield from (". Expires ", moment(approval.expires_at))
+
+
+def _origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
+    """Name the session, the process that opened it, and the action's file."""
+    review = approval.review
+    if session is not None:
+        yield from (tags.a("Session", href=f"/sessions/{visible(session.id)}"), " opened by ")
+        yield from (tags.bdi(process_name(session.peer), title=process(session.peer)), ". ")
+    source = visible(review.action.source or review.action.name or approval.run.action)
+    yield from ("Action file: ", source, " ", tags.code(visible(review.manifest_digest)))
 
 
 def draw_risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:

@@ -35,7 +35,7 @@ class TextReading:
 
     :ivar text: made visible.
     :ivar size: how long it is, where that is much; else empty.
-    :ivar must_read: whether its end may be out of sight, so that nobody approves before having been there.
+    :ivar must_read: whether it is so long that the page scrolls it in a box of its own.
     :ivar notes: what may mislead in it, a sentence a line; else empty.
     """
 
@@ -110,14 +110,13 @@ def box(
     """C{found} in a box.
 
     :param name: its id in the page.
-    :param label: what it is called where the page says that it was not read to its end; else nobody waits for that.
+    :param label: what it is called where the page says that it was not read to its end; empty: by what stands above it.
     :param code: each character as wide as the others.
     :param drawn: the same text with its parts marked.
     """
     long = found.must_read
     classes = ("text", "code" if code else "", "long" if long else "")
-    waits = "yes" if long and label else "no"
-    marks = {"class": " ".join(filter(None, classes)), "data-must-read": waits, "data-label": label}
+    marks = {"class": " ".join(filter(None, classes)), "data-label": label}
     return tags.div(
         *(drawn or (found.text,)), tags.span(**{"class": "end"}), id=name, tabindex="0" if long else "-1", **marks
     )

@@ -1,13 +1,14 @@
 // Deciding one approval: what is sent names the digest of exactly what is in the page.
 
 import { send } from "./act.js";
-import { armEdit, edited } from "./edit.js";
-import { armGrant, grantOf } from "./grant.js";
-import { armLater, laterOf } from "./later.js";
+import { armEdit, discard } from "./edit.js";
+import { armGrant } from "./grant.js";
+import { approvalOf, argumentsOf, intentOf } from "./intent.js";
+import { armLater } from "./later.js";
 import { armReading, showUnread, unread } from "./reading.js";
 
 const SETTLE_MS = 500;
-const APPROVING = ["approve", "approve-later", "allow"];
+const BUTTONS = ["deny", "change", "approve"];
 
 // Buttons come alive a moment after what they are about was shown, so that no click meant for something else decides.
 export function armDecision(article, look) {
@@ -16,15 +17,17 @@ export function armDecision(article, look) {
   armEdit(article);
   armLater(article);
   armGrant(article);
-  armReading(article, () => article.dataset.settled && enable(article));
-  setTimeout(() => {
-    article.dataset.settled = "yes";
-    enable(article);
-  }, SETTLE_MS);
+  armReading(article, () => enable(article));
+  for (const event of ["input", "change", "toggle"]) {
+    article.addEventListener(event, () => follow(article), { capture: true });
+  }
+  article.querySelector("#does").dataset.usual = article.querySelector("#does").textContent;
+  follow(article);
+  settle(article);
   buttonsOf(article).forEach((button) => button.addEventListener("click", async () => {
     disable(article);
-    const trouble = await (button.id === "change" ? change(article) : decide(article, button.id));
-    answerOf(button, article).textContent = trouble;
+    const trouble = await act(article, button.id);
+    article.querySelector("#answer").textContent = trouble;
     if (trouble) {
       enable(article);
       button.focus();
@@ -44,55 +47,83 @@ export function outdate(article, showNow) {
   const notice = document.getElementById("changed").content.cloneNode(true);
   const button = notice.querySelector("#look");
   button.addEventListener("click", showNow);
-  (article.querySelector(".bar > label") ?? article.firstElementChild).before(notice);
+  (article.querySelector(".bar")?.firstElementChild ?? article.firstElementChild).before(notice);
   if (atButton) button.focus();
 }
 
-function buttonsOf(article) {
-  return [...article.querySelectorAll("#approve, #approve-later, #allow, #deny, #change")];
+// The one button that goes ahead says what it does now.  With other words it rests again, as when it was shown.
+function follow(article) {
+  const { button, words, does, missing } = intentOf(article);
+  const place = article.querySelector("#does");
+  const told = does || place.dataset.usual;
+  if (place.textContent !== told) place.textContent = told;
+  article.dataset.missing = missing;
+  const shown = article.querySelector("#approve > span");
+  const same = button === "change" || shown.textContent === words;
+  if ((same && !article.querySelector(`#${button}`).hidden) || article.dataset.outdated) return enable(article);
+  const focused = document.activeElement.matches("#approve, #change");
+  article.querySelector("#approve").hidden = button !== "approve";
+  article.querySelector("#change").hidden = button !== "change";
+  if (button === "approve") shown.textContent = words;
+  if (focused) article.querySelector(".bar").focus();
+  settle(article);
+}
+
+function settle(article) {
+  const turn = String(Number(article.dataset.turn ?? 0) + 1);
+  Object.assign(article.dataset, { turn, settled: "" });
+  disable(article, ["change", "approve"]);
+  setTimeout(() => {
+    if (article.dataset.turn !== turn) return;
+    article.dataset.settled = "yes";
+    enable(article);
+  }, SETTLE_MS);
+}
+
+function buttonsOf(article, ids = BUTTONS) {
+  return ids.map((id) => article.querySelector(`#${id}`));
 }
 
 function enable(article) {
-  if (article.dataset.outdated) return;
-  const toRead = unread(article).length > 0;
-  buttonsOf(article).forEach((button) => { button.disabled = toRead && APPROVING.includes(button.id); });
+  const { outdated, settled, missing, busy } = article.dataset;
   showUnread(article);
+  if (outdated || !settled || busy) return;
+  const [deny, change, approve] = buttonsOf(article);
+  deny.disabled = false;
+  change.disabled = change.hidden;
+  approve.disabled = approve.hidden || missing !== "" || unread(article).length > 0;
 }
 
-function disable(article) {
-  buttonsOf(article).forEach((button) => { button.disabled = true; });
+function disable(article, ids = BUTTONS) {
+  buttonsOf(article, ids).forEach((button) => { button.disabled = true; });
 }
 
-function answerOf(button, article) {
-  return button.id === "change" ? button.closest("details").querySelector(".answer") : article.querySelector("#answer");
-}
-
-async function decide(article, button) {
-  const approved = button !== "deny";
-  const decision = { approved, digest: article.dataset.digest };
-  const reason = article.querySelector("#reason").value.trim();
-  if (reason) decision.reason = reason;
+async function act(article, button) {
+  article.dataset.busy = "yes";
   try {
-    if (button === "allow") decision.grant = grantOf(article.querySelector("#grant"));
-    if (button === "approve-later") decision.not_before = laterOf(article);
+    return await (button === "change" ? change(article) : decide(article, button === "approve"));
   } catch (problem) {
     return problem.message;
+  } finally {
+    delete article.dataset.busy;
   }
-  return send("POST", `/v1/action-approvals/${encodeURIComponent(article.dataset.id)}/decide`, decision);
+}
+
+function decide(article, approved) {
+  const { id, digest } = article.dataset;
+  const reason = article.querySelector("#reason").value.trim();
+  const decision = { approved, digest, ...(reason ? { reason } : {}), ...(approved ? approvalOf(article) : {}) };
+  return send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/decide`, decision);
 }
 
 // The person's own change is shown at once: it is theirs, and decided only when they have seen the whole of it.
 async function change(article) {
   const { id, digest } = article.dataset;
-  let args;
-  try {
-    args = edited(article.querySelector("#edit"));
-  } catch (problem) {
-    return problem.message;
-  }
+  const args = argumentsOf(article);
   const trouble = await send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/edit`, { args, digest });
   if (!trouble) {
     article.dataset.left = "yes";
+    discard(article.querySelector("#edit"));
     article.querySelector("#edit").open = false;
   }
   return trouble;
@@ -101,16 +132,12 @@ async function change(article) {
 // A ready reason is only filled in; what ends the session takes along what was typed.
 function armReasons(article) {
   const reason = article.querySelector("#reason");
-  const end = article.querySelector(".deny-all");
-  const usual = end?.dataset.body;
-  const follow = () => {
-    if (end) end.dataset.body = reason.value.trim() ? JSON.stringify({ reason: reason.value.trim() }) : usual;
-  };
-  reason.addEventListener("input", follow);
   article.querySelectorAll("[data-reason]").forEach((chip) => chip.addEventListener("click", () => {
     reason.value = chip.dataset.reason;
     reason.focus();
-    follow();
   }));
-  follow();
+  article.addEventListener("click", ({ target }) => {
+    const typed = reason.value.trim();
+    if (typed && target.matches(".deny-all")) target.dataset.body = JSON.stringify({ reason: typed });
+  }, { capture: true });
 }

@@ -7,6 +7,29 @@ export function armEdit(article) {
     const box = without(form, field);
     field.addEventListener("input", () => { if (box) box.checked = false; });
   }
+  form?.querySelector("#discard")?.addEventListener("click", () => {
+    discard(form);
+    form.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+}
+
+// Whether anything in the form is otherwise than it was asked for.
+export function isEdited(form) {
+  return [...form?.querySelectorAll("[data-edits]") ?? []].some((field) => {
+    const box = without(form, field);
+    return box?.checked ? !box.defaultChecked : Boolean(box?.defaultChecked) || isTouched(field);
+  });
+}
+
+// Puts every field back to what it was asked for.
+export function discard(form) {
+  for (const field of form.querySelectorAll("[data-edits]")) {
+    if (field.dataset.as === "flag") field.checked = field.defaultChecked;
+    else if (field.dataset.as === "choice") field.selectedIndex = Math.max(0, [...field.options].findIndex((each) => each.defaultSelected));
+    else field.value = field.defaultValue;
+    const box = without(form, field);
+    if (box) box.checked = box.defaultChecked;
+  }
 }
 
 // What stands in the form, or an error that says which field cannot be read.
@@ -21,7 +44,7 @@ function without(form, field) {
 
 function isTouched(field) {
   if (field.dataset.as === "flag") return field.checked !== field.defaultChecked;
-  if (field.dataset.as === "choice") return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  if (field.dataset.as === "choice") return field.selectedIndex !== Math.max(0, [...field.options].findIndex((each) => each.defaultSelected));
   return field.value !== field.defaultValue;
 }
 

@@ -32,7 +32,7 @@ function step(by) {
 // What cannot be used yet is not reached: what is to be read before it is.
 function reach(key) {
   const row = document.activeElement.closest(".asks li");
-  const found = (row ?? document.getElementById("main")).querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const found = (row ?? document.getElementById("main")).querySelector(`[data-key="${CSS.escape(key)}"]:not([hidden])`);
   if (!found) return false;
   const next = found.disabled ? document.querySelector("#main .unread") ?? found : found;
   next.scrollIntoView({ block: "nearest" });

@@ -6,8 +6,19 @@ export function armLater(article) {
   const field = article.querySelector("#not-before");
   article.querySelectorAll("#later .chip").forEach((chip) => chip.addEventListener("click", () => {
     field.value = local(chosen(chip.dataset));
+    field.dispatchEvent(new Event("input", { bubbles: true }));
     field.focus();
   }));
+  article.querySelector("#start-now").addEventListener("click", () => {
+    field.value = "";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    article.querySelector("#later").open = false;
+  });
+}
+
+// Whether it shall begin later: a time that was chosen counts, whether it is in view or folded away.
+export function isLater(article) {
+  return article.querySelector("#later").open || article.querySelector("#not-before").value !== "";
 }
 
 // The moment in the field, or an error that says what is missing.

@@ -1,6 +1,8 @@
-// Nobody approves what they have not read: a long text counts as read when its end was on the screen, once.
-// What lies behind the bar with the buttons is not on the screen.
+// Nobody approves what was never on the screen: each text, warning and request counts as read when its end was there,
+// once.  What lies behind the bar with the buttons, or behind a notice, is not on the screen.
 
+const PARTS = ".text, .difference, .note:not(:empty), #risks li:not(:has(.chip:empty)), #steps > li > p, .summary, .stale";
+const MOST_NAMED = 2;
 const read = new Set();
 let watched = new Map();
 let eye = null;
@@ -8,67 +10,105 @@ let size = null;
 let again = () => {};
 addEventListener("resize", () => again());
 
-// Each text that must be read, by what it is called; told whenever one of them was.
+// Each part of the question that is not folded away; told whenever one of them was read.
 export function armReading(article, told) {
   size?.disconnect();
-  watched = new Map([...article.querySelectorAll("[data-must-read=yes]")].map((box) => [box.querySelector(".end"), box]));
+  watched = new Map(partsOf(article).map((part) => [endOf(part), part]));
   const bar = article.querySelector(".bar");
-  again = () => watch(article, told, covered(bar));
+  again = () => {
+    document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+    watch(article, told, bar);
+  };
   size = new ResizeObserver(again);
   [bar, document.getElementById("notices")].forEach((each) => size.observe(each));
   showUnread(article);
 }
 
-function watch(article, told, hidden) {
+function partsOf(article) {
+  return [...article.querySelectorAll(PARTS)].filter((part) => isOpen(article, part));
+}
+
+// What is folded away repeats what stands open: see the daemon's drawing.
+function isOpen(article, part) {
+  const fold = part.closest("details");
+  return !part.closest(".bar") && !(fold && article.contains(fold)) && part.checkVisibility();
+}
+
+function endOf(part) {
+  const end = part.querySelector(":scope > .end") ?? Object.assign(document.createElement("span"), { className: "end" });
+  if (!end.isConnected) part.append(end);
+  return end;
+}
+
+function watch(article, told, bar) {
   eye?.disconnect();
   eye = new IntersectionObserver((entries) => {
     entries.filter((entry) => entry.isIntersecting).forEach((entry) => seen(article, entry.target));
     told();
-  }, { rootMargin: `0px 0px -${hidden}px` });
-  watched.forEach((box, end) => eye.observe(end));
+  }, { rootMargin: `-${coveredAbove()}px 0px -${coveredBelow(bar)}px` });
+  watched.forEach((part, end) => eye.observe(end));
+}
+
+function coveredAbove() {
+  return document.getElementById("notices").offsetHeight;
 }
 
 // How much of the window's lower edge the bar may cover.
-function covered(bar) {
+function coveredBelow(bar) {
   const { position, bottom } = getComputedStyle(bar);
-  return position === "sticky" ? Math.ceil(bar.offsetHeight + parseFloat(bottom)) : 0;
+  return position === "fixed" ? Math.ceil(bar.offsetHeight + parseFloat(bottom)) : 0;
 }
 
-// The boxes whose end was not seen yet, as they are shown now.
+// The parts whose end was not seen yet, as they are shown now.
 export function unread(article) {
-  return [...article.querySelectorAll("[data-must-read=yes]")].filter((box) => !read.has(keyOf(article, box)));
+  return [...watched.values()].filter((part) => article.contains(part) && !read.has(keyOf(article, part)));
 }
 
 export function showUnread(article) {
   const place = article.querySelector("#unread");
-  const boxes = unread(article);
-  boxes.forEach((box) => box.classList.add("unread"));
-  if (!place || place.dataset.boxes === String(boxes.map((box) => box.id))) return;
-  place.dataset.boxes = boxes.map((box) => box.id);
-  const links = boxes.flatMap((box, index) => [index ? ", " : "", linkTo(box)]);
-  place.replaceChildren(...(boxes.length ? ["Before you approve, read to the end: ", ...links] : []));
+  const parts = unread(article);
+  parts.forEach((part) => {
+    part.classList.add("unread");
+    if (!part.hasAttribute("tabindex")) part.tabIndex = -1;
+  });
+  const named = new Map(parts.map((part) => [nameOf(part), part]).reverse());
+  const names = [...named.keys()].reverse();
+  const words = names.join();
+  if (!place || place.dataset.names === words) return;
+  place.dataset.names = words;
+  const links = names.slice(0, MOST_NAMED).flatMap((name, index) => [index ? ", " : "", linkTo(named.get(name), name)]);
+  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
+  place.replaceChildren(...(parts.length ? ["Before you approve, read to the end: ", ...links, more] : []));
 }
 
 function seen(article, end) {
-  const box = watched.get(end);
-  read.add(keyOf(article, box));
-  box.classList.remove("unread");
+  const part = watched.get(end);
+  read.add(keyOf(article, part));
+  part.classList.remove("unread");
   eye.unobserve(end);
 }
 
-// What was read counts for exactly this text: another digest is another text.
-function keyOf(article, box) {
-  return `${article.dataset.digest} ${box.id}`;
+// What was read counts for exactly this text: another digest is another text, and so is another warning.
+function keyOf(article, part) {
+  return `${article.dataset.digest} ${part.id || part.textContent}`;
 }
 
-function linkTo(box) {
+// As the page calls it: by its own label, or by what stands above it.
+function nameOf(part) {
+  if (part.dataset.label) return part.dataset.label;
+  const label = part.closest("div:has(> dt)")?.querySelector("dt")?.firstChild;
+  const heading = part.closest("#steps") ? "Requests" : part.closest("section")?.querySelector("h2")?.textContent;
+  return label?.textContent.trim() || heading || "Description";
+}
+
+function linkTo(part, name) {
   const link = document.createElement("a");
-  link.href = `#${box.id}`;
-  link.textContent = box.dataset.label;
+  link.href = part.id ? `#${part.id}` : "#main";
+  link.textContent = name;
   link.addEventListener("click", (event) => {
     event.preventDefault();
-    box.scrollIntoView({ block: "center" });
-    box.focus({ preventScroll: true });
+    part.scrollIntoView({ block: "center" });
+    part.focus({ preventScroll: true });
   });
   return link;
 }

@@ -1,0 +1,99 @@
+"""What a press on an approval's page does, at every width: what the button says, at once, and of what was read."""
+
+from tests.functional.browsed import PagesTestCase
+from tests.functional.chromium import Page
+
+WIDTHS = {390: 800, 700: 900, 960: 900, 1440: 900}
+"""A phone, half a screen, the narrowest window with a column of pages, and a desktop: heights by widths."""
+
+
+class DecidingTests(PagesTestCase):
+    """One request in windows of four sizes."""
+
+    async def opened(self, width: int = 1440, summary: str = "Dark mode") -> Page:
+        """A page of that width that shows what an agent asks for."""
+        run_id = await self.ask(summary=summary)
+        page = await self.browser.page()
+        await page.look(width=width, height=WIDTHS[width])
+        await self.log_in(page, f"/approvals/{run_id}")
+        await page.until("document.querySelector('#decision') !== null")
+        return page
+
+    async def test_first_press(self) -> None:
+        """The first press of Approve and of Deny acts, with a mouse and with a finger; nothing moves under it."""
+        for width in WIDTHS:
+            for button, state in (("#approve", "completed"), ("#deny", "denied")):
+                page = await self.opened(width, f"{button} at {width}")
+                await self.keep(page, f"deciding-{width}", whole=False)
+                await self.ready(page)
+                await (page.tap if width < 500 else page.click)(button)
+                await self.stands(page, state)
+                self.assertEqual(page.problems, [])
+        self.assertEqual([each.text for each in self.workspace.messages], [f"#approve at {each}" for each in WIDTHS])
+
+    async def test_edited(self) -> None:
+        """What was edited and not checked is not approved over: the one button checks it first, or it is discarded."""
+        page = await self.opened(390)
+        await self.ready(page)
+        await page.tap("#edit summary")
+        await page.tap("#edit-1")
+        await page.press("End")
+        await page.write(", at last")
+        await page.shows("You edited the arguments.")
+        self.assertFalse(await page.evaluate("document.querySelector('#approve').checkVisibility()"))
+        await self.keep(page, "deciding-edited", whole=False)
+        await page.tap("#discard")
+        await page.until("document.querySelector('#approve').checkVisibility()")
+        await page.tap("#edit-1")
+        await page.press("End")
+        await page.write(", at last")
+        await page.tap("#change")
+        await page.shows("Your edits")
+        await self.ready(page)
+        await page.tap("#approve")
+        await self.stands(page, "completed")
+        self.assertEqual([each.text for each in self.workspace.messages], ["Dark mode, at last"])
+        self.assertEqual(page.problems, [])
+
+    async def test_later(self) -> None:
+        """A time that was chosen counts, in view or folded away, until it is cleared; the button names it."""
+        page = await self.opened(700)
+        await self.ready(page)
+        await page.click("#later summary")
+        await page.shows("Choose a start time")
+        await page.click("#later .chip[data-days]")
+        await page.shows("Approve for tomorrow")
+        await page.click("#start-now")
+        await page.until("document.querySelector('#approve > span').textContent === 'Approve'")
+        await page.click("#later summary")
+        await page.click("#later .chip[data-days]")
+        await page.click("#later summary")
+        await self.pause(1)
+        await self.keep(page, "deciding-later", whole=False)
+        self.assertIn("Approve for tomorrow", await page.text("#approve"))
+        await page.click("#approve")
+        await page.shows("Starts in")
+        self.assertEqual(self.workspace.messages, [])
+        self.assertEqual(page.problems, [])
+
+    async def test_seen(self) -> None:
+        """On a phone nothing is approved before every text, warning and request was on the screen."""
+        page = await self.opened(390, "<!channel> g\u0435neral news\u200b\n" + "\n".join(map(str, range(15))))
+        await self.pause(1)
+        await page.shows("Before you approve, read to the end")
+        self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
+        self.assertFalse(await page.evaluate("document.querySelector('#deny').disabled"))
+        note = "(document.querySelector('.card .note:not(:empty)').getBoundingClientRect())"
+        bar = "document.querySelector('.bar').getBoundingClientRect()"
+        self.assertTrue(await page.evaluate(f"{note}.top > {bar}.top"), "the warning is in view from the beginning")
+        await page.evaluate("scrollTo(0, 1e6)")
+        await self.pause(1)
+        self.assertTrue(
+            await page.evaluate("document.querySelector('#approve').disabled"), "the middle was jumped over"
+        )
+        for _ in range(20):
+            await page.evaluate("scrollBy(0, -200)")
+            await self.pause(0.1)
+        await self.pause(1)
+        self.assertFalse(await page.evaluate("document.querySelector('#approve').disabled"))
+        self.assertEqual(page.problems, [])
