@@ -48,6 +48,11 @@ def parse_jsonc(text: str) -> JSON:
     return value
 
 
+def to_text(value: JSON) -> str:
+    """Return a setting as an agent's environment gets it: a text as it is, C{true} and C{null} as JSON writes them."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 def blank_comments(text: str) -> str:
     """Replace comments with spaces, so that everything else keeps its position."""
     return _COMMENT.sub(_keep_string, text)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from .formats import parse_jsonc, read_text
+from .formats import parse_jsonc, read_text, to_text
 from .registration import Invocation
 
 
@@ -84,7 +84,7 @@ class AgentSettings:
 
     def find(self, name: str) -> tuple[str, str] | None:
         """Return the value of a setting that counts, behind the name of its layer."""
-        return next(((place, str(value)) for place, value in self.values(name)), None)
+        return next(((place, to_text(value)) for place, value in self.values(name)), None)
 
 
 @frozen

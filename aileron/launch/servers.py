@@ -19,7 +19,7 @@ from aileron.files import Unreadable, read_file
 from aileron.redaction import holds_secret, is_secret
 
 from .editing import JSONC, Keys, Syntax
-from .formats import MAX_BYTES
+from .formats import MAX_BYTES, to_text
 from .layers import Finder, Location, files, part_of, project_files
 from .registration import Invocation
 
@@ -148,7 +148,7 @@ def _read_entries(values: Mapping[str, Any], source: ServerSource, invocation: I
 
 def _argv(entry: Mapping[str, Any]) -> list[str]:
     parts = (entry.get("command") or entry.get("cmd") or [], entry.get("args") or [])
-    return [_text(each) for part in parts for each in (part if isinstance(part, list) else [part])]
+    return [to_text(each) for part in parts for each in (part if isinstance(part, list) else [part])]
 
 
 def _read_entry(keys: Keys, entry: Mapping[str, Any], known: Mapping[str, str]) -> ServerEntry:
@@ -202,7 +202,7 @@ def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield ARGUMENT, name if equals else flag, each
     for key, place in _TEXTS.items():
         values = part_of(entry, key).items()
-        yield from ((place, str(name), _text(value)) for name, value in values if value is not None)
+        yield from ((place, str(name), to_text(value)) for name, value in values if value is not None)
     for names in (entry.get("env_vars"), entry.get("env_keys")):
         yield from ((ENVIRONMENT, str(each), f"${{{each}}}") for each in (names if isinstance(names, list) else ()))
     for name, variable in part_of(entry, "env_http_headers").items():
@@ -210,11 +210,6 @@ def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if variable := entry.get("bearer_token_env_var"):
         yield HEADER, "Authorization", f"Bearer ${{{variable}}}"
     yield from ((QUERY, name, text) for name, text in parse_qsl(_address(entry).partition("?")[2]))
-
-
-def _text(value: object) -> str:
-    """Return a value of JSON as the text that a program gets."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _address(entry: Mapping[str, Any]) -> str:

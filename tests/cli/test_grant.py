@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -159,6 +161,18 @@ class MomentTests(SynchronousTestCase):
         self.assertEqual(moment_of("2026-03-01T09:00", NOW), datetime(2026, 3, 1, 9, 0).astimezone(UTC))
         for text in ("", "tomorrow", "+2", "2h", "+-1h", "2026-02-30"):
             self.assertRaises(click.BadParameter, moment_of, text, NOW)
+
+    def test_daylight_saving(self) -> None:
+        """A local time that comes twice or not at all is the later of what it can mean; one with an offset is exact."""
+        self.addCleanup(time.tzset)
+        present = os.environ.get("TZ")
+        self.addCleanup(lambda: os.environ.pop("TZ") if present is None else os.environ.update(TZ=present))
+        os.environ["TZ"] = "Europe/Berlin"
+        time.tzset()
+        twice, skipped = moment_of("2026-10-25T02:30", NOW), moment_of("2026-03-29T02:30", NOW)
+        self.assertEqual(twice, datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
+        self.assertEqual(skipped, datetime(2026, 3, 29, 1, 30, tzinfo=UTC))
+        self.assertEqual(moment_of("2026-10-25T02:30+02:00", NOW), datetime(2026, 10, 25, 0, 30, tzinfo=UTC))
 
 
 class PauseTests(ServedCase):

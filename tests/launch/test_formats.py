@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch.formats import MAX_BYTES, parse_jsonc, read_text
+from aileron.launch.formats import MAX_BYTES, parse_jsonc, read_text, to_text
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(),
@@ -37,6 +37,12 @@ class JSONCTests(SynchronousTestCase):
     def test_plain_json(self, value: object, ascii_only: bool) -> None:
         """Plain JSON means what it means everywhere."""
         self.assertEqual(parse_jsonc(json.dumps(value, ensure_ascii=ascii_only)), value)
+
+    def test_as_text(self) -> None:
+        """A setting that is no text becomes what JSON writes, and never the words of Python."""
+        texts = {"a": "a", True: "true", False: "false", None: "null", 80: "80", 1.5: "1.5"}
+        self.assertEqual({value: to_text(value) for value in texts}, texts)
+        self.assertEqual(to_text(["ä", True]), '["ä", true]')
 
     def test_refused(self) -> None:
         """Anything else is refused, and never anything but a ValueError."""

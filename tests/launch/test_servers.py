@@ -264,6 +264,12 @@ class SecretsTests(SettingsCase):
         read = self.one({"command": NODE, "args": arguments, "env": {"PATTERN": "x"}, "env_vars": 5, "env_keys": "A"})
         self.assertEqual((read.secrets, read.problems, read.command), ((), (), (NODE, *arguments)))
 
+    def test_values(self) -> None:
+        """A variable that is no text has the value that JSON writes, as the agent itself passes it on."""
+        read = self.one({"command": NODE, "args": [8080], "env": {"DEBUG": True, "QUIET": None, "PORT": 80}})
+        self.assertEqual(read.environment, {"DEBUG": "true", "PORT": "80"})
+        self.assertEqual(read.command, (NODE, "8080"))
+
     def test_references(self) -> None:
         """A value that a variable has is not in plain text; one that only the agent can fill in stands in the way."""
         for reference in ("${env:MY_TOKEN}", "${MY_TOKEN}", "{env:MY_TOKEN}", "${OTHER:-" + TOKEN + "}"):

@@ -78,6 +78,8 @@ async def decide_shown(cli: CliContext, operator: Operator, request: DecisionReq
     if grant is not None and not request.as_json:
         show_grant_request(grant, arguments)
     _refuse_other(shown, request)
+    if request.not_before is not None and not request.as_json:
+        say("Starts no earlier than {when} ({moment}).", when=when(request.not_before), moment=request.not_before)
     if not request.sure:
         allow = "" if grant is None else ", and allow similar calls"
         hint = "To approve what was shown without a terminal, add --yes and --digest."

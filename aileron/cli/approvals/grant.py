@@ -158,7 +158,10 @@ def _read(text: str) -> JSON:
 
 
 def moment_of(text: str, now: datetime) -> datetime:
-    """Read the moment that C{text} means: C{+2h}, or RFC 3339, without an offset in the zone of this machine.
+    """Return the time that C{text} names: C{+2h}, or RFC 3339, without an offset in the time zone of this machine.
+
+    A local time that the clock shows twice or skips, when daylight saving time ends or begins, is the later of the two
+    times that it can mean: what is to start then never starts an hour early.
 
     :raises click.BadParameter: it is neither.
     """
@@ -166,7 +169,8 @@ def moment_of(text: str, now: datetime) -> datetime:
     if ahead is not None:
         return now + timedelta(**{_UNITS[ahead[2]]: int(ahead[1])})
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
+        named = datetime.fromisoformat(text)
+        return max(named.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
     except (ValueError, OverflowError):
         raise click.BadParameter(f"{text!r} is not a time such as +2h or 2026-03-01T09:00.") from None
 

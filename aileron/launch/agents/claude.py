@@ -16,7 +16,7 @@ from attrs import evolve
 
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch.formats import read_text
+from aileron.launch.formats import read_text, to_text
 from aileron.launch.layers import (
     AgentSettings,
     Location,
@@ -129,9 +129,9 @@ def _variables_of(layer: SettingsLayer) -> SettingsLayer:
         return layer
     if layer.topic is Topic.LOGINS:  # one that cannot be read is none
         address = layer.part().get("base_url")
-        return evolve(layer, values={_BASE_URL: str(address)} if address else {})
+        return evolve(layer, values={_BASE_URL: to_text(address)} if address else {})
     variables = None if layer.values is None else layer.values.get("env", {})
-    texts = {name: str(value) for name, value in variables.items()} if isinstance(variables, Mapping) else None
+    texts = {name: to_text(value) for name, value in variables.items()} if isinstance(variables, Mapping) else None
     return evolve(layer, values=texts)
 
 

@@ -22,7 +22,7 @@ from attrs import evolve
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.editing import TOML
-from aileron.launch.formats import parse_toml
+from aileron.launch.formats import parse_toml, to_text
 from aileron.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of, project_files
 from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
 from aileron.launch.servers import ServerSource
@@ -161,7 +161,7 @@ def _leave_alone(provider: str, reason: str) -> Registration:
 
 def _find(models: AgentSettings, name: str) -> tuple[str, str] | None:
     """Return a setting, which counts unless it is empty, behind the place that says it."""
-    return next(((place, str(value)) for place, value in models.values(name) if value), None)
+    return next(((place, to_text(value)) for place, value in models.values(name) if value), None)
 
 
 def _own_entry(models: AgentSettings, provider: str) -> Mapping[str, Any]:
