@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from attrs import define, field
@@ -106,10 +107,11 @@ class AileronService(Service):
         if failure.check(CancelledError):
             return  # it was stopped while it started
         self.failed = failure
-        _log.failure("aileron cannot start", failure)
-        sys.stderr.write(f"aileron: cannot start: {failure.getErrorMessage()}\n")
         # twistd starts services before the reactor: one that is not running yet is stopped as soon as it does.
         self._reactor.callWhenRunning(self._stop)
+        _log.failure("aileron cannot start", failure)
+        with suppress(OSError):  # standard error may be a file on a full disk
+            sys.stderr.write(f"aileron: cannot start: {failure.getErrorMessage()}\n")
 
     def _stop(self) -> None:
         if self._reactor.running:

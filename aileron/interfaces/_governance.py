@@ -97,14 +97,15 @@ class ILimitService(Interface):
         """Return what is paused, in the order in which it was."""
 
     async def pause(session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """Let no run begin any more, and no further attempt of one that has begun; durable when it returns.
+        """Let no run begin any more, and no further attempt of one that has begun.
 
-        It survives every restart.  Twice is safe: the first one stands.
+        It survives every restart, unless it says that it is not saved: then the database takes no write, and it is
+        saved as soon as that works again.  Twice is safe: the first one stands.
 
         :param session_id: of whose runs; L{None}: of all.
         :return: the pause, and what is under way; nothing goes C{executing} after that.
         :raises LimitExceeded: a session would pause itself, and too many have; the operator has always room.
-        :raises StoreUnavailable: it holds in this life and may not in the next.
+        :raises StoreUnavailable: it holds, but the runs under way cannot be read.
         """
 
     async def resume(session_id: str | None, actor: Actor) -> tuple[Run, ...]:

@@ -84,6 +84,8 @@ class Runner:
         effects.could_act = can
         if can:
             effects.pauses.settle_up()
+        if effects.pauses.is_owing:
+            self._tasks.start("pauses that are not saved yet", effects.pauses.save())
         if can and not could:
             if not self._tasks.start("what waits for the vault or a credential", self._resume()):
                 effects.missed()

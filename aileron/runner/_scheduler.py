@@ -270,8 +270,10 @@ class LimitService:
     @shielded
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
         pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
-        standing = await self._limits.effects.pauses.pause(pause, actor)
-        return Halt(standing, tuple([run async for run in self._list_matching(_UNDER_WAY, session_id)]))
+        pauses = self._limits.effects.pauses
+        standing = await pauses.pause(pause, actor)
+        under_way = tuple([run async for run in self._list_matching(_UNDER_WAY, session_id)])
+        return Halt(standing, under_way, saved=not pauses.is_owing)
 
     @shielded
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:

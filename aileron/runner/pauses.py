@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, LimitExceeded, Paused, VaultLocked
+from aileron.errors import AileronError, LimitExceeded, Paused, StoreUnavailable, VaultLocked
 from aileron.interfaces import IBindings, IOperatorLimits, IVault, IWatermarks
 from aileron.runner.plan import PlannedStep
 from aileron.runner.rates import RateLimits
@@ -56,6 +56,8 @@ class Pauses:
     _lifted: Waiting = field(factory=Waiting, init=False)
     _writing: DeferredLock = field(factory=DeferredLock, init=False)
     _owed: bool = field(default=False, init=False)  # the vault does not know of it yet
+    _unwritten: bool = field(default=False, init=False)  # nor does the row
+    _unrecorded: list[Event] = field(factory=list, init=False)  # oldest first
 
     def all(self) -> tuple[Pause, ...]:
         """Everything that is paused, in the order in which it was."""
@@ -105,12 +107,12 @@ class Pauses:
         self.settle_up()
 
     async def pause(self, pause: Pause, actor: Actor) -> Pause:
-        """Let nothing more begin that C{pause} is about; durable when it returns.  Twice is safe: the first one stands.
+        """Let nothing more begin that C{pause} is about.  Twice is safe: the first one stands.
 
-        But the operator's takes the place of an agent's own.
+        But the operator's takes the place of an agent's own.  Durable when it returns, unless the database takes no
+        write: then the pause holds all the same, L{is_owing} says so, and L{save} is called until it is written.
 
         :raises LimitExceeded: it is a session's own, and too many have done the same; the operator's has always room.
-        :raises StoreUnavailable: it holds in this life and may not in the next.
         """
         standing = self._standing.get(pause.session_id)
         if standing is not None and _is_own(standing) and not _is_own(pause):
@@ -118,10 +120,22 @@ class Pauses:
         if standing is None:
             self._refuse_too_many(pause)
             self._standing = {**self._standing, pause.session_id: pause}
-        await self._writing.run(self._write)
-        if standing is None:
-            await self._runs.audit.append(self._event("pause.begun", pause, actor))
+            self._unrecorded.append(self._event("pause.begun", pause, actor))
+        self._owed = self._unwritten = True
+        await self.save()
         return standing or pause
+
+    @property
+    def is_owing(self) -> bool:
+        """True if L{save} has something to do: a pause that a restart now would forget, or its event."""
+        return self._unwritten or bool(self._unrecorded)
+
+    async def save(self) -> None:
+        """Write what is paused to the database, and its events to the record; do nothing if no write is possible."""
+        try:
+            await self._writing.run(self._write)
+        except StoreUnavailable as error:
+            _log.warn("what is paused is not saved yet: {why}", why=error.message)
 
     async def lift(self, session_id: str | None, actor: Actor) -> None:
         """Let what it was about begin again.
@@ -130,6 +144,7 @@ class Pauses:
         """
         pause = self._standing.get(session_id)
         if pause is not None:
+            await self._writing.run(self._write)  # the record has the beginning before the end
             await self._writing.run(self._let_go, session_id)
             await self._runs.audit.append(self._event("pause.ended", pause, actor))
 
@@ -156,10 +171,15 @@ class Pauses:
             self._owed = False
 
     async def _write(self) -> None:
-        """All that is paused by now, in the row and, as far as that can be done, in the vault."""
-        self._owed = True
-        await self._watermarks.put(PAUSED_ROW, _written(self._standing))
+        """All that is paused by now, in the row and, as far as that can be done, in the vault; then its events."""
+        while self._unwritten:
+            written = self._standing
+            await self._watermarks.put(PAUSED_ROW, _written(written))
+            self._unwritten = written is not self._standing
         self.settle_up()
+        while self._unrecorded:
+            await self._runs.audit.append(self._unrecorded[0])
+            del self._unrecorded[0]
 
     def _refuse_too_many(self, pause: Pause) -> None:
         own = sum(_is_own(each) for each in self._standing.values())

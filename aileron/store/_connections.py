@@ -97,8 +97,13 @@ class _ConnectionPool(ConnectionPool):
         super().start()  # type: ignore[no-untyped-call]
 
 
+DISK_FULL = "The disk that holds the daemon's home is full."
+
+
 def refusal(cause: BaseException | None) -> StoreUnavailable:
     """C{cause} as callers may see it: SQLite's name of the error, never its text or parameters."""
+    if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return StoreUnavailable(DISK_FULL)
     name = getattr(cause, "sqlite_errorname", None) or type(cause).__name__
     return StoreUnavailable(f"The database is not available ({name}).")
 

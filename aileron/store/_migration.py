@@ -10,9 +10,10 @@ from pathlib import Path
 
 from attrs import frozen
 
+from aileron.disk import is_disk_full
 from aileron.errors import StoreUnavailable
 
-from ._connections import ForeignDatabase, NewerDatabase, refusal
+from ._connections import DISK_FULL, ForeignDatabase, NewerDatabase, refusal
 
 APPLICATION_ID = 0x41494C52  # "AILR", in the header of each of our files
 _SUFFIX = ".sql"
@@ -61,10 +62,12 @@ def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
         else:
             _create(path, schema)
     except (sqlite3.Error, OSError) as error:
-        raise _refusal(error) from None
+        raise _refusal(error, path) from None
 
 
-def _refusal(error: Exception) -> StoreUnavailable:
+def _refusal(error: Exception, path: Path) -> StoreUnavailable:
+    if is_disk_full(path.parent):  # SQLite has several names for what it could not write
+        return StoreUnavailable(DISK_FULL)
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
         return ForeignDatabase("The file is no database.")
     return refusal(error)

@@ -34,10 +34,12 @@ class Halt:
     """A pause at the moment when it took hold.
 
     :ivar under_way: what had begun by then, and goes on.
+    :ivar saved: whether a restart would find it; False while the database takes no write, as on a full disk.
     """
 
     pause: Pause
     under_way: tuple[Run, ...] = ()
+    saved: bool = True
 
 
 @frozen

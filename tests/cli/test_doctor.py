@@ -19,7 +19,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli.doctor.authority import Answers, authority, network
 from aileron.cli.doctor.daemon import hardening
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell
-from aileron.cli.doctor.machine import files, program, search_path, tracing
+from aileron.cli.doctor.machine import disk, files, program, search_path, tracing
+from aileron.disk import free_bytes
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from aileron.vault import keys
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
@@ -72,6 +73,15 @@ class FilesTests(SynchronousTestCase):
         ]
         self.assertEqual({severity for severity, _ in new} - {Severity.WRONG}, set(), new)
         return "\n".join(text for _, text in new)
+
+    def test_disk(self) -> None:
+        """A full disk is a problem, one that is almost full is noted, and one of unknown size is not spoken of."""
+        for free, severities in ((0, [Severity.WRONG]), (50 << 20, [Severity.NOTE]), (1 << 30, []), (None, [])):
+            found = _told(disk(self.home, free))
+            self.assertEqual([severity for severity, _ in found], severities)
+            self.assertTrue(all(str(self.home.root) in text for _, text in found))
+        self.assertGreater(free_bytes(self.home.root) or 0, 0)
+        self.assertIsNone(free_bytes(self.home.root / "absent"))
 
     def test_sound(self) -> None:
         """A home as the daemon makes it is in order; one that is not there is no fault."""

@@ -1,5 +1,6 @@
 """A life that cannot start ends the process, whenever it learns so."""
 
+import errno
 import io
 import sys
 from collections.abc import Callable
@@ -64,6 +65,19 @@ class FailedStartTests(SynchronousTestCase):
         self.assertEqual(self.reactor.stops, 0)
         self.reactor.run()
         self.assert_stopped(service)
+
+    def test_nowhere_to_say(self) -> None:
+        """A start that fails where nothing can be written, as on a full disk, ends the reactor all the same."""
+
+        class Full(io.StringIO):
+            def write(self, _: str) -> int:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        self.patch(sys, "stderr", Full())
+        self.reactor.run()
+        service = AileronService(self.reactor, lambda _: fail(Conflict("The disk is full.")))
+        service.startService()
+        self.assertEqual((self.reactor.stops, len(self.flushLoggedErrors(Conflict))), (1, 1))
 
     def test_while_it_runs(self) -> None:
         """A start that fails later ends the reactor at once."""

@@ -19,6 +19,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "hardening": _GROUND,
     "blocking": _GROUND,
     "drafting": _GROUND,
+    "disk": frozenset(),
     "files": frozenset(),
     "toml": frozenset(),
     "waiting": frozenset(),
@@ -33,7 +34,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "packages": _GROUND | {"connectors", "files", "home", "manifests", "tables", "toml"},
     "vault": _GROUND | {"credentials", "home", "waiting"},
     "audit": _GROUND,
-    "store": _GROUND | {"waiting"},
+    "store": _GROUND | {"disk", "waiting"},
     "runner": _GROUND | {"manifests", "waiting"},
     "http1": frozenset(),
     "redaction": _GROUND,
@@ -51,7 +52,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND
     | _AGENT_SIDE
-    | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon", "redaction"}
+    | {"blocking", "credentials", "disk", "drafting", "hardening", "launch", "demo", "daemon", "redaction"}
     | {"importing", "packages", "proving", "toml"},
     # A runner of its own, composed as the daemon composes it, over a service of the same process.
     "proving": _GROUND

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aileron.errors import LimitExceeded, Paused, StoreUnavailable, VaultLocked
 from aileron.runner import Runner
 from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
@@ -78,6 +80,55 @@ class PauseTests(PausedCase):
         answer.callback(Outcome(output={"ok": True}))
         states = [self.state(each) for each in (run, approved, denied, withdrawn)]
         self.assertEqual(states, [RunState.COMPLETED, RunState.PENDING, RunState.DENIED, RunState.CANCELLED])
+
+
+class _FullDisk:
+    """A table of a database that takes no write until there is room again."""
+
+    def __init__(self, table: Any) -> None:
+        self._table, self.full = table, True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    async def put(self, name: str, value: str) -> None:
+        """Write, if there is room."""
+        if self.full:
+            raise StoreUnavailable("The disk is full.")
+        await self._table.put(name, value)
+
+
+class FullDiskTests(PausedCase):
+    """A pause needs no room on the disk."""
+
+    def setUp(self) -> None:
+        """The disk is full."""
+        super().setUp()
+        self.pauses = self.runner.limits._limits.effects.pauses
+        self.disk = self.pauses._watermarks = _FullDisk(self.pauses._watermarks)
+
+    def test_holds(self) -> None:
+        """The pause holds and says that it is not saved; as soon as there is room it is, with its event, once."""
+        self.assertFalse(self.pause(reason="now").saved)
+        self.fails(self.runner.submission.submit(self.call()), Paused)
+        self.runner.look()
+        self.assertEqual(self.types(), [])
+        self.disk.full = False
+        self.runner.look()
+        self.runner.look()
+        self.assertEqual((self.types(), self.pauses.is_owing), (["pause.begun"], False))
+        self.assertTrue(self.pause().saved)
+        self.new_life()
+        self.fails(self.runner.submission.submit(self.call()), Paused)
+
+    def test_stays(self) -> None:
+        """It cannot be lifted before its beginning is on record."""
+        self.pause()
+        self.fails(self.runner.limits.resume(None, OPERATOR), StoreUnavailable)
+        self.fails(self.runner.submission.submit(self.call()), Paused)
+        self.disk.full = False
+        self.resume()
+        self.assertEqual(self.types(), ["pause.begun", "pause.ended"])
 
 
 class ResumeTests(PausedCase):

@@ -37,7 +37,7 @@ _CAPS = made_of({"items": list_of(_CAP)})
     agents=Who.AGENT,
     operators=Who.OPERATOR,
     body=made_of({}, {"reason": REASON, "session": _NAME}),
-    answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run"))})},
+    answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run")), "saved": BOOLEAN})},
 )
 async def pause(context: RequestContext, deps: Dependencies) -> Answer:
     """Let nothing more begin, of all or of one session; an agent, of its own. What has begun is told, and goes on."""

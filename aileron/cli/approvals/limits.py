@@ -101,6 +101,8 @@ def pause(command: OperatorCommand, /, session: str | None, reason: str | None) 
     )
     if command.as_json:
         return
+    if not answer.get("saved", True):
+        note("The pause is not saved yet: the database cannot be written. A restart now would lift it.")
     _list("In progress; these continue", answer["under_way"])
     note("Resume: aileron resume{of}", of=f" --session {session}" if session else "")
 

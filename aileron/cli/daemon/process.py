@@ -18,6 +18,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._entry import SERVE
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, progress
+from aileron.disk import is_disk_full
 from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
 from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
 
@@ -196,6 +197,11 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
             if found is not None and cli.probe(found.url, "/v1/health", None).get("service") == "aileron":
                 return found
         if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
+            if is_disk_full(home.root):
+                raise CommandError(
+                    f"The disk that holds {home.root} is full, so the daemon cannot start.",
+                    "Free some space, then start it again: aileron daemon start",
+                )
             raise CommandError(
                 f"The daemon exited immediately (status {ended}).", f"Its log is in {home.log}", last_words(home)
             )

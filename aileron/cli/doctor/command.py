@@ -17,7 +17,8 @@ from aileron.cli._session import OperatorCommand, operator_command, vault_state
 from aileron.cli.doctor.authority import Answers, ask, authority, network
 from aileron.cli.doctor.daemon import configuration, found_daemon, process, report_status, vault
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, wrong
-from aileron.cli.doctor.machine import THIS_PACKAGE, files, program, search_path, tracing
+from aileron.cli.doctor.machine import THIS_PACKAGE, disk, files, program, search_path, tracing
+from aileron.disk import free_bytes
 from aileron.errors import AileronError
 from aileron.home import Discovery
 
@@ -59,6 +60,7 @@ def _ask(command: OperatorCommand) -> tuple[Answers | None, list[DoctorFinding]]
 
 def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Answers | None) -> Iterator[DoctorFinding]:
     yield from files(cli.home, os.getuid())
+    yield from disk(cli.home, free_bytes(cli.home.root))
     yield from program(THIS_PACKAGE, Path(sys.executable), os.getuid())
     yield from search_path(cli.environ)
     yield from vault(cli, state)

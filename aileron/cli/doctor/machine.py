@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, wrong
+from aileron.disk import FULL_BYTES
 from aileron.home import Home
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = 0o077
+_LITTLE_BYTES = 100 * 1024 * 1024
 
 
 def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
@@ -35,6 +37,20 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
     for path in (home.config, home.egress, home.packages, *_entries(home.actions), *_entries(home.connectors)):
         yield from _sound(path, uid)
     yield from _check_above(home.root.resolve(), uid)
+
+
+def disk(home: Home, free: int | None) -> Iterator[DoctorFinding]:
+    """Report a disk on which the home has no room, or will soon have none.
+
+    :param free: bytes, or None if the system does not say.
+    """
+    if free is None or free >= _LITTLE_BYTES:
+        return
+    advice = "Free some space. The database and the log are in that directory."
+    if free < FULL_BYTES:
+        yield wrong(f"The disk that holds {home.root} is full: nothing can be saved, so nothing can run.", advice)
+    else:
+        yield remark(f"The disk that holds {home.root} is almost full: {free >> 20} MiB are free.", advice)
 
 
 THIS_PACKAGE = Path(__file__).resolve().parents[2]
