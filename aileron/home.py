@@ -19,7 +19,7 @@ from typing import cast
 
 import attrs
 from attrs import field, frozen
-from attrs.validators import ge, instance_of, le
+from attrs.validators import ge, instance_of, le, optional
 
 from aileron.errors import Conflict, Forbidden, InvalidRequest
 
@@ -218,6 +218,8 @@ class Discovery:
     :ivar pid: as the daemon wrote it; L{running_pid} knows better.
     :ivar instance: of this life of the daemon.
     :ivar started_at: as L{aileron.values.timestamp} writes it.
+    :ivar launch_key: opens sessions.
+    :ivar local_key: lets commands read, pause and lock without a login; None: the daemon is of an earlier version.
     """
 
     url: str = field(validator=instance_of(str))
@@ -227,6 +229,7 @@ class Discovery:
     version: str = field(validator=instance_of(str))
     started_at: str = field(validator=instance_of(str))
     launch_key: str = field(repr=False, validator=instance_of(str))
+    local_key: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:

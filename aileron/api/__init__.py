@@ -4,7 +4,7 @@ L{agent_site} and L{operator_site} make the resources from L{Dependencies}; L{Gu
 L{Channel}s that keep L{SiteRules}.
 """
 
-from ._credentials import AGENT_TOKEN, LAUNCH_KEY, mint, token_digest
+from ._credentials import AGENT_TOKEN, LAUNCH_KEY, LOCAL_KEY, mint, token_digest
 from ._dependencies import Dependencies
 from ._faults import HEADERS, Answer, answer, encode, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
@@ -26,6 +26,7 @@ __all__ = [
     "HEADERS",
     "INSTANCE",
     "LAUNCH_KEY",
+    "LOCAL_KEY",
     "LOOK_SECONDS",
     "MAX_BODY_BYTES",
     "MCP_PATH",

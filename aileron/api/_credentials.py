@@ -13,7 +13,7 @@ from twisted.logger import Logger
 from aileron.interfaces import IAudit
 from aileron.values import DAEMON, JSON, Actor, Event, utc
 
-LAUNCH_KEY, AGENT_TOKEN, OPERATOR_TOKEN = "ail_l_", "ail_a_", "ail_o_"
+LAUNCH_KEY, LOCAL_KEY, AGENT_TOKEN, OPERATOR_TOKEN = "ail_l_", "ail_c_", "ail_a_", "ail_o_"
 
 
 def mint(prefix: str, randomness: Callable[[int], bytes]) -> str:

@@ -230,6 +230,7 @@ class Dependencies:
     """Everything that the routes reach, through interfaces and protocols alone.
 
     :ivar launch_key_digest: L{token_digest} of the launch key in C{daemon.json}.
+    :ivar local_key_digest: the same of the local key there.
     :ivar ids: fresh ULIDs.
     :ivar randomness: as many unpredictable bytes as asked for.
     :ivar review_url: the page where a run, by its id, is decided.
@@ -269,6 +270,7 @@ class Dependencies:
     passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))
     action_files: ActionFiles = field(validator=_has_all_of(ActionFiles))
     launch_key_digest: bytes = field(repr=False, validator=_SHA256)
+    local_key_digest: bytes = field(repr=False, validator=_SHA256)
     clock: IReactorTime = field(validator=_provides(IReactorTime))
     ids: Callable[[], str]
     randomness: Callable[[int], bytes]

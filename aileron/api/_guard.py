@@ -38,9 +38,15 @@ class Who(Flag):
     AGENT = auto()
     OPERATOR = auto()
     SCRAPER = auto()
+    LOCAL = auto()
 
 
 NONE = Who(0)
+READERS = Who.OPERATOR | Who.LOCAL
+"""Who may see what the database holds, and pause or lock: the operator, and every program that can read the home.
+
+Such a program reads the database as well, and can end the daemon. It decides, trusts, grants and binds nothing.
+"""
 
 
 @frozen
@@ -62,7 +68,14 @@ class Caller:
         """The caller, as the audit record names it."""
         if self.operator is not None:
             return Actor("human", self.operator.id)
-        return Actor("agent", self.session.id) if self.session is not None else Actor("service", "launch")
+        if self.session is not None:
+            return Actor("agent", self.session.id)
+        return Actor("service", "local" if self.who is Who.LOCAL else "launch")
+
+    @property
+    def is_reader(self) -> bool:
+        """Whether the caller may see what belongs to any session."""
+        return self.who in READERS
 
     @property
     def session_id(self) -> str | None:
@@ -71,7 +84,7 @@ class Caller:
 
     def may_see(self, session_id: str | None) -> bool:
         """Tell whether what belongs to this session is the caller's to see."""
-        return self.operator is not None or (self.session is not None and self.session.id == session_id)
+        return self.is_reader or (self.session is not None and self.session.id == session_id)
 
 
 ANONYMOUS = Caller(Who.ANYONE)
@@ -116,7 +129,8 @@ def _agent(session: Session | None) -> Caller:
 async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     """Let in the operator.
 
-    By token, or by a browser's cookie and signature together. The metrics also open to their own token.
+    By token, or by a browser's cookie and signature together. The metrics also open to their own token, and what
+    only reads, pauses or locks to the local key of C{daemon.json}.
 
     :raises Unauthorized: neither.
     """
@@ -125,6 +139,8 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
         if asked.proof:  # with another life's cookie, whose name is another, it is a browser that must learn of that
             return _in_browser(request, deps, asked)
     token = bearer(request)
+    if hmac.compare_digest(token_digest(token), deps.local_key_digest):
+        return Caller(Who.LOCAL)
     scraper = deps.metrics_token_digest
     if scraper is not None and hmac.compare_digest(token_digest(token), scraper):
         return Caller(Who.SCRAPER)

@@ -24,6 +24,9 @@ passphrase_fd = click.option(
     help="Read the vault's passphrase from this inherited file descriptor instead of the terminal.",
 )
 
+unneeded_passphrase_fd = click.option("--passphrase-fd", type=click.IntRange(min=0), hidden=True)
+"""Of commands that need no login; only a daemon of an earlier version asks for one."""
+
 secret_fd = click.option(
     "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
 )

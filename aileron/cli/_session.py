@@ -49,6 +49,22 @@ def as_operator(
     return cli.drive(carry_out)
 
 
+def as_reader(cli: CliContext, work: Callable[[Operator], Awaitable[T]], descriptor: int | None = None) -> T:
+    """Run C{work} with those routes of the operator site that need no login: they read, pause or lock.
+
+    A daemon of an earlier version has no key for that: then log in, as L{as_operator} does.
+    """
+    found = cli.running()
+    key = found.local_key
+    if key is None:
+        return as_operator(cli, descriptor, work)
+
+    async def carry_out(links: Links) -> T:
+        return await work(links.operator(found.operator_url, key))
+
+    return cli.drive(carry_out)
+
+
 def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
     """Run C{work}, given the agent site in a session of its own that is ended afterwards."""
 
@@ -75,9 +91,13 @@ class OperatorCommand:
         """Run C{work} with the operator site and return what it returned."""
         return as_operator(self.cli, self.passphrase_fd, work)
 
+    def read(self, work: Callable[[Operator], Awaitable[T]]) -> T:
+        """Run C{work} with what the operator site answers without a login, and return what it returned."""
+        return as_reader(self.cli, work, self.passphrase_fd)
+
     def get(self, *path: str, query: Mapping[str, str | int | None] | None = None) -> Mapping[str, Any]:
-        """Return what a route of the operator site shows."""
-        return self.ask(lambda operator: operator.get(*path, query=query))
+        """Return what a route of the operator site shows; no login is needed."""
+        return self.read(lambda operator: operator.get(*path, query=query))
 
     def post(self, *path: str, body: Mapping[str, JSON] | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
         """Have a route of the operator site do something, and return what it answers."""
@@ -110,16 +130,31 @@ def operator_command(command: Callable[..., None]) -> Callable[..., None]:
     return plain_command(_options.as_json(run))
 
 
+def reading_command(command: Callable[..., None]) -> Callable[..., None]:
+    """Make C{command} as L{operator_command} does, for one that needs no login: it only calls C{read} and C{get}."""
+
+    @wraps(command)
+    def run(given: OperatorCommand, /, as_json: bool, **options: Any) -> None:
+        command(evolve(given, as_json=as_json), **options)
+
+    return _add_operator(_options.as_json(run), _options.unneeded_passphrase_fd)
+
+
 def plain_command(command: Callable[..., None]) -> Callable[..., None]:
     """Make C{command}, which takes an L{OperatorCommand} first, one with C{--passphrase-fd} alone."""
+    return _add_operator(command, _options.passphrase_fd)
 
-    @_options.passphrase_fd
+
+def _add_operator(command: Callable[..., None], option: Callable[[Any], Any]) -> Callable[..., None]:
+    """Add C{option}, which is C{--passphrase-fd}, and call C{command} with an L{OperatorCommand} made of it."""
+
     @pass_cli
     @wraps(command)
     def run(cli: CliContext, /, passphrase_fd: int | None, **given: Any) -> None:
         command(OperatorCommand(cli, passphrase_fd), **given)
 
-    return run
+    decorated: Callable[..., None] = option(run)
+    return decorated
 
 
 @asynccontextmanager

@@ -78,7 +78,10 @@ class Sites:
         from aileron import api
 
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
-        self._instance, self._launch_key = secrets.token_hex(8), api.mint(api.LAUNCH_KEY, secrets.token_bytes)
+        self._instance = secrets.token_hex(8)
+        self._launch_key, self._local_key = (
+            api.mint(prefix, secrets.token_bytes) for prefix in (api.LAUNCH_KEY, api.LOCAL_KEY)
+        )
         self._gateway, self._tally, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
         self.notifier = _make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
         self._mcp, self.watchdog = _make_mcp(reactor, settings.config.mcp), watchdog_of(reactor)
@@ -101,6 +104,7 @@ class Sites:
             passkeys=services.passkeys,
             action_files=HomeActionFiles(settings.home, DirectoryCatalogue(str(settings.home.actions), 0)),
             launch_key_digest=api.token_digest(self._launch_key),
+            local_key_digest=api.token_digest(self._local_key),
             clock=reactor,
             ids=fresh_ids(reactor),
             randomness=secrets.token_bytes,
@@ -197,6 +201,7 @@ class Sites:
             version=__version__,
             started_at=timestamp(self._started_at),
             launch_key=self._launch_key,
+            local_key=self._local_key,
         )
         write_discovery(self._settings.home, discovery)
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))

@@ -44,6 +44,7 @@ from aileron.vault import Passkeys
 NOW = 1_760_000_000.0
 COOKIE = "aileron_life"
 LAUNCH_KEY = mint("ail_l_", lambda count: b"L" * count)
+LOCAL_KEY = mint("ail_c_", lambda count: b"C" * count)
 
 
 def with_components(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,6 +113,7 @@ class ApiCase(SynchronousTestCase):
             passkeys=self.passkeys,
             action_files=self.action_files,
             launch_key_digest=token_digest(LAUNCH_KEY),
+            local_key_digest=token_digest(LOCAL_KEY),
             clock=self.clock,
             ids=self.fresh_id,
             randomness=self.randomness,

@@ -17,7 +17,7 @@ from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.values import AuditQuery, derive_gateway_key
 
-from .case import COOKIE, LAUNCH_KEY, NOW, ApiCase, Heard, Site
+from .case import COOKIE, LAUNCH_KEY, LOCAL_KEY, NOW, ApiCase, Heard, Site
 
 
 def routes(served: tuple[tuple[Endpoint, Who], ...]) -> Iterator[tuple[str, str, Who]]:
@@ -47,6 +47,30 @@ class TableTests(ApiCase):
                 )
             tried += 1
         self.assertGreater(tried, 20)
+
+    def test_local_key(self) -> None:
+        """The key of commands without a login opens what reads, and to pause and to lock: nothing that decides."""
+        served = [*routes(operator_routes().endpoints)]
+        for method, path, allowed in served:
+            if path != "/v1/events":  # it goes on
+                heard = self.operator.ask(method, path, LOCAL_KEY)
+                refused = heard.status in (401, 403)
+                self.assertEqual(refused, not allowed & (Who.LOCAL | Who.ANYONE), f"{method} {path} {heard.status}")
+        opened = {path for method, path, allowed in served if Who.LOCAL in allowed and method != "GET"}
+        self.assertEqual(opened, {"/v1/pause", "/v1/vault/lock", "/v1/actions/check", "/v1/actions/x/dry-run"})
+        unread = {
+            path for method, path, allowed in served if method == "GET" and not allowed & (Who.LOCAL | Who.ANYONE)
+        }
+        self.assertEqual(unread, {"/v1/operator/handover"})
+        for method, path, allowed in routes(agent_routes().endpoints):
+            if Who.ANYONE not in allowed:
+                self.assertEqual(self.refused(self.agents, method, path, LOCAL_KEY), (401, "unauthorized"))
+
+    def test_local_pause(self) -> None:
+        """A pause by a command without a login is on record as that, and the operator alone lifts it."""
+        self.assertEqual(self.operator.ask("POST", "/v1/pause", LOCAL_KEY, {}).json["pause"]["by"], "local")
+        self.assertEqual(self.refused(self.operator, "POST", "/v1/resume", LOCAL_KEY), (403, "forbidden"))
+        self.assertEqual(self.operator.ask("POST", "/v1/resume", self.operator_token(), {}).status, 200)
 
     def test_agent_routes_refuse_nobody(self) -> None:
         """No route of the agent site but health is answered with nothing, an operator's key or the gateway's."""

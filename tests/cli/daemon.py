@@ -183,12 +183,15 @@ class CommandCase(SynchronousTestCase):
         self.secret: Callable[[str, int | None], str] = lambda _prompt, _descriptor: self.typed.pop(0)
         self.environ = {"HOME": "/nowhere", "AILERON_HOME": str(self.home.root)}
 
-    def serve(self) -> None:
-        """Have the daemon run."""
+    def serve(self, local_key: str | None = None) -> None:
+        """Have the daemon run.
+
+        :param local_key: None: it is of an earlier version, and a login is needed for everything.
+        """
         acquire_lock(self.home)
         self.addCleanup(release_lock, self.home)
         discovery = Discovery(
-            URL, OPERATOR_URL, os.getpid(), "life", "0.1.0", "2026-01-01T00:00:00.000000Z", LAUNCH_KEY
+            URL, OPERATOR_URL, os.getpid(), "life", "0.1.0", "2026-01-01T00:00:00.000000Z", LAUNCH_KEY, local_key
         )
         write_discovery(self.home, discovery)
 

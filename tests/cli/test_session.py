@@ -9,6 +9,7 @@ from typing import Any
 from aileron.errors import InternalError
 from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase, ServedCase
 
+LOCAL_KEY = "ail_c_local"
 NOTHING: dict[str, Any] = {"items": [], "cursor": None}
 
 
@@ -95,6 +96,43 @@ class OperatorTests(ServedCase):
             code, _, err = self.command("binding", "list", *arguments)
             self.assertEqual((code, len(self.typed)), (1, 4 - asked), err)
             self.assertTrue(err.endswith("aileron: This passphrase does not open the vault.\n"), err)
+
+
+class WithoutLoginTests(CommandCase):
+    """What reads, pauses or locks needs no passphrase."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve(LOCAL_KEY)
+
+    def assert_read(self, *command: str) -> str:
+        """It asked with the local key alone, and typed nothing; what it printed."""
+        code, out, err = self.command(*command)
+        self.assertEqual((code, self.site.logins), (0, []), err)
+        self.assertEqual({asked.bearer for asked in self.site.asked}, {LOCAL_KEY})
+        return out
+
+    def test_read(self) -> None:
+        """A list is asked for with the key of this life of the daemon, also where the vault is locked."""
+        self.site.state = "locked"
+        self.site.answer("GET", "/v1/bindings", NOTHING)
+        self.assertIn("No bindings yet.", self.assert_read("binding", "list"))
+
+    def test_stop(self) -> None:
+        """So are a pause, which says where it is not saved, and the lock of the vault."""
+        paused = {"since": "2026-01-01T00:00:00.000000Z", "by": "local", "reason": None, "session_id": None}
+        self.site.answer("POST", "/v1/pause", {"pause": paused, "under_way": [], "saved": False})
+        self.site.answer("POST", "/v1/vault/lock", {"state": "locked"})
+        self.assert_read("pause")
+        self.assertIn("is not saved yet", self.command("pause")[2])
+        self.assert_read("vault", "lock")
+
+    def test_decide(self) -> None:
+        """Whatever decides, trusts, grants or binds asks for the passphrase as ever."""
+        self.site.answer("POST", "/v1/resume", {"asked_anew": []})
+        self.assertEqual(self.as_operator("resume")[0], 0)
+        self.assertEqual({asked.bearer for asked in self.site.asked if asked.path == "/v1/resume"}, {TOKEN})
+        self.assertNotIn(LOCAL_KEY, {asked.bearer for asked in self.site.asked})
 
 
 class NotRunningTests(CommandCase):

@@ -105,7 +105,8 @@ class FullDiskTests(PausedCase):
         """The disk is full."""
         super().setUp()
         self.pauses = self.runner.limits._limits.effects.pauses
-        self.disk = self.pauses._watermarks = _FullDisk(self.pauses._watermarks)
+        self.disk = _FullDisk(self.pauses._watermarks)
+        self.patch(self.pauses, "_watermarks", self.disk)
 
     def test_holds(self) -> None:
         """The pause holds and says that it is not saved; as soon as there is room it is, with its event, once."""

@@ -7,7 +7,7 @@ from typing import cast
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import (
     ANY_OBJECT,
     BOOLEAN,
@@ -38,7 +38,7 @@ _OFFERING = made_of({"generation": INTEGER, "items": list_of(ref("Action")), "lo
     "GET",
     "/v1/actions",
     agents=Who.AGENT,
-    operators=Who.OPERATOR,
+    operators=READERS,
     query=made_of({}, {"wait": WAIT, "generation": INTEGER}),
     answers={200: _OFFERING},
 )
@@ -47,7 +47,7 @@ async def list_actions(context: RequestContext, deps: Dependencies) -> Answer:
     return answer(to_json(await _offering(context, deps)))
 
 
-@TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Action")})
+@TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=READERS, answers={200: ref("Action")})
 async def show_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """One action."""
     offer = deps.submission.offering().offers.get(name)
@@ -72,7 +72,7 @@ async def switch_action(context: RequestContext, deps: Dependencies, name: str) 
 @TABLE.route(
     "POST",
     "/v1/actions/check",
-    operators=Who.OPERATOR,
+    operators=READERS,
     body=made_of({"text": TEXT}),
     answers={200: made_of({"name": TEXT_OR_NULL, "faults": list_of(ref("LoadError"))})},
 )
@@ -99,7 +99,7 @@ async def write_action(context: RequestContext, deps: Dependencies, name: str) -
 @TABLE.route(
     "POST",
     "/v1/actions/<name>/dry-run",
-    operators=Who.OPERATOR,
+    operators=READERS,
     body=made_of({}, {"args": ANY_OBJECT}),
     answers={200: made_of({"digest": DIGEST, "review": ANY_OBJECT})},
 )
@@ -138,7 +138,7 @@ ANSWERS.differ(
 _CONNECTORS = made_of({"items": list_of(ref("Connector")), "problems": list_of(ref("LoadError"))})
 
 
-@TABLE.route("GET", "/v1/connectors", operators=Who.OPERATOR, answers={200: _CONNECTORS})
+@TABLE.route("GET", "/v1/connectors", operators=READERS, answers={200: _CONNECTORS})
 async def list_connectors(context: RequestContext, deps: Dependencies) -> Answer:
     """Every connector that loaded, and why others did not."""
     return answer(
@@ -159,7 +159,7 @@ _MANY: Schema = {
 _ITEMS = made_of({"items": list_of(ref("TrustItem"))})
 
 
-@TABLE.route("GET", "/v1/trust", operators=Who.OPERATOR, answers={200: _ITEMS})
+@TABLE.route("GET", "/v1/trust", operators=READERS, answers={200: _ITEMS})
 async def list_trust(context: RequestContext, deps: Dependencies) -> Answer:
     """Every file that can be trusted, with what to read before it is."""
     return _to_payload(await deps.trust.trust_items())

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import (
     ANY,
     ANY_OBJECT,
@@ -58,7 +58,7 @@ _PASSKEY = made_of({"nonce": TEXT, "credential": ANY_OBJECT})
 _DECIDED = widened(DECISION, {"passkey": _PASSKEY})
 
 
-@TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
+@TABLE.route("GET", "/v1/action-approvals", operators=READERS, query=_FILTERS, answers={200: page_of("Approval")})
 async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
     """Approvals, oldest first; without a state, those that wait for a decision."""
     query = run_query(context, usual=(RunState.PENDING,))
@@ -66,7 +66,7 @@ async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
     return answer(page(found, lambda approval: approval_json(approval, deps.review_url)))
 
 
-@TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=Who.OPERATOR, answers={200: ref("Approval")})
+@TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=READERS, answers={200: ref("Approval")})
 async def show_approval(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """One approval, whole, its staleness checked now."""
     approval = await deps.decisions.approval(approval_id)
@@ -111,7 +111,7 @@ async def edit(context: RequestContext, deps: Dependencies, approval_id: str) ->
     "GET",
     "/v1/action-approvals/<approval_id>/result",
     agents=Who.AGENT,
-    operators=Who.OPERATOR,
+    operators=READERS,
     query=made_of({}, {"wait": WAIT}),
     answers={200: _RESULT},
 )

@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, or_null, ref
 from aileron.api.shapes.values import optional_json
 from aileron.errors import Conflict, NotFound, StoreUnavailable
@@ -35,7 +35,7 @@ async def vault_status(context: RequestContext, deps: Dependencies) -> Answer:
     return answer({"state": deps.vault.state().value})
 
 
-@TABLE.route("POST", "/v1/vault/lock", operators=Who.OPERATOR, answers={200: _STATE})
+@TABLE.route("POST", "/v1/vault/lock", operators=READERS, answers={200: _STATE})
 async def lock_vault(context: RequestContext, deps: Dependencies) -> Answer:
     """Lock the vault, once what runs has ended or ten seconds are over, and end every operator session."""
     holding = Deferred.fromCoroutine(deps.limits.hold())
@@ -82,7 +82,7 @@ _NEW = made_of(
 @TABLE.route(
     "GET",
     "/v1/bindings",
-    operators=Who.OPERATOR,
+    operators=READERS,
     query=made_of({}, {"connector": TEXT}),
     answers={200: made_of({"items": list_of(ref("Binding"))})},
 )
@@ -116,7 +116,7 @@ async def _asked_target(context: RequestContext, deps: Dependencies) -> Target:
     return await trusted_target(deps, str(context.body["connector"]), context.text("base_url"), variables)
 
 
-@TABLE.route("GET", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
+@TABLE.route("GET", "/v1/bindings/<path:name>", operators=READERS, answers={200: ref("Binding")})
 async def show_binding(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """One binding, without its secret."""
     return await _to_payload(deps, _present(deps, name))

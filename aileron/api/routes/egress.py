@@ -7,7 +7,7 @@ from typing import cast
 from aileron.api._dependencies import Egress
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import COUNT, TEXT, described, list_of, made_of
 from aileron.api.shapes.values import to_json
 from aileron.errors import InvalidRequest, NotFound
@@ -51,7 +51,7 @@ async def open_egress(context: RequestContext, deps: Dependencies, session_id: s
     return answer({"port": port, "ticket": ticket})
 
 
-@TABLE.route("GET", "/v1/egress", operators=Who.OPERATOR, answers={200: made_of({"items": list_of(_HOST)})})
+@TABLE.route("GET", "/v1/egress", operators=READERS, answers={200: made_of({"items": list_of(_HOST)})})
 async def list_egress(context: RequestContext, deps: Dependencies) -> Answer:
     """List the hosts that live sessions asked for: those that wait for a decision first, then the newest."""
     return answer({"items": [to_json(each) for each in _egress(deps).hosts()]})

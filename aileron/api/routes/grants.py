@@ -7,7 +7,7 @@ from typing import cast
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema, read_moment
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import ANY, BOOLEAN, MOMENT, REASON, TEXT, list_of, made_of, ref
 from aileron.api.shapes.values import new_grant_json, to_json
 from aileron.errors import InvalidRequest
@@ -37,13 +37,13 @@ _APPROVED_WITH = made_of(
 )
 
 
-@TABLE.route("GET", "/v1/grants", operators=Who.OPERATOR, answers={200: made_of({"items": list_of(ref("Grant"))})})
+@TABLE.route("GET", "/v1/grants", operators=READERS, answers={200: made_of({"items": list_of(ref("Grant"))})})
 async def list_grants(context: RequestContext, deps: Dependencies) -> Answer:
     """All grants, oldest first; those that ended some days ago are forgotten."""
     return answer({"items": [to_json(each) for each in await deps.grants.grants()]})
 
 
-@TABLE.route("GET", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
+@TABLE.route("GET", "/v1/grants/<grant_id>", operators=READERS, answers={200: ref("Grant")})
 async def show_grant(context: RequestContext, deps: Dependencies, grant_id: str) -> Answer:
     """One grant: what it allows, and whether it does now."""
     return answer(to_json(await deps.grants.grant(grant_id)))

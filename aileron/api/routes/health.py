@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.gateway import TOTALS, UPSTREAMS, totals, totals_json, upstreams_json
 from aileron.api.shapes.schemas import (
     BOOLEAN,
@@ -70,7 +70,7 @@ async def health(context: RequestContext, deps: Dependencies) -> Answer:
     return answer({"status": "ok", "service": SERVICE, "version": deps.version, "timestamp": now})
 
 
-@TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATUS})
+@TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=READERS, answers={200: _STATUS})
 async def status(context: RequestContext, deps: Dependencies) -> Answer:
     """Tell how the daemon does, also while its store is out of order.
 
@@ -136,7 +136,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _TEXT = {**TEXT, "contentMediaType": "text/plain"}
 
 
-@TABLE.route("GET", "/metrics", operators=Who.OPERATOR | Who.SCRAPER, answers={200: _TEXT})
+@TABLE.route("GET", "/metrics", operators=READERS | Who.SCRAPER, answers={200: _TEXT})
 async def metrics(context: RequestContext, deps: Dependencies) -> Answer:
     """Every number that is kept, in the text format of Prometheus."""
     # Imported here: most daemons are never asked, and need not hold what it takes.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, MOMENT, REASON, TEXT, TEXT_OR_NULL, list_of, made_of, ref
 from aileron.api.shapes.values import ANSWERS, approval_json, to_json
 from aileron.errors import InvalidRequest, NotFound
@@ -35,7 +35,7 @@ _CAPS = made_of({"items": list_of(_CAP)})
     "POST",
     "/v1/pause",
     agents=Who.AGENT,
-    operators=Who.OPERATOR,
+    operators=READERS,
     body=made_of({}, {"reason": REASON, "session": _NAME}),
     answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run")), "saved": BOOLEAN})},
 )
@@ -58,7 +58,7 @@ async def resume(context: RequestContext, deps: Dependencies) -> Answer:
     return answer({"asked_anew": [to_json(run) for run in asked]})
 
 
-@TABLE.route("GET", "/v1/caps", operators=Who.OPERATOR, answers={200: _CAPS})
+@TABLE.route("GET", "/v1/caps", operators=READERS, answers={200: _CAPS})
 async def list_caps(context: RequestContext, deps: Dependencies) -> Answer:
     """List the operator's own caps."""
     return _own_caps(deps)

@@ -10,7 +10,7 @@ from twisted.internet.task import deferLater
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import ANY_OBJECT, BOOLEAN, MOMENT, TEXT, described, list_of, made_of, ref
 from aileron.api.shapes.values import operator_json, to_json
 from aileron.errors import Forbidden, NotFound, Unauthorized
@@ -70,7 +70,7 @@ async def logout(context: RequestContext, deps: Dependencies) -> Answer:
     return await _end(context, deps, [context.caller.actor.id])
 
 
-@TABLE.route("GET", "/v1/operator/sessions", operators=Who.OPERATOR, answers={200: _SESSIONS})
+@TABLE.route("GET", "/v1/operator/sessions", operators=READERS, answers={200: _SESSIONS})
 async def list_logins(context: RequestContext, deps: Dependencies) -> Answer:
     """Live operator sessions, newest first."""
     caller = context.caller.operator
@@ -158,7 +158,7 @@ _BOOK = made_of({"items": list_of(_PASSKEY), "rule": _RULE, "site": {"type": ["s
 _WORDS: Schema = {"type": "string", "maxLength": 256}
 
 
-@TABLE.route("GET", "/v1/operator/passkeys", operators=Who.OPERATOR, answers={200: _BOOK})
+@TABLE.route("GET", "/v1/operator/passkeys", operators=READERS, answers={200: _BOOK})
 async def list_passkeys(context: RequestContext, deps: Dependencies) -> Answer:
     """List the passkeys that count, oldest first, and what may not be approved without one."""
     return _book(deps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COMPONENTS,
@@ -132,7 +132,7 @@ def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQ
     "GET",
     "/v1/runs",
     agents=Who.AGENT,
-    operators=Who.OPERATOR,
+    operators=READERS,
     query=_FILTERS,
     answers={200: page_of("Run")},
 )
@@ -145,7 +145,7 @@ async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
     "GET",
     "/v1/runs/<run_id>",
     agents=Who.AGENT,
-    operators=Who.OPERATOR,
+    operators=READERS,
     query=made_of({}, {"wait": WAIT}),
     answers={200: _RUN},
 )
@@ -153,7 +153,7 @@ async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> 
     """One run, as soon as it is settled or the wait is over; the operator sees its steps and attempts."""
     run = await awaited_run(context, deps, run_id)
     shown = to_json(run)
-    if context.caller.operator is not None:
+    if context.caller.is_reader:
         steps, attempts = await deps.submission.history(run_id)
         shown["steps"] = [to_json(step) for step in steps]
         shown["attempts"] = [to_json(attempt) for attempt in attempts]

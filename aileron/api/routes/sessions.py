@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from aileron.api._credentials import AGENT_TOKEN, mint, token_digest
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, Streamed, answer
-from aileron.api._guard import Who
+from aileron.api._guard import READERS, Who
 from aileron.api.shapes.gateway import session_traffic
 from aileron.api.shapes.schemas import (
     BOOLEAN,
@@ -123,7 +123,7 @@ def _mint_keys(context: RequestContext, deps: Dependencies) -> dict[str, str]:
     "GET",
     "/v1/sessions",
     agents=Who.AGENT,
-    operators=Who.OPERATOR,
+    operators=READERS,
     query=made_of({}, {"live": BOOLEAN, "limit": LIMIT, "cursor": CURSOR}),
     answers={200: page_of("Session")},
 )
@@ -136,9 +136,7 @@ async def list_sessions(context: RequestContext, deps: Dependencies) -> Answer:
     return answer(page(found, lambda session: session_payload(session, deps, traffic[session.id])))
 
 
-@TABLE.route(
-    "GET", "/v1/sessions/<session_id>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Session")}
-)
+@TABLE.route("GET", "/v1/sessions/<session_id>", agents=Who.AGENT, operators=READERS, answers={200: ref("Session")})
 async def show_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """One session, with what became of what it asked for."""
     return answer(await session_summary(await _visible(context, deps, session_id), deps))

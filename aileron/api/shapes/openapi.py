@@ -26,6 +26,7 @@ _SCHEMES: Mapping[Who, tuple[str, ...]] = {
     Who.AGENT: ("agentToken",),
     Who.OPERATOR: ("operatorToken", "browser"),
     Who.SCRAPER: ("scraperToken",),
+    Who.LOCAL: ("localKey",),
 }
 
 
@@ -105,6 +106,7 @@ def _security(allowed: Who) -> list[JSON]:
 def _security_schemes() -> dict[str, JSON]:
     bearers = {
         "launchKey": "ail_l_…",
+        "localKey": "ail_c_…",
         "agentToken": "ail_a_…",
         "operatorToken": "ail_o_…",
         "scraperToken": "whose SHA-256 is metrics.token_sha256 in config.yaml",

@@ -12,7 +12,7 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError, place_of
 from aileron.cli._output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
-from aileron.cli._session import OperatorCommand, as_session, operator_command, plain_command
+from aileron.cli._session import OperatorCommand, as_session, plain_command, reading_command
 from aileron.cli.actions.files import add, check, edit, new
 from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.run import run_action, try_action
@@ -54,10 +54,10 @@ def list_actions(cli: CliContext, as_json: bool) -> None:
 @action.command("show")
 @click.argument("name", shell_complete=_completion.actions)
 @click.option("--schema", is_flag=True, help="Also show the JSON Schema of its arguments.")
-@operator_command
+@reading_command
 def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
     """Show one action: arguments, connectors, and the description for the model; or why it is not offered."""
-    item = command.ask(lambda operator: _find_offered(operator, name))
+    item = command.read(lambda operator: _find_offered(operator, name))
     if command.as_json:
         say_json(item)
         return

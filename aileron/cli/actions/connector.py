@@ -13,7 +13,7 @@ from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import Columns, heading, note, say, table_of, values
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, reading_command
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.importing import import_command
 from aileron.cli.actions.packages import install, uninstall, update
@@ -99,10 +99,10 @@ def print_schema() -> None:
 
 
 @connector.command("list")
-@operator_command
+@reading_command
 def list_connectors(command: OperatorCommand) -> None:
     """List connectors, their hosts, and files with errors."""
-    answer, states = command.ask(_with_states)
+    answer, states = command.read(_with_states)
     columns: Columns = {
         "NAME": "name",
         "VERSION": "version",
@@ -129,10 +129,10 @@ def _count(item: Mapping[str, Any]) -> str:
 
 @connector.command("show")
 @click.argument("name", shell_complete=_completion.all_connectors)
-@operator_command
+@reading_command
 def show_connector(command: OperatorCommand, name: str) -> None:
     """Show one connector: its hosts, credential and operations."""
-    answer, states = command.ask(_with_states)
+    answer, states = command.read(_with_states)
     found = next((item for item in answer["items"] if item["name"] == name), None)
     if found is None:
         raise CommandError(

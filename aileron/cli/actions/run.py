@@ -11,7 +11,7 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import PENDING, CommandError
 from aileron.cli._output import block, in_words, note, progress, say, say_json
-from aileron.cli._session import OperatorCommand, as_session, operator_command
+from aileron.cli._session import OperatorCommand, as_session, reading_command
 from aileron.cli.approvals.review import show_requests
 from aileron.values import JSON, Review, from_json, loads_strict, set_apart, visible
 
@@ -76,11 +76,11 @@ async def _action(daemon: Daemon, name: str) -> Mapping[str, Any]:
 @click.command("try")
 @click.argument("name", shell_complete=_completion.actions)
 @click.option("--args", "whole", metavar="JSON", default="{}", help="All arguments as one JSON object.")
-@operator_command
+@reading_command
 def try_action(command: OperatorCommand, /, name: str, whole: str) -> None:
     """Show what an action would send, trusted or not. Nothing is sent or stored."""
     arguments = _object(whole)
-    found = command.post("actions", name, "dry-run", body={"args": arguments})
+    found = command.read(lambda operator: operator.post("actions", name, "dry-run", body={"args": arguments}))
     command.show(found, lambda _: show_requests(from_json(Review, found["review"])))
 
 

@@ -9,7 +9,7 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._output import Columns, time_at
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.cli.approvals import grant as granting
 from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
 from aileron.cli.approvals.edit import edit
@@ -38,7 +38,7 @@ def approval() -> None:
 @click.option("--session", help="Only this session.")
 @_options.paged
 @_options.exact_times
-@operator_command
+@reading_command
 def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List pending approvals, oldest first."""
     columns: Columns = {
@@ -56,10 +56,10 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
 @click.argument("approval_id", metavar="ID")
 @click.option("--raw", is_flag=True, help="List every argument by its name, also those of a message, mail or issue.")
 @_options.exact_times
-@operator_command
+@reading_command
 def show_approval(command: OperatorCommand, /, approval_id: str, raw: bool) -> None:
     """Show one request in full: who made it, its arguments, and the HTTP requests to be sent."""
-    found, session = command.ask(lambda operator: look(operator, approval_id))
+    found, session = command.read(lambda operator: look(operator, approval_id))
     command.show({**found, "session": session}, lambda _: show_review(found, session, raw=raw))
 
 

@@ -10,7 +10,7 @@ import click
 from aileron.cli import _options
 from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, time_at
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, operator_command, reading_command
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -37,7 +37,7 @@ def egress() -> None:
 
 @egress.command("list")
 @_options.exact_times
-@operator_command
+@reading_command
 def list_hosts(command: OperatorCommand, /) -> None:
     """List the hosts that running sandboxed sessions asked for, those waiting for your approval first."""
     command.list(command.get("egress"), _COLUMNS, "No hosts were requested.")

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from aileron.cli import _options
 from aileron.cli._output import heading, say, time_at, value, values, when
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.values import JSON, Predicate, PredicateKind, loads_strict, timestamp, to_json
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -182,7 +182,7 @@ def grant() -> None:
 
 @grant.command("list")
 @_options.exact_times
-@operator_command
+@reading_command
 def list_grants(command: OperatorCommand, /) -> None:
     """List grants, oldest first."""
     command.list(
@@ -195,7 +195,7 @@ def list_grants(command: OperatorCommand, /) -> None:
 @grant.command("show")
 @click.argument("grant_id", metavar="ID")
 @_options.exact_times
-@operator_command
+@reading_command
 def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Show one grant: what it allows, and whether it is active."""
     command.show(command.get("grants", grant_id), _show)

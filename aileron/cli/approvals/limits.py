@@ -9,7 +9,8 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._output import Columns, heading, note, table_of, time_at, when
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, operator_command, reading_command
+from aileron.values import JSON
 
 _ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
 _PER_SESSION = click.option("--per-session", is_flag=True, help="Count each session separately.")
@@ -25,7 +26,7 @@ def cap() -> None:
 
 @cap.command("list")
 @_options.exact_times
-@operator_command
+@reading_command
 def list_caps(command: OperatorCommand, /) -> None:
     """List your own limits."""
     command.list(command.get("caps"), _COLUMNS, _NOTHING)
@@ -86,14 +87,15 @@ _SESSION = click.option("--session", help="Only this session.")
 @click.command()
 @_SESSION
 @click.option("--reason", help="Reason; shown to agents.")
-@operator_command
+@reading_command
 def pause(command: OperatorCommand, /, session: str | None, reason: str | None) -> None:
     """Pause everything: no call is accepted, and nothing can be approved.
 
     It stays paused across restarts until you resume it. Runs that have started are
     listed and continue; approved runs that have not started wait.
     """
-    answer = command.post("pause", body={"session": session, "reason": reason})
+    body: dict[str, JSON] = {"session": session, "reason": reason}
+    answer = command.read(lambda operator: operator.post("pause", body=body))
     command.say(
         answer,
         "Paused since {since}. No run starts until you resume.",

@@ -89,7 +89,8 @@ def daemon_status(cli: CliContext, context: click.Context, as_json: bool) -> Non
 def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
     state = vault_state(cli, found)
     if as_json:
-        public: dict[str, JSON] = {name: item for name, item in attrs.asdict(found).items() if name != "launch_key"}
+        known: dict[str, JSON] = attrs.asdict(found)
+        public = {name: item for name, item in known.items() if not name.endswith("_key")}
         say_json({"running": True, "vault_state": state, "home": str(cli.home.root), **public})
     else:
         say("{first} (PID {pid}).", first=first, pid=found.pid)

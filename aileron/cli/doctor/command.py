@@ -13,7 +13,7 @@ from attrs import asdict
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import FAILED, CommandError, lines_of
-from aileron.cli._session import OperatorCommand, operator_command, vault_state
+from aileron.cli._session import OperatorCommand, reading_command, vault_state
 from aileron.cli.doctor.authority import Answers, ask, authority, network
 from aileron.cli.doctor.daemon import configuration, found_daemon, process, report_status, vault
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, wrong
@@ -26,9 +26,9 @@ _OF_LATE = timedelta(days=7)
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="Check only files and processes; needs no passphrase.")
+@click.option("--offline", is_flag=True, help="Check only files and processes, and ask no daemon.")
 @click.option("--network", "over_network", is_flag=True, help="Also check whether services can be reached.")
-@operator_command
+@reading_command
 def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
     """Check the whole installation, and report problems and how to fix them.
 
@@ -37,7 +37,7 @@ def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
     cli = command.cli
     found = found_daemon(cli.home)
     state = _state(cli, found)
-    asks = state == "unlocked" and not offline and (command.passphrase_fd is not None or cli.interactive())
+    asks = found is not None and state == "unlocked" and not offline
     told, findings = _ask(command) if asks else (None, [])
     findings += _all(cli, found, state, told)
     if told is not None and over_network:
@@ -52,7 +52,7 @@ def _ask(command: OperatorCommand) -> tuple[Answers | None, list[DoctorFinding]]
     from aileron.client import DaemonError
 
     try:
-        return command.ask(ask), []
+        return command.read(ask), []
     except (AileronError, DaemonError, CommandError) as error:
         says, *hints = lines_of(error)
         return None, [wrong(says, " ".join(hints) or None)]
@@ -72,8 +72,7 @@ def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Answ
     else:
         yield from configuration(cli.home)
         yield remark(
-            "Trust, bindings and the audit log were not checked: that needs your passphrase, a running daemon and an "
-            "unlocked vault."
+            "Trust, bindings and the audit log were not checked: that needs a running daemon and an unlocked vault."
         )
 
 

@@ -14,7 +14,7 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
 from aileron.cli._output import Columns, block, heading, in_words, note, say, say_json, time_at, values, when
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, reading_command
 from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 from aileron.values import Checkpoint, from_timestamp, to_json
 
@@ -63,7 +63,7 @@ def audit() -> None:
 )
 @_options.paged
 @_options.exact_times
-@operator_command
+@reading_command
 def list_records(command: OperatorCommand, /, everything: bool, **filters: str | int | None) -> None:
     """List records, newest first.
 
@@ -83,7 +83,7 @@ def list_records(command: OperatorCommand, /, everything: bool, **filters: str |
 @audit.command("show")
 @click.argument("audit_id", metavar="ID")
 @_options.exact_times
-@operator_command
+@reading_command
 def show_record(command: OperatorCommand, audit_id: str) -> None:
     """Show one record in full, with its place in the chain."""
     command.show(command.get("audit", audit_id), _show_record)

@@ -12,7 +12,7 @@ import click
 from aileron.cli import _completion, _options
 from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
-from aileron.cli._session import OperatorCommand, operator_command, plain_command
+from aileron.cli._session import OperatorCommand, operator_command, plain_command, reading_command
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, RunState, set_apart
 
@@ -35,7 +35,7 @@ def runs() -> None:
 @click.option("--gated/--ungated", default=None, help="Only runs that need approval, or only others.")
 @_options.paged
 @_options.exact_times
-@operator_command
+@reading_command
 def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
     unknown = set(str(filters["state"] or "").split(",")) - {"", *RunState}
@@ -51,7 +51,7 @@ def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -
 @runs.command("show")
 @click.argument("run_id", metavar="ID")
 @_options.exact_times
-@operator_command
+@reading_command
 def show_run(command: OperatorCommand, run_id: str) -> None:
     """Show one run: arguments, attempts, and result or failure."""
     command.show(command.get("runs", run_id), _show_run)

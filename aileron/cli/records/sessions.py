@@ -11,7 +11,7 @@ import click
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._output import Columns, fields_of, note, say, say_json, time_at, values, when
-from aileron.cli._session import OperatorCommand, operator_command, plain_command
+from aileron.cli._session import OperatorCommand, plain_command, reading_command
 from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
 from aileron.cli.daemon.status import tokens
@@ -29,7 +29,7 @@ def sessions() -> None:
 @click.option("--live", is_flag=True, default=None, help="Only sessions that have not ended.")
 @_options.paged
 @_options.exact_times
-@operator_command
+@reading_command
 def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List sessions, newest first. Agent and directory are self-reported."""
     columns = {label.removesuffix(" code").upper(): each for label, each in _FIELDS.items()}
@@ -39,7 +39,7 @@ def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | Non
 @sessions.command("show")
 @click.argument("session")
 @_options.exact_times
-@operator_command
+@reading_command
 def show_session(command: OperatorCommand, /, session: str) -> None:
     """Show one session: what the agent reports, and the process that opened it."""
     found = command.get("sessions", session)
@@ -131,7 +131,7 @@ _ENDED = "session.ended"
 @sessions.command("watch")
 @click.argument("session")
 @_options.exact_times
-@operator_command
+@reading_command
 def watch_session(command: OperatorCommand, session: str) -> None:
     """Print the audit records of a session, and new ones as they occur, until it ends.
 
@@ -144,7 +144,7 @@ def watch_session(command: OperatorCommand, session: str) -> None:
             note("{agent}, session {id}, started {at}", agent=found["agent"], id=session, at=when(found["started_at"]))
         await _watch(command, operator, session)
 
-    command.ask(watch)
+    command.read(watch)
 
 
 async def _watch(command: OperatorCommand, operator: Operator, session: str) -> None:

@@ -13,7 +13,7 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, heading, note, say, time_at, values, when
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.cli.actions.trusting import ask, confirm, refuse_unasked
 from aileron.cli.vault.operator import as_signed_in
 from aileron.cli.vault.signing_in import (
@@ -44,7 +44,7 @@ def binding() -> None:
 
 @binding.command("list")
 @_options.exact_times
-@operator_command
+@reading_command
 def list_bindings(command: OperatorCommand) -> None:
     """List bindings. Secrets are not shown."""
     answer = command.get("bindings")
@@ -64,7 +64,7 @@ def list_bindings(command: OperatorCommand) -> None:
 @binding.command("show")
 @click.argument("name")
 @_options.exact_times
-@operator_command
+@reading_command
 def show_binding(command: OperatorCommand, name: str) -> None:
     """Show one binding: its scope, and whether that matches its connector. The secret is never shown."""
     command.show(command.get("bindings", name), _show_binding)

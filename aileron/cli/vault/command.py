@@ -11,7 +11,7 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import LOST, CommandError
 from aileron.cli._output import note, progress, say, say_json
-from aileron.cli._session import OperatorCommand, plain_command, vault_state
+from aileron.cli._session import OperatorCommand, reading_command, vault_state
 from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
 from aileron.cli.vault.unlocking import change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
 from aileron.cli.vault.unlocking import reset as begin_anew
@@ -71,11 +71,11 @@ def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | N
 
 
 @vault.command("lock")
-@plain_command
+@reading_command
 def lock(command: OperatorCommand) -> None:
     """Lock the vault: nothing runs until it is unlocked, and all your logins end."""
-    command.post("vault", "lock")
-    say("The vault is locked. Pending approvals are kept.")
+    answer = command.read(lambda operator: operator.post("vault", "lock"))
+    command.say(answer, "The vault is locked. Pending approvals are kept.")
 
 
 @vault.command("passphrase")

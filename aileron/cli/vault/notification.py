@@ -10,7 +10,7 @@ import click
 from aileron.cli import _options
 from aileron.cli._errors import FAILED
 from aileron.cli._output import Columns, note, time_at
-from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import NOTICE
 
@@ -32,7 +32,7 @@ def notification() -> None:
 
 @notification.command("list")
 @_options.exact_times
-@operator_command
+@reading_command
 def list_channels(command: OperatorCommand) -> None:
     """List the channels and their state."""
     _list(command, command.get("notifications"))

@@ -12,7 +12,7 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, say, time_at
-from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command, quietly
+from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command, quietly, reading_command
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.values import JSON
 
@@ -105,7 +105,7 @@ def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Ope
 
 @operator.command("list")
 @_options.exact_times
-@operator_command
+@reading_command
 def list_logins(command: OperatorCommand) -> None:
     """List your active logins, newest first. One of them belongs to this command."""
     columns: Columns = {
@@ -143,7 +143,7 @@ def passkey() -> None:
 
 @passkey.command("list")
 @_options.exact_times
-@operator_command
+@reading_command
 def list_passkeys(command: OperatorCommand) -> None:
     """List your passkeys, and what requires one.
 
