@@ -299,6 +299,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         operators=MemoryOperators(vault, reactor),
         passkeys=_passkeys(vault, reactor),
         launch_key_digest=token_digest(key),
+        local_key_digest=token_digest("local"),
         clock=reactor,
         ids=ids,
         randomness=secrets.token_bytes,

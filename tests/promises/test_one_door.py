@@ -188,6 +188,7 @@ class GateTests(PromiseCase):
             passkeys=self.passkeys,
             action_files=HomeActionFiles(home, DirectoryCatalogue(str(home.actions), 0)),
             launch_key_digest=token_digest(LAUNCH_KEY),
+            local_key_digest=token_digest("local"),
             clock=self.clock,
             ids=self.fresh_id,
             randomness=bytes,

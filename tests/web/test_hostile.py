@@ -45,7 +45,16 @@ from .hostility import Misled, Words
 
 _OUR_OWN = frozenset(
     {
-        *("operators", "access_log", "launch_key_digest", "metrics_token_digest", "instance", "version", "started_at"),
+        *(
+            "operators",
+            "access_log",
+            "launch_key_digest",
+            "local_key_digest",
+            "metrics_token_digest",
+            "instance",
+            "version",
+            "started_at",
+        ),
         *("clock", "ids", "randomness", "review_url", "process_behind", "relayed", "clients", "long_turns"),
         *("forget_places", "leases", "waits"),
     }
