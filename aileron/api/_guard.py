@@ -74,7 +74,7 @@ class Caller:
 
     @property
     def is_reader(self) -> bool:
-        """Whether the caller may see what belongs to any session."""
+        """True if the caller may see what belongs to any session."""
         return self.who in READERS
 
     @property

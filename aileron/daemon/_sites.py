@@ -78,10 +78,7 @@ class Sites:
         from aileron import api
 
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
-        self._instance = secrets.token_hex(8)
-        self._launch_key, self._local_key = (
-            api.mint(prefix, secrets.token_bytes) for prefix in (api.LAUNCH_KEY, api.LOCAL_KEY)
-        )
+        self._instance, self._launch_key, self._local_key = _mint_names()
         self._gateway, self._tally, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
         self.notifier = _make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
         self._mcp, self.watchdog = _make_mcp(reactor, settings.config.mcp), watchdog_of(reactor)
@@ -205,6 +202,13 @@ class Sites:
         )
         write_discovery(self._settings.home, discovery)
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))
+
+
+def _mint_names() -> tuple[str, str, str]:
+    """Return the instance of a life of the daemon, its launch key and its local key, all fresh."""
+    from aileron.api import LAUNCH_KEY, LOCAL_KEY, mint
+
+    return secrets.token_hex(8), mint(LAUNCH_KEY, secrets.token_bytes), mint(LOCAL_KEY, secrets.token_bytes)
 
 
 def _make_gateway(
