@@ -124,8 +124,13 @@ class Sites:
         site, self._agent_routes = api.agent_site(self._parts)
         in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, self._parts)
         self._agent_site = self._guard_agents(site, in_band)
-        pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
-        self._operator_site = api.GuardedSite(pages, api.SiteRules(), reactor)
+        self._operator_site = self._guard_operators()
+
+    def _guard_operators(self) -> Any:
+        from aileron.api import GuardedSite, SiteRules, operator_site
+
+        pages = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(self._reactor, at_once=1)))
+        return GuardedSite(pages, SiteRules(), self._reactor)
 
     def _guard_agents(self, site: Any, in_band: InBandHandler) -> Any:
         from aileron.api import GuardedSite, SiteRules
