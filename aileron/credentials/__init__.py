@@ -10,7 +10,7 @@ from ._aws_sigv4 import AwsSigV4
 from ._challenge import wanted_scopes
 from ._discovery import AuthorizationServer, ProtectedResource
 from ._github_app import GithubApp
-from ._keys import LEAST_RSA_BITS, ApiKey, Basic, SshKey, load_private_key
+from ._keys import LEAST_RSA_BITS, ApiKey, Basic, SshKey, header_problem, load_private_key
 from ._kind import (
     PRIVATE_NETWORK,
     CredentialKind,
@@ -68,6 +68,7 @@ __all__ = [
     "TokenExchange",
     "TokenRequest",
     "found_client",
+    "header_problem",
     "load_private_key",
     "missing_scopes",
     "no_exchange",

@@ -26,6 +26,8 @@ _CURVES = ("secp256r1", "secp384r1", "secp521r1")
 _ARMOR = re.compile(r"-----[A-Z ]+-----|\s")
 _FILE = re.compile(rb"\s*-----BEGIN ([A-Z ]+)-----\s[A-Za-z0-9+/=\s]+-----END \1-----\s*")
 _ENTERED = "must be a private key in OpenSSH's format or PEM, entered from its file with --secret-fd"
+_HEADER = re.compile(r"\s*(?:[A-Za-z][A-Za-z-]{0,60}:\s{0,9})?(Bearer|Basic|Token|ApiKey|Bot)\s", re.IGNORECASE).match
+_QUOTES = frozenset("\"'`")
 _PARAMETER = re.compile(r"[A-Za-z0-9_.~-]{1,128}").fullmatch
 _SEGMENT = re.compile(r"(?!\.\.?$)[A-Za-z0-9_.~-]{1,128}").fullmatch
 
@@ -33,6 +35,15 @@ _SEGMENT = re.compile(r"(?!\.\.?$)[A-Za-z0-9_.~-]{1,128}").fullmatch
 def _check_size(kept: bytes) -> None:
     if not 1 <= len(kept) <= MAX_KEPT_BYTES:
         raise ValueError(f"must have 1 to {MAX_KEPT_BYTES} bytes")
+
+
+def header_problem(text: str) -> str | None:
+    """Return what is wrong with a text that is not a key but the whole value of a header, or None.
+
+    :return: the end of a sentence that begins with the secret's name.
+    """
+    found = _HEADER(text)
+    return None if found is None else f"must be the key alone: paste only the key, without '{found[1]}'"
 
 
 def _is_prefix(text: str) -> bool:
@@ -56,8 +67,13 @@ class ApiKey(CredentialKind):
     }
 
     def check(self, kept: bytes) -> None:
-        """Refuse what could not be one header's value."""
+        """Refuse what could not be one header's value, and what was copied with something around the key."""
         _check_size(kept)
+        text = kept.decode("utf-8", "replace")
+        if problem := header_problem(text):
+            raise ValueError(problem)
+        if text[0] == text[-1] and text[0] in _QUOTES:
+            raise ValueError("must be the key alone: paste only the key, without quotes")
         if not all(0x21 <= byte <= 0x7E for byte in kept):
             raise ValueError("must be visible ASCII without spaces")
 

@@ -52,6 +52,18 @@ class BindingTests(ServedCase):
         code, _, err = self.command("binding", "setup", "local://")
         self.assertEqual((code, "--service" in err), (1, True))
 
+    def test_pasted(self) -> None:
+        """A whole header that was typed is asked for again, with what to leave out; from a descriptor it is sent."""
+        self.site.answer("POST", "/v1/bindings/target", {"connector": FQN, "scope": SCOPE})
+        self.site.answer("POST", "/v1/bindings/setup", binding())
+        self.typed = [PASSPHRASE, "Bearer xoxb-canary", "xoxb-canary"]
+        code, _, err = self.command("binding", "setup", FQN)
+        self.assertEqual((code, "paste only the key, without 'Bearer'" in err, "canary" in err), (0, True, False))
+        self.typed = [PASSPHRASE, "Bearer xoxb-canary"]
+        self.command("binding", "setup", FQN, "--secret-fd", "4")
+        sent = [body["secret"] for body in self.site.bodies("POST", "/v1/bindings/setup")]
+        self.assertEqual(sent, ["xoxb-canary", "Bearer xoxb-canary"])
+
     def test_variables(self) -> None:
         """Variables of the base URL are set by an option, or asked for; a wrong one is refused."""
         self.site.answer("POST", "/v1/bindings/target", {"connector": "builtin://jira", "scope": SCOPE})

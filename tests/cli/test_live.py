@@ -601,7 +601,7 @@ class WatchTests(CommandCase):
         self.assertIn("aileron approval list", err)
 
     def test_no_library(self) -> None:
-        """Without the library of the full screen no passphrase is asked for, and the person is told what to install."""
+        """Without the library of the full screen a list is shown, and how to install it is told."""
         present = {name: module for name, module in sys.modules.items() if name == "prompt_toolkit"}
         self.addCleanup(sys.modules.update, present)
         if not present:
@@ -611,11 +611,18 @@ class WatchTests(CommandCase):
         self.environ["TERM"] = "xterm"
         cli = attrs.evolve(self.cli_context(), terminal=lambda: nullcontext(cast("Any", None)))
         self.patch(self, "cli_context", lambda: cli)
+        self.patch(watch, "as_signed_in", lambda _cli, _descriptor, work: self._drive(work))
+        self.site.answer("GET", "/v1/action-approvals?limit=200", {"items": [], "cursor": None})
+        conversed: list[object] = []
+
+        async def converse(*given: object) -> None:
+            conversed.append(given)
+
+        self.patch(watch, "converse", converse)
         code, _out, err = self.command("approval", "watch")
-        self.assertEqual((code, self.site.asked), (1, []))
+        self.assertEqual((code, len(conversed)), (0, 1), err)
         for command in ("pipx inject aileron prompt_toolkit", "uv tool install --with", "pip install prompt_toolkit"):
-            self.assertIn(f"`{command}", err)
-        self.assertIn("aileron approval watch --plain", err)
+            self.assertIn(f"\n  {command}", err)
 
     def test_multiplexer(self) -> None:
         """In screen it is told, before anything is shown, who else can read it and type."""

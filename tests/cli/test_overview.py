@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aileron.cli._errors import CommandError
 from tests.cli.daemon import CommandCase
 
 
@@ -38,6 +39,43 @@ class OverviewTests(CommandCase):
             out = self.overview()
             self.assertIn(f"\nNext: {step}\n", out)
             self.assertTrue(out.startswith(self.command("status")[1]))
+
+
+class ShortTests(CommandCase):
+    """C{status --short}, which a status line runs every few seconds."""
+
+    def short(self) -> str:
+        """What it prints; it succeeds, and no passphrase is asked for."""
+        code, out, err = self.command("status", "--short")
+        self.assertEqual((code, err, out.count("\n")), (0, "", 1))
+        return out.removeprefix("aileron: ").strip()
+
+    def test_no_daemon(self) -> None:
+        """Without a daemon, or with one that does not answer, it says so, and is no error."""
+        self.assertEqual(self.short(), "not running")
+        self.serve()
+
+        def silent(*_: object) -> dict[str, Any]:
+            raise CommandError("No daemon responds.")
+
+        self.patch(self.site, "probe", silent)
+        self.assertEqual(self.short(), "not responding")
+
+    def test_daemon(self) -> None:
+        """It tells what needs a person, and nothing else."""
+        self.serve()
+        for status, told in (
+            ({"vault_state": "unlocked", "counts": {"sessions": 3}}, "ok"),
+            ({"vault_state": "unlocked", "counts": {"pending_approvals": 2}}, "2 pending"),
+            (
+                {"vault_state": "locked", "counts": {"unknown_outcomes": 1}, "pause": {"since": "x"}},
+                "1 unknown, vault locked, paused",
+            ),
+            ({"vault_state": "unlocked", "record": {"tampered": 1}}, "tampering"),
+        ):
+            self.site.answer("GET", "/v1/status", status)
+            self.assertEqual(self.short(), told)
+        self.assertEqual(self.command("status", "--short", "--json")[0], 2)
 
 
 class SuggestionTests(CommandCase):

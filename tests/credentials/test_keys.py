@@ -26,6 +26,19 @@ class ApiKeyTests(KindCase, KindContract):
         self.held.scope = evolve(self.held.scope, header="X-Api", format="Token {key}")
         self.assertEqual(self.authorized().headers, (("X-Api", "Token canary-k3y"),))
 
+    def test_pasted(self) -> None:
+        """What was copied with more than the key says what to leave out; a key that only begins so is one."""
+        for pasted, left_out in (
+            ("Bearer canary-k3y", "without 'Bearer'"),
+            ("Authorization: bearer canary-k3y", "without 'bearer'"),
+            ("token canary-k3y", "without 'token'"),
+            ('"canary-k3y"', "without quotes"),
+        ):
+            with self.assertRaises(ValueError) as raised:
+                self.kind.check(pasted.encode())
+            self.assertIn(f"paste only the key, {left_out}", str(raised.exception))
+        self.kind.check(b"BearerToken-canary-k3y")
+
     def test_query(self) -> None:
         """Where its connector names a parameter, it is that parameter and in no header."""
         self.held.scope = evolve(self.held.scope, header="", settings={"query": "key"})

@@ -23,6 +23,7 @@ from aileron.cli.actions.services import READ, ReadyAction, ReadyService, find_s
 from aileron.cli.actions.trusting import TrustRequest, ask, choose, tell, trust
 from aileron.cli.vault.binding import ask_place, service_of, show_parts
 from aileron.cli.vault.command import make_vault
+from aileron.cli.vault.secret import read_secret
 from aileron.cli.vault.signing_in import SignInChoice, sign_in, signs_in
 from aileron.cli.vault.unlocking import refuse_lost, restart_with
 from aileron.home import Home, live_discovery, prepare
@@ -235,7 +236,7 @@ async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, A
     if signs_in(cli, service.connector):
         signed = await sign_in(cli, target, SignInChoice(opens_browser=False))
         account, secret = signed.account, signed.secret
-    secret = secret or cli.secret(f"{service.secret} for {service.user or service.connector}", None)
+    secret = secret or read_secret(cli, f"{service.secret} for {service.user or service.connector}", None)
     if service.user:  # what is kept is a name with its password
         secret = f"{service.user}:{secret}"
     return {**({"account": account} if account else {}), "secret": secret}

@@ -32,6 +32,11 @@ from aileron.values import from_timestamp, timestamp, utc
 if TYPE_CHECKING:
     from aileron.client import Operator
 
+_INSTALL = (
+    "pipx inject aileron prompt_toolkit",
+    "uv tool install --with prompt_toolkit . (in Aileron's source)",
+    "pip install prompt_toolkit",
+)
 _ASK_WHICH = "Number to open, Enter to refresh, q to quit: "
 _ASK_WHAT = "(y) approve, (l) approve for later, (d) deny, (x) deny all and end session, (e) edit, Enter to go back: "
 
@@ -48,8 +53,13 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
     its end, and only as shown.
     """
     cli.running()
+    _check_terminal(cli)
     simple = plain or cli.environ.get("TERM", "") in ("", "dumb", "unknown")
-    _check_terminal(cli, simple)
+    if not simple and find_spec("prompt_toolkit") is None:
+        simple = True
+        note("Showing a list and questions: the full screen needs prompt_toolkit. To install it, run one of:")
+        for each in _INSTALL:
+            note("  {command}", command=each)
     note_multiplexer(cli.environ)
     if not simple:
         from twisted.internet import asyncioreactor
@@ -59,10 +69,10 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
     as_signed_in(cli, passphrase_fd, lambda operator: converse(cli, operator) if simple else _view(cli, operator, bell))
 
 
-def _check_terminal(cli: CliContext, simple: bool) -> None:
-    """Require a terminal, and the library that draws the full screen.
+def _check_terminal(cli: CliContext) -> None:
+    """Require a terminal.
 
-    :raises CommandError: one is not there.
+    :raises CommandError: this process has none.
     """
     try:
         with cli.terminal():
@@ -71,12 +81,6 @@ def _check_terminal(cli: CliContext, simple: bool) -> None:
         raise CommandError(
             "Cannot watch approvals: no terminal. Nothing was decided.", "List pending approvals: aileron approval list"
         ) from None
-    if not simple and find_spec("prompt_toolkit") is None:
-        raise CommandError(
-            "The full screen needs prompt_toolkit. Run `pipx inject aileron prompt_toolkit`, "
-            "`uv tool install --with prompt_toolkit .` in Aileron's source, or `pip install prompt_toolkit`.",
-            "To continue without it: aileron approval watch --plain",
-        )
 
 
 async def _view(cli: CliContext, operator: Operator, bell: bool) -> None:

@@ -10,8 +10,10 @@ import click
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import Columns, listed, note, say, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
+from aileron.errors import AileronError
 from aileron.home import Discovery, live_discovery
 from aileron.values import BASE_URL_VARIABLES, JSON
 
@@ -104,18 +106,44 @@ def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
 
 
 @click.command()
+@click.option("--short", is_flag=True, help="Print a few words on one line, for the status line of tmux.")
 @_options.exact_times
 @_options.as_json
 @pass_cli
-def status(cli: CliContext, as_json: bool) -> None:
+def status(cli: CliContext, short: bool, as_json: bool) -> None:
     """Show the state of the daemon.
 
     The vault, pending approvals and open sessions; also providers of the gateway
     that differ from the defaults, and proxies.
     """
+    if short and as_json:
+        raise click.UsageError("Use --short or --json, not both.")
+    if short:
+        say("aileron: {state}", state=_summarize(cli))
+        return
     found = cli.running()
     answer = _ask(cli, found)
     show(as_json, answer, lambda: _tell(answer, found))
+
+
+def _summarize(cli: CliContext) -> str:
+    """Return the state in a few words, also if there is no daemon, or none that answers."""
+    try:
+        found = live_discovery(cli.home)
+        answer = None if found is None else _ask(cli, found)
+    except (AileronError, CommandError):
+        return "not responding"
+    if answer is None:
+        return "not running"
+    counts, vault = answer.get("counts", {}), answer.get("vault_state")
+    words = {
+        f"{counts.get('pending_approvals')} pending": counts.get("pending_approvals"),
+        f"{counts.get('unknown_outcomes')} unknown": counts.get("unknown_outcomes"),
+        f"vault {vault}": vault != "unlocked",
+        "paused": answer.get("pause"),
+        "tampering": in_status(answer).get("tampered"),
+    }
+    return ", ".join(word for word, applies in words.items() if applies) or "ok"
 
 
 def overview(cli: CliContext) -> None:

@@ -16,6 +16,7 @@ from aileron.cli._output import Columns, heading, note, say, time_at, values, wh
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.cli.actions.trusting import ask, confirm, refuse_unasked
 from aileron.cli.vault.operator import as_signed_in
+from aileron.cli.vault.secret import read_secret
 from aileron.cli.vault.signing_in import (
     SignInChoice,
     device_option,
@@ -140,7 +141,7 @@ def setup(
             signed = await sign_in(command.cli, target, SignInChoice(callback_port, device))
             found = {"account": signed.account, "secret": signed.secret}
             return await operator.post("bindings", "setup", body={**found, **body})
-        given = command.cli.secret(f"Secret for {connector}", secret_fd)
+        given = read_secret(command.cli, f"Secret for {connector}", secret_fd)
         return await operator.post("bindings", "setup", body={**body, "secret": given})
 
     made = as_signed_in(command.cli, command.passphrase_fd, work) if by_signing_in else command.ask(work)
@@ -175,7 +176,7 @@ def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 
     async def work(operator: Operator) -> Mapping[str, Any]:
         return await operator.post(
-            "bindings", name, "replace", body={"secret": command.cli.secret(f"New secret for {name}", secret_fd)}
+            "bindings", name, "replace", body={"secret": read_secret(command.cli, f"New secret for {name}", secret_fd)}
         )
 
     made = command.ask(work)
