@@ -97,3 +97,61 @@ class DecidingTests(PagesTestCase):
         await self.pause(1)
         self.assertFalse(await page.evaluate("document.querySelector('#approve').disabled"))
         self.assertEqual(page.problems, [])
+
+    async def test_others(self) -> None:
+        """Other requests of the session leave an open approval as it is: selection, focus, and a button that acts."""
+        page = await self.opened(1440)
+        await self.ready(page)
+        article, selected = "document.querySelector('article')", "getSelection().toString()"
+        await page.evaluate(
+            f"void ({article}.mine = true, getSelection().selectAllChildren({article}.querySelector('h1')))"
+        )
+        before = await page.evaluate(selected)
+        await page.evaluate(
+            "void (window.rested = 0, new MutationObserver((all) => all.forEach(({ target }) => {"
+            " if (target.matches('#approve') && target.disabled) window.rested += 1; })).observe("
+            "document.body, { attributes: true, attributeFilter: ['disabled'], subtree: true }))"
+        )
+        await self.ask(summary="Another thing")
+        await page.shows("Deny all 2 and end session")
+        self.assertTrue(await page.evaluate(f"{article}.mine === true"))
+        self.assertEqual((await page.evaluate(selected), await page.evaluate("rested")), (before, 0))
+        await page.click("#approve")
+        await self.stands(page, "completed")
+        self.assertEqual([each.text for each in self.workspace.messages], ["Dark mode"])
+        self.assertEqual(page.problems, [])
+
+    async def test_pause(self) -> None:
+        """The notice of a pause covers no button, at any width, and moves none."""
+        await self.ask()
+        for width, height in WIDTHS.items():
+            page = await self.browser.page()
+            await page.look(width=width, height=height)
+            await self.log_in(page)
+            await page.until("document.querySelector('.tick input:not(:disabled)') !== null")
+            place = "document.querySelector('#approve-ticked').getBoundingClientRect().bottom"
+            before = await page.evaluate(place)
+            await page.click("#pause")
+            await page.shows("Paused since")
+            await self.keep(page, f"deciding-paused-{width}", whole=False)
+            covered = (
+                "(({ left, top, width, height }) => document.elementFromPoint(left + width / 2, top + height / 2).id)"
+            )
+            found = await page.evaluate(f"{covered}(document.querySelector('#approve-ticked').getBoundingClientRect())")
+            self.assertEqual(found, "approve-ticked")
+            self.assertLessEqual(before, height)
+            await page.click("#pause")
+            await page.until("!document.body.innerText.includes('Paused since')")
+
+    async def test_typed(self) -> None:
+        """A reason that was typed is not lost when the login ends or the pages get another address."""
+        page = await self.opened(1440)
+        await self.ready(page)
+        await page.click("#reason")
+        await page.write("Not before Monday")
+        await self.kill_daemon()
+        await self.unlock()
+        await page.shows("Your pages have another address now")
+        await page.shows("You typed this and did not save it")
+        left = "[...document.querySelectorAll('#unsaved textarea')].map(({ value }) => value)"
+        self.assertEqual(await page.evaluate(left), ["Not before Monday"])

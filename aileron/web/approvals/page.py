@@ -248,7 +248,7 @@ def _argument(number: int, given: ReviewedArgument, new: str, in_cards: Collecti
     """Draw an argument, in full; what stands in a card is read there."""
     label, read = visible(given.label), reading(given.value, new)
     value = box(read, f"argument-{number}", "" if given.name in in_cards else label)
-    return {"label": label, "size": read.size, "value": value, "notes": read.notes}
+    return {"label": label, "size": read.size, "value": value, "notes": read.notes, "part": f"note-{number}"}
 
 
 def _preview(preview: ReviewedPreview) -> dict[str, Flattenable]:

@@ -206,7 +206,7 @@ def _draw_part(name: str, part: str, values: Sequence[JSON], new: Callable[[JSON
     return tags.div(
         tags.dt(label, " ", tags.small(read.size, **{"class": "quiet"})),
         tags.dd(box(read, visible(name), label)),
-        tags.dd(read.notes, **{"class": "note"}),
+        tags.dd(read.notes, **{"class": "note", "data-part": f"note-{visible(name)}"}),
     )
 
 

@@ -37,6 +37,13 @@ export function armDecision(article, look) {
   }));
 }
 
+// The same question, of which a part is told otherwise: what is new in it is to be read.
+export function rearm(article) {
+  if (!article.querySelector("#decision")) return;
+  armReading(article, () => enable(article));
+  enable(article);
+}
+
 // What is in the page is no longer what would be decided: it stays to be read, and cannot be decided.
 export function outdate(article, showNow) {
   if (article.dataset.outdated) return;

@@ -4,7 +4,7 @@ import { armActs } from "./act.js";
 import { armBatch } from "./batch.js";
 import { armCopies } from "./copy.js";
 import { count } from "./countdown.js";
-import { armDecision, outdate } from "./decide.js";
+import { armDecision, outdate, rearm } from "./decide.js";
 import { armEditor, armTry, unsaved } from "./editor.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call, isMoved } from "./key.js";
@@ -16,7 +16,7 @@ import { armPasskeys } from "./passkeys.js";
 import { armPlaces, mark } from "./places.js";
 import { armRecord } from "./record.js";
 import { armTrust, isRead } from "./trust.js";
-import { parse, say, showFragment, showTemplate } from "./view.js";
+import { exchange, parse, say, showFragment, showTemplate, typed } from "./view.js";
 import { armSound, showWaiting, titled } from "./waiting.js";
 
 const SOON_MS = 200;
@@ -24,6 +24,7 @@ const SEEN_MS = 2000;
 const LIVE_MS = 3000;
 const HIDDEN_MS = 10000;
 const REST = 8;
+const main = document.getElementById("main");
 const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count];
 let shown = "";
 let turn = 0;
@@ -69,9 +70,12 @@ function leave(template, why = "") {
 
 // No page of this origin is shown again, so what was typed and not saved is shown once more, to be copied.
 function leaveForGood() {
+  const texts = [...unsaved(), ...typed()];
+  const again = main.dataset.template === "moved";
   leave("moved");
+  if (again) return;
   const place = document.getElementById("unsaved");
-  const left = unsaved().map((value) => Object.assign(document.createElement("textarea"), {
+  const left = texts.map((value) => Object.assign(document.createElement("textarea"), {
     value, rows: 12, readOnly: true, ariaLabel: "Unsaved text",
   }));
   place.hidden = !left.length;
@@ -91,7 +95,13 @@ function present(text) {
     return;
   }
   if (before?.querySelector("[data-asked]")) return; // whether one is sure: that question stands until its time is over
+  const parts = before && shown && exchange(parse(shown), now);
   shown = text;
+  if (parts) {
+    parts.forEach((part) => armActs(part, look));
+    if (parts.length) rearm(before);
+    return;
+  }
   const root = showFragment(text);
   titled(root.dataset.title);
   ARMS.forEach((arm) => arm(root, look));

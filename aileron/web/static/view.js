@@ -13,6 +13,8 @@ const FORMS = {
 const DAYS = { "-1": "yesterday", 0: "today", 1: "tomorrow" };
 const main = document.getElementById("main");
 let place = "";
+let kept = [];
+let unsent = [];
 
 // What was typed or chosen on one page is no word about what another shows.
 export function show(nodes) {
@@ -20,12 +22,46 @@ export function show(nodes) {
   const inside = main.contains(focused);
   const mark = inside && markOf(focused);
   const here = location.pathname + location.search;
-  const left = place === here ? remember() : [];
+  const left = place !== here ? [] : main.dataset.template ? kept : remember();
   place = here;
   main.replaceChildren(...nodes);
   localiseAll();
   left.forEach((restore) => restore());
   if (inside) ((mark && main.querySelector(mark)) || main.querySelector("h1")).focus({ preventScroll: true });
+}
+
+// What was typed in a page and not sent, except by what keeps it itself.
+export function typed() {
+  if (main.dataset.template) return unsent;
+  const fields = [...main.querySelectorAll("textarea:not([readonly], #action-text), input[type=text], input:not([type])")];
+  return fields.filter((each) => each.value.trim() && each.value !== each.defaultValue).map(({ value }) => value);
+}
+
+// Parts of a page that may be told otherwise while what it asks is the same: they take the place of the earlier ones,
+// and all around them stays, with what is selected there.  Null: something else is otherwise as well.
+export function exchange(before, now) {
+  if (frame(before) !== frame(now)) return null;
+  const parts = [...now.querySelectorAll("[data-part]")];
+  const changed = parts.filter((part) => part.outerHTML !== partOf(before, part).outerHTML);
+  return changed.map((part) => {
+    const there = partOf(main, part);
+    const focused = there.contains(document.activeElement) && markOf(document.activeElement);
+    there.replaceWith(part);
+    localiseAll();
+    if (focused) (part.querySelector(focused) ?? main.querySelector("h1")).focus({ preventScroll: true });
+    return part;
+  });
+}
+
+function partOf(root, { dataset: { part } }) {
+  return root.querySelector(`[data-part="${CSS.escape(part)}"]`);
+}
+
+// A page without the contents of its parts.
+function frame(root) {
+  const bare = root.cloneNode(true);
+  bare.querySelectorAll("[data-part]").forEach((part) => part.replaceChildren());
+  return bare.outerHTML;
 }
 
 // What the reader typed, chose, opened or scrolled, and what came of what they asked for, each by its id.
@@ -54,6 +90,10 @@ function stateOf(element) {
 
 export function showTemplate(id) {
   if (main.dataset.template !== id) {
+    if (!main.dataset.template) {
+      unsent = typed();
+      kept = remember();
+    }
     show([document.getElementById(id).content.cloneNode(true)]);
   }
   main.dataset.template = id;
@@ -61,8 +101,8 @@ export function showTemplate(id) {
 
 export function showFragment(text) {
   const root = parse(text);
-  delete main.dataset.template;
   show([root]);
+  delete main.dataset.template;
   say("said", root.dataset.said);
   return root;
 }
