@@ -21,6 +21,7 @@ from attrs import frozen
 
 from bench.connection import opened
 from bench.endpoint import ACTION, CONNECTOR
+from bench.starting import MOST, import_seconds, start_seconds
 from bench.table import ROUNDS, row
 from bench.turns import standing
 
@@ -40,7 +41,6 @@ _LIBRARIES = (
     "import twisted.internet.reactor, twisted.web.server, twisted.web.client, twisted.enterprise.adbapi, sqlite3,"
     " klein, jsonschema, cryptography, attrs, ulid, rfc8785, yaml"
 )
-_SDK = "import mcp.server.lowlevel"
 
 
 @frozen
@@ -133,20 +133,32 @@ def _daemon(home: Path) -> None:
 
 def _mcp(daemon: Serving) -> None:
     """A client of the SDK and the installed server; behind it what keeps nothing, then the daemon; parts of that."""
-    starts, ratios, apart, whole = [], [], [], []
+    apart, whole = [], []
+    _starting(daemon)
     for _ in range(ROUNDS):
-        sdk = _importing(_SDK)
         with standing("contract lean") as route:  # an agent's server takes it for a daemon
-            started, took = asyncio.run(_called(route.url, route.at["token"], _one_kind_at_a_time))
-        starts.append(started)
-        ratios.append(started / sdk)
-        apart += took
-        whole += asyncio.run(_called(daemon.url, daemon.open_session(), _in_turn))[1]
-    row("aileron-mcp: start to initialize", f"{median(starts):.2f} s", f"{median(ratios):.2f} x importing the SDK")
+            apart += asyncio.run(_called(route.url, route.at["token"], _one_kind_at_a_time))
+        whole += asyncio.run(_called(daemon.url, daemon.open_session(), _in_turn))
     _rows(apart, "a call through MCP to a route that keeps nothing", "the same call straight to that route", "")
     _rows(
         whole, "a call through MCP, daemon and connector; in turn", "the same call straight to the daemon", "; in turn"
     )
+
+
+def _starting(daemon: Serving) -> None:
+    """The processor time until the first answers, held against that of importing the SDK."""
+    token, taken = daemon.open_session(), []
+    with tempfile.TemporaryDirectory() as home:
+        variables = {**_environment(Path(home)), "AILERON_URL": daemon.url, "AILERON_TOKEN": token}
+        for _ in range(ROUNDS):
+            sdk = import_seconds()
+            taken.append([(each, each / sdk) for each in start_seconds(str(_BIN / "aileron-mcp"), variables)])
+    for what, kind in zip(("initialize", "its tools"), zip(*taken, strict=True), strict=True):
+        seconds, ratios = (median(each) for each in zip(*kind, strict=True))
+        told = f"{ratios:.2f} x importing the SDK (must: {MOST})"
+        row(f"aileron-mcp: processor time to {what}", f"{seconds:.2f} s", told)
+        if ratios > MOST:
+            raise SystemExit(f"aileron-mcp takes more than {MOST} x importing the SDK until {what}.")
 
 
 def _rows(rounds: Rounds, through: str, straight: str, how: str) -> None:
@@ -162,26 +174,26 @@ def _rows(rounds: Rounds, through: str, straight: str, how: str) -> None:
     row(f"a call of a server made of the SDK alone{how}", f"{least:.1f} ms")
 
 
-async def _called(url: str, token: str, timed: Callable[[Sequence[Call]], Awaitable[Rounds]]) -> tuple[float, Rounds]:
-    """How soon C{aileron-mcp} answered C{initialize}; then calls through it, straight, and of the SDK alone."""
+async def _called(url: str, token: str, timed: Callable[[Sequence[Call]], Awaitable[Rounds]]) -> Rounds:
+    """Calls through C{aileron-mcp}, straight, and of the SDK alone."""
     with tempfile.TemporaryDirectory() as home:
         variables = {**_environment(Path(home)), "AILERON_URL": url, "AILERON_TOKEN": token}
-        began = time.perf_counter()
-        async with _client(str(_BIN / "aileron-mcp"), [], variables) as served:
-            started = time.perf_counter() - began
-            async with _client(sys.executable, ["-m", "bench.echo"], dict(os.environ)) as bare:
-                connection = await opened(int(url.rpartition(":")[2]))
-                calls: list[Call] = [
-                    lambda: served.call_tool("noop", _words()),
-                    # Under a key of its own, as aileron-mcp sends it: the daemon looks whether it knows it.
-                    lambda: connection.post(
-                        "/v1/actions/noop/run", token, {"args": _words(), "idempotency_key": secrets.token_hex(16)}
-                    ),
-                    lambda: bare.call_tool("noop", _words()),
-                ]
-                rounds = await timed(calls)
-                connection.close()
-    return started, rounds
+        async with (
+            _client(str(_BIN / "aileron-mcp"), [], variables) as served,
+            _client(sys.executable, ["-m", "bench.echo"], dict(os.environ)) as bare,
+        ):
+            connection = await opened(int(url.rpartition(":")[2]))
+            calls: list[Call] = [
+                lambda: served.call_tool("noop", _words()),
+                # Under a key of its own, as aileron-mcp sends it: the daemon looks whether it knows it.
+                lambda: connection.post(
+                    "/v1/actions/noop/run", token, {"args": _words(), "idempotency_key": secrets.token_hex(16)}
+                ),
+                lambda: bare.call_tool("noop", _words()),
+            ]
+            rounds = await timed(calls)
+            connection.close()
+    return rounds
 
 
 async def _one_kind_at_a_time(calls: Sequence[Call]) -> Rounds:

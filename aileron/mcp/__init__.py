@@ -1,7 +1,8 @@
 """The daemon's actions as MCP tools: C{aileron-mcp} on standard input and output, and the daemon's own C{/mcp}.
 
-Importing it loads nothing heavy: a signal during the slow imports finds its handler in place, and the SDK, which takes
-half a second and 31 MB, is loaded only where it is used.
+Importing it loads nothing heavy: a signal during the slow imports finds its handler in place.  C{aileron-mcp} answers
+its client's first message before it loads Twisted, and the list of tools before it loads the SDK, which takes most of a
+second and 31 MB: some clients give a server up after three seconds.
 """
 
 from __future__ import annotations
@@ -43,12 +44,23 @@ def main() -> None:
         # Loading takes half a second; until the reactor runs there is nothing to clean up.
         signal.signal(number, lambda _number, _frame: os._exit(0))
     gc.disable()  # loading makes no garbage
+    from ._greeting import claim_standard_streams, greet
+    from ._opening import Opening
+
+    try:
+        streams = claim_standard_streams()  # first of all: a closed one's number would be taken for something else
+    except OSError:
+        return
+    opening = Opening()
+    rest = greet(*streams, opening)
+    if rest is None:
+        os._exit(0)
     from ._stdio import serve
 
     gc.freeze()
     gc.set_threshold(_YOUNG)  # nearly all that a call makes goes with its last reference
     gc.enable()
-    serve(os.environ, _STOP_SIGNALS)
+    serve(os.environ, _STOP_SIGNALS, streams, opening, rest)
     # Nothing is left to clean up, and taking the interpreter apart would take most of the second that we have.
     os._exit(0)
 

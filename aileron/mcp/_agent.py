@@ -18,13 +18,11 @@ from aileron.values import JSON
 
 from ._calls import Calls
 from ._definitions import ToolDefinition
-from ._link import DaemonLink
 from ._server import ToolServer
 from ._texts import ToolResult
 from ._tools import CallOptions
-from .offering.access import Shortlist
+from .offering.tools import ToolListing
 from .waiting.calling import ClientPolicy
-from .waiting.clients import USUAL_SECONDS
 from .waiting.running import Withdrawals
 
 _NO_BOUND = 1 << 30
@@ -78,6 +76,7 @@ class AgentServer:
     :param daemon: the daemon in the agent's session.
     :param sealing: seals what clients are given to bring back; L{None}: by a key of its own.
     :param most_calls: that may be under way at once.
+    :param listing: what it is offered, if that is followed already; it then hears of changes.
     :ivar server: the SDK's own; it is used in the loop.
     """
 
@@ -89,14 +88,15 @@ class AgentServer:
         daemon: Daemon,
         sealing: RequestStateSecurity | None = None,
         most_calls: int = _NO_BOUND,
+        listing: ToolListing | None = None,
     ) -> None:
         self._bridge = bridge
         self._stopped = False
-        self._link = DaemonLink(daemon, reactor, self._note_changed)
+        listing = listing or ToolListing.make(daemon, session, reactor)
+        self._link = listing.link
+        self._link.notify(self.announce_change)
         self._withdrawals = Withdrawals(daemon)
-        longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
-        shortlist = Shortlist(daemon, session.listed_actions)
-        calls = Calls(daemon, self._link, reactor, longest, self._withdrawals, shortlist)
+        calls = Calls(daemon, self._link, reactor, listing.wait_seconds, self._withdrawals, listing.shortlist)
         self._tools = ToolServer(
             BridgedTools(bridge, calls, asyncio.Semaphore(most_calls)), ClientPolicy(session, sealing=sealing)
         )
@@ -117,7 +117,8 @@ class AgentServer:
         serving.addErrback(self._note_failed)
         serving.addBoth(lambda _: then())
 
-    def _note_changed(self) -> None:
+    def announce_change(self) -> None:
+        """Tell the clients that the tools are others, unless it has stopped."""
         if not self._stopped:
             self.supervise(self._bridge.ask(self._tools.announce_change))
 

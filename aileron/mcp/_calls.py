@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.client import Daemon, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.values import JSON
 
-from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition, own_definitions
+from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition
 from ._forms import Form, fill_in, list_answered
 from ._link import DaemonLink
 from ._texts import (
@@ -25,8 +25,9 @@ from ._texts import (
     render_status,
 )
 from ._tools import CallOptions
-from .offering.access import ACCESS_DEFINITIONS, Shortlist, describe_action, render_matches, resolve_call
+from .offering.access import Shortlist, describe_action, render_matches, resolve_call
 from .offering.search import ActionIndex
+from .offering.tools import ToolListing
 from .waiting.running import REASON, ActionRunner, Attempts, Withdrawals
 
 MOST_RUNS = 20
@@ -52,11 +53,7 @@ class Calls:
     index: ActionIndex = field(factory=ActionIndex)
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
-        definitions = await self.link.offered()
-        listed = await self.shortlist.of(definitions)
-        access = ACCESS_DEFINITIONS if len(listed) < len(definitions) or not hears_changes else ()
-        ours = sorted((*own_definitions(self.wait_seconds), *access), key=lambda definition: definition.name)
-        return (*listed, *ours)
+        return await ToolListing(self.link, self.shortlist, self.wait_seconds).offered(hears_changes=hears_changes)
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         items = (await self.daemon.runs(MOST_RUNS)).get("items")

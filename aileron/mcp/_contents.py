@@ -24,7 +24,6 @@ from ._definitions import ToolDefinition
 from ._texts import ToolResult, render_notes, run_output
 from .offering.access import find_action
 
-_REFERENCES = ("$ref", "$dynamicRef")
 _PENDING = 202
 
 _MOST_PICTURE_BYTES = 3_750_000  # 5 MB in base64, which is as much as any provider takes
@@ -76,14 +75,6 @@ def _is_picture(attachment: Attachment) -> bool:
     return beginning.match(attachment.content) is not None
 
 
-def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Make the schema of the whole answer, C{output} being that of the action's own."""
-    status = {"type": "string", "description": "completed; or anything else: it is not done."}
-    text = {"type": "string", "description": "What else there is to know."}
-    properties = {"status": status, "output": _relocate(output), "text": text}
-    return {"type": "object", "properties": properties, "required": ["status"], "additionalProperties": False}
-
-
 def add_structured_data(definition: ToolDefinition, answer: DaemonAnswer, result: ToolResult) -> ToolResult:
     """Add structured data to C{result} where the action declares an output schema."""
     if definition.output_schema is None:
@@ -99,21 +90,6 @@ def _complete(answer: DaemonAnswer, result: ToolResult, schema: Mapping[str, JSO
         return {"text": result.text}
     beside = render_notes(answer.body)
     return {"output": output, **({"text": beside} if beside else {})}
-
-
-def _relocate(schema: JSON) -> JSON:
-    """Move the schema a level below: what it says of its own parts says where they are now."""
-    if isinstance(schema, Mapping):
-        return {
-            key: _relocate_reference(value) if key in _REFERENCES else _relocate(value) for key, value in schema.items()
-        }
-    if isinstance(schema, (list, tuple)):
-        return [_relocate(value) for value in schema]
-    return schema
-
-
-def _relocate_reference(value: JSON) -> JSON:
-    return f"#/properties/output{value[1:]}" if isinstance(value, str) else _relocate(value)
 
 
 RUNS_URI = "aileron://runs"

@@ -35,7 +35,7 @@ class DaemonLink:
     :ivar load_errors: what the daemon could not load.
     """
 
-    def __init__(self, daemon: Daemon, clock: IReactorTime, changed: Callable[[], object]) -> None:
+    def __init__(self, daemon: Daemon, clock: IReactorTime, changed: Callable[[], object] = lambda: None) -> None:
         self._daemon = daemon
         self._clock = clock
         self._changed = changed
@@ -48,8 +48,14 @@ class DaemonLink:
         self.trouble: DaemonError | None = None
         self.load_errors: tuple[Mapping[str, Any], ...] = ()
 
+    def notify(self, changed: Callable[[], object]) -> None:
+        """Call C{changed} from now on when the tools are others, and nothing else."""
+        self._changed = changed
+
     def start(self) -> None:
-        """Begin to follow."""
+        """Begin to follow.  Twice is safe."""
+        if self._following is not None:
+            return
         self._following = Deferred.fromCoroutine(self._follow())
         self._following.addErrback(_ended)
 

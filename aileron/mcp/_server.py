@@ -11,22 +11,15 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
-from aileron import __version__
-
 from ._contents import RUNS_URI
 from ._notifier import ChangeNotifier, Context, Subscriptions
+from ._opening import INSTRUCTIONS, SERVER
 from ._texts import ToolResult
 from ._tools import ITools, NotifyingCalls
 from .offering.catalog import Catalog
 from .waiting.calling import CallAnswer, CallHandler, ClientPolicy
 from .waiting.prompting import Prompting
 from .waiting.tasks import to_call_result
-
-INSTRUCTIONS = (
-    "These tools act in the world through Aileron, which holds the keys and asks the user where that is wanted. "
-    "A call that answers as pending has not been done: show the user its message, and ask check_action_status later. "
-    "An action that is not listed is found by search_actions. If something is missing, aileron_diagnostics tells why."
-)
 
 _OWN_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/read", "prompts/list")
 """What is another for each session, and may be another the next time."""
@@ -49,9 +42,9 @@ class ToolServer:
         self._subscriptions = Subscriptions(tools.actions, self.notifier)
         catalog = Catalog(tools, policy.session)
         self.server: Server[Any] = _Promising(
-            "aileron",
-            version=__version__,
-            title="Aileron",
+            SERVER["name"],
+            version=SERVER["version"],
+            title=SERVER["title"],
             instructions=INSTRUCTIONS,
             cache_hints=dict.fromkeys(_OWN_LISTS, CacheHint(ttl_ms=0, scope="private")),
             on_list_tools=catalog.tools,

@@ -13,10 +13,12 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError
 from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from aileron.bridge import LoopThread, SideGone
+from bench.starting import MOST, import_seconds, start_seconds
 from tests.extent import is_all
 from tests.functional.case import FunctionalTestCase
 from tests.functional.home import installed
@@ -109,6 +111,46 @@ class ServerCase(FunctionalTestCase):
             client.server.send("tools/call", {"name": "ship_update", "arguments": {}}, CALL)
             await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
         return client
+
+
+class StartTests(ServerCase):
+    """How soon a client is answered."""
+
+    async def test_processor_time(self) -> None:
+        """Greeting a client and listing the tools takes at most half as long as importing the SDK."""
+        environment = self.home.environment(AILERON_URL=self.site.url, AILERON_TOKEN="ail_a_test")
+        taken = await deferToThread(lambda: [self._measure(environment) for _ in range(3)])
+        greeted, listed = (min(each) for each in zip(*taken, strict=True))
+        self.assertLess(greeted, MOST / 2, taken)
+        self.assertLess(listed, MOST, taken)
+
+    def _measure(self, environment: dict[str, str]) -> list[float]:
+        sdk = import_seconds()
+        return [each / sdk for each in start_seconds(installed("aileron-mcp"), environment)]
+
+    async def test_later(self) -> None:
+        """What comes after the first answers, and while the SDK is being loaded, is answered as well, once each."""
+        client = self.started()
+        await client.shake_hands()
+        tools = await client.tools()
+        self.assertIn("ship_update", tools)
+        numbers = range(10, 15)
+        for number in numbers:
+            client.server.send("resources/list" if number % 2 else "tools/list", {}, number)
+        await until(self.reactor, lambda: all(map(client.server.answer, numbers)), STARTED_SECONDS, "an answer to each")
+        answered = [message["id"] for message in client.server.messages if "id" in message]
+        self.assertEqual(len(answered), len(set(answered)))
+        self.assertEqual(await client.tools(), tools)
+
+    async def test_ended_while_loading(self) -> None:
+        """A client that ends as the SDK is being loaded has its server end in time."""
+        client = self.started()
+        await client.shake_hands()
+        client.server.send("resources/list", {}, 10)
+        await deferLater(self.reactor, 0.1)
+        client.server.process.closeChildFD(0)
+        await until(self.reactor, lambda: client.server.status is not None, ENDED_SECONDS, "its end")
+        self.assertEqual((client.server.status, client.server.errors), ((0, None), b""))
 
 
 class EndTests(ServerCase):

@@ -16,7 +16,8 @@ from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron import mcp
-from aileron.mcp._stdio import InputStream, JsonLines, OutputStream
+from aileron.mcp._lines import JsonLines
+from aileron.mcp._streams import InputStream, OutputStream, parse_line
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -26,7 +27,7 @@ class LinesCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.ended = 0
-        self.received: list[SessionMessage | Exception] = []
+        self.received: list[bytes] = []
         self.transport = StringTransport()
         self.lines = self.make()
 
@@ -62,13 +63,13 @@ class ReadTests(LinesCase):
         data = b"".join(json.dumps({**PING, "id": number}).encode() + b"\r\n" for number in ids)
         for start in range(0, len(data), size):
             _receive(lines, data[start : start + size])
-        self.assertEqual([_request(message).id for message in self.received], ids)
+        self.assertEqual([_request(parse_line(each)).id for each in self.received], ids)
         self.received.clear()
 
     def test_malformed(self) -> None:
         """A line that is no message is passed on as a fault, and the next one is read."""
         _receive(self.lines, b"{nonsense\n\n" + json.dumps(PING).encode() + b"\n\xff\n")
-        kinds = [isinstance(message, SessionMessage) for message in self.received]
+        kinds = [isinstance(parse_line(each), SessionMessage) for each in self.received]
         self.assertEqual((kinds, self.ended), ([False, True, False], 0))
 
     def test_endless_line(self) -> None:

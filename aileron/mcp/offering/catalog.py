@@ -29,22 +29,20 @@ from aileron.mcp._contents import (
     parse_run_uri,
     resource_not_found,
     to_resource,
-    wrap_output_schema,
 )
 from aileron.mcp._definitions import ToolDefinition
-from aileron.mcp._forms import relax_schema
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import render_status, run_output
 from aileron.mcp._tools import ITools
 from aileron.mcp.waiting.clients import identify_client
-from aileron.values import plain, set_apart
+from aileron.values import set_apart
 
 from .access import render_action
 from .prompts import PROMPTS, complete_argument
+from .tools import TOOLS_A_PAGE, write_tool
 
 _MARK = b"\x01"
 
-TOOLS_A_PAGE = 250  # not every client asks for a second
 RESOURCES_A_PAGE = 100
 
 T = TypeVar("T")
@@ -125,27 +123,8 @@ class Catalog:
 
 
 def to_tool(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
-    """Write a tool as the protocol has it.
-
-    :param asked: whether a person is asked for what is for them to say.
-    """
-    hints = t.ToolAnnotations(
-        title=definition.title,
-        read_only_hint=definition.read_only,
-        destructive_hint=definition.destructive,
-        idempotent_hint=definition.idempotent,
-        open_world_hint=definition.open_world,
-    )
-    schema: Any = plain(relax_schema(definition) if asked and definition.asks else definition.input_schema)
-    output: Any = None if definition.output_schema is None else plain(wrap_output_schema(definition.output_schema))
-    return t.Tool(
-        name=definition.name,
-        title=definition.title,
-        description=definition.description,
-        input_schema=schema,
-        output_schema=output,
-        annotations=hints,
-    )
+    """Make the SDK's tool of a definition; see L{write_tool}."""
+    return t.Tool.model_validate(write_tool(definition, asked=asked), by_name=False)
 
 
 _RUNS = t.Resource(

@@ -25,8 +25,9 @@ from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions, NotifyingCalls
 
-from .clients import Beats, Client, await_with_progress, identify_client, usual_beats
+from .clients import Beats, await_with_progress, identify_client, usual_beats
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form, request_review, review_while_waiting
+from .profiles import Client
 from .tasks import McpTasks, to_call_result
 
 MOST = 256

@@ -17,8 +17,9 @@ from aileron.mcp._tools import ITools
 from aileron.mcp.offering.prompts import PROMPTS, list_choices, render_prompt
 from aileron.values import JSON
 
-from .clients import Beats, Client, identify_client
+from .clients import Beats, identify_client
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form
+from .profiles import Client
 
 MOST_CHOICES = 100
 """Of more a person types the name."""

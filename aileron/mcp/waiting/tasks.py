@@ -18,11 +18,11 @@ from aileron.client import DaemonAnswer, DaemonError, DaemonFault
 from aileron.mcp._contents import add_structured_data, attachment_blocks
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._notifier import Context
+from aileron.mcp._opening import TASKS
 from aileron.mcp._texts import Pending, ToolResult, render_run, render_status
 from aileron.mcp._tools import NotifyingCalls
 from aileron.values import plain
 
-from .clients import TASKS
 from .elicitation import REVIEW, review_request
 
 MISSING_CAPABILITY = -32021

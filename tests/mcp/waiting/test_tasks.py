@@ -12,9 +12,9 @@ from mcp import Client, MCPError
 from mcp.client.extension import ClientExtension, ResultClaim
 
 from aileron.client import DaemonFault, DaemonUnreachable
+from aileron.mcp._opening import TASKS
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import NotifyingCalls
-from aileron.mcp.waiting.clients import TASKS
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
 from aileron.values import Fault
 from tests.mcp.case import in_a_loop, text_of

@@ -1,0 +1,191 @@
+"""Answers a client's first messages before the SDK, which takes longest to load, is there.
+
+Only what nearly every client sends first is answered here, and only where it is well-formed: C{initialize},
+C{server/discover}, C{ping} and the first page of C{tools/list}.  Everything else is left to the SDK, which is given the
+beginning of the conversation once it is loaded.  Importing this module loads nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from aileron import __version__
+
+INSTRUCTIONS = (
+    "These tools act in the world through Aileron, which holds the keys and asks the user where that is wanted. "
+    "A call that answers as pending has not been done: show the user its message, and ask check_action_status later. "
+    "An action that is not listed is found by search_actions. If something is missing, aileron_diagnostics tells why."
+)
+TASKS = "io.modelcontextprotocol/tasks"
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSIONS = ("2026-07-28",)
+"""The versions of the protocol that the SDK serves, with a handshake and without one; the newest is the last."""
+
+SERVER = {"name": "aileron", "title": "Aileron", "version": __version__}
+_CHANGES = {"resources": {"listChanged": True, "subscribe": True}, "tools": {"listChanged": True}, "completions": {}}
+
+_META = "io.modelcontextprotocol/"
+_VERSION, _CAPABILITIES, _CLIENT = f"{_META}protocolVersion", f"{_META}clientCapabilities", f"{_META}clientInfo"
+
+
+class ToolsRequest(NamedTuple):
+    """A request for the first page of the list of tools.
+
+    :ivar request_id: by which it is answered.
+    :ivar modern: whether it is of the protocol without a handshake.
+    :ivar client: the client's own name for itself.
+    :ivar capabilities: what the client says that it can.
+    """
+
+    request_id: str | int
+    modern: bool
+    client: str
+    capabilities: Mapping[str, Any]
+
+    def answer(self, tools: list[Any]) -> bytes:
+        """Write the line that answers it."""
+        return _answer(self.request_id, {"tools": tools, **(_COMPLETE if self.modern else {})})
+
+
+_COMPLETE = {
+    "resultType": "complete",
+    "ttlMs": 0,
+    "cacheScope": "private",
+    "_meta": {f"{_META}serverInfo": SERVER},
+}
+
+
+class Opening:
+    """The beginning of one client's conversation.
+
+    :ivar lines: the messages that the SDK is to be given, in order.
+    :ivar answered: the request among them that was answered here, so that the SDK's answer is not sent.
+    :ivar over: whether one of them must be answered by the SDK.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.answered: str | int | None = None
+        self.over = False
+        self._modern: bool | None = None
+        self._client = ""
+        self._capabilities: Mapping[str, Any] = {}
+
+    def take(self, line: bytes) -> bytes | ToolsRequest | None:
+        """Take a message.
+
+        :return: the line that answers it; a request for the tools; or None if it was left to the SDK.
+        """
+        message = _parse(line)
+        method = message.get("method")
+        if method == "initialize" and self._modern is None:
+            answer = self._greet(message)
+        elif method == "server/discover" and self._modern is None:
+            answer = self._describe(message)
+        elif method == "ping" and self._modern is False and _has_id(message) and not message.keys() - _PLAIN_KEYS:
+            return _answer(message["id"], {})
+        elif method == "tools/list" and (asked := self._find_tools_request(message)) is not None:
+            return asked
+        else:
+            answer = None
+        self.lines.append(line)
+        self.over = self.over or (answer is None and not _is_notification(message))
+        return answer
+
+    def leave(self, line: bytes) -> None:
+        """Leave a message to the SDK, which must answer it."""
+        self.lines.append(line)
+        self.over = True
+
+    def _greet(self, message: Mapping[str, Any]) -> bytes | None:
+        params = _mapping(message.get("params"))
+        client, version = _mapping(params.get("clientInfo")), params.get("protocolVersion")
+        named = all(isinstance(client.get(name), str) for name in ("name", "version"))
+        if not (_has_id(message) and isinstance(version, str) and named and _has_capabilities(params, "capabilities")):
+            return None
+        self._begin(message, str(client["name"]), params["capabilities"], modern=False)
+        result = {
+            "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
+            "capabilities": {**_CHANGES, "prompts": {"listChanged": False}},
+            "serverInfo": SERVER,
+            "instructions": INSTRUCTIONS,
+        }
+        return _answer(message["id"], result)
+
+    def _describe(self, message: Mapping[str, Any]) -> bytes | None:
+        envelope = _read_envelope(message)
+        if not _has_id(message) or envelope is None:
+            return None
+        self._begin(message, *envelope, modern=True)
+        result = {
+            "supportedVersions": list(MODERN_VERSIONS),
+            "capabilities": {**_CHANGES, "prompts": {"listChanged": True}, "extensions": {TASKS: {}}},
+            "instructions": INSTRUCTIONS,
+            **_COMPLETE,
+        }
+        return _answer(message["id"], result)
+
+    def _begin(self, message: Mapping[str, Any], client: str, capabilities: Mapping[str, Any], *, modern: bool) -> None:
+        self.answered = message["id"]
+        self._modern, self._client, self._capabilities = modern, client, capabilities
+
+    def _find_tools_request(self, message: Mapping[str, Any]) -> ToolsRequest | None:
+        params = _mapping(message.get("params"))
+        if self._modern is None or not _has_id(message) or params.get("cursor") is not None:
+            return None
+        if self._modern:
+            envelope = _read_envelope(message)
+            return None if envelope is None else ToolsRequest(message["id"], True, *envelope)
+        if _VERSION in _mapping(params.get("_meta")) or not isinstance(message.get("params", {}), dict):
+            return None
+        return ToolsRequest(message["id"], False, self._client, self._capabilities)
+
+
+_PLAIN_KEYS = {"jsonrpc", "id", "method"}
+
+
+def _answer(request_id: str | int, result: Mapping[str, Any]) -> bytes:
+    message = {"jsonrpc": "2.0", "id": request_id, "result": result}
+    return json.dumps(message, separators=(",", ":")).encode("ascii")
+
+
+def _parse(line: bytes) -> Mapping[str, Any]:
+    """Parse a line; what is no message of JSON-RPC 2.0 is empty."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else {}
+
+
+def _has_id(message: Mapping[str, Any]) -> bool:
+    return isinstance(message.get("id"), (str, int)) and not isinstance(message["id"], bool)
+
+
+def _is_notification(message: Mapping[str, Any]) -> bool:
+    method = message.get("method")
+    return "id" not in message and isinstance(method, str) and method.startswith("notifications/")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _has_capabilities(said: Mapping[str, Any], name: str) -> bool:
+    """Tell whether a client's capabilities are in the form that they usually have."""
+    value = said.get(name)
+    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+
+
+def _read_envelope(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """Read the client's name and capabilities of a request without a handshake, or None if it has no such envelope."""
+    meta = _mapping(_mapping(message.get("params")).get("_meta"))
+    client = meta.get(_CLIENT)
+    if meta.get(_VERSION) not in MODERN_VERSIONS or not _has_capabilities(meta, _CAPABILITIES):
+        return None
+    if not isinstance(client, dict) or not all(isinstance(client.get(name), str) for name in ("name", "version")):
+        return None
+    return str(client["name"]), meta[_CAPABILITIES]
