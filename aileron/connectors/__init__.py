@@ -8,7 +8,7 @@ from ._registry import Make, Registry, check, read_descriptions
 from ._samples import Sample, Specimen, find_specimens, keys_of
 from ._schema import Spec, read_file
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
-from .command import CommandConnector, CommandSpec, Enclosure, ProgramEnvironment
+from .command import CommandConnector, CommandSpec, Confinement, Enclosure, ProgramEnvironment
 from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
@@ -19,6 +19,7 @@ __all__ = [
     "ApiRelay",
     "CommandConnector",
     "CommandSpec",
+    "Confinement",
     "ConnectionOpener",
     "Enclosure",
     "GitConnector",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from attrs import define, field
@@ -16,6 +15,7 @@ from aileron.connectors import (
     ApiRelay,
     CommandConnector,
     CommandSpec,
+    Confinement,
     Enclosure,
     GitConnector,
     GitSpec,
@@ -40,6 +40,7 @@ from ._process import in_thread
 
 _log = Logger()
 _MOST_REPOSITORIES = 2  # read at once, each in a thread
+_MOST_TREES = 2  # directories of programs, likewise
 
 
 @define(slots=False, eq=False)
@@ -102,6 +103,10 @@ class ConnectorMaker:
         return in_thread(self.reactor, at_once=_MOST_REPOSITORIES)
 
     @cached_property
+    def _looking(self) -> Any:
+        return in_thread(self.reactor, at_once=_MOST_TREES)
+
+    @cached_property
     def sandbox(self) -> Any:
         """The sandboxes of this machine, tried once, when the first program is declared; L{None}: there are none."""
         from aileron.launch import find_sandbox
@@ -112,18 +117,34 @@ class ConnectorMaker:
             _log.warn("programs run without a sandbox, and so not without an approval: {why}", why=error.message)
             return None
 
-    def enclose(self, directory: str, network: bool) -> Enclosure:
+    def enclose(self, directory: str, network: bool, repository: bool) -> Enclosure:
         """Put a program that works in C{directory} into the sandbox of agents, of which nothing but that is its own.
 
+        :param repository: whether it writes the whole repository around that.
         :raises InvalidRequest: that is the user's whole home.
         """
-        from aileron.launch import SandboxLayout
+        from aileron.launch import SandboxLayout, build_program_sandbox, installed_programs
 
-        programs = tuple(dict.fromkeys((sys.prefix, sys.base_prefix)))
-        home = self.environment.get("HOME", "/")
-        layout = SandboxLayout(home=home, state=self.state, project=directory, programs=programs)
-        options = layout.arguments(environment=self.environment, descriptor=Enclosure.root_descriptor)
-        kept = [each for each in options if not (network and each == "--unshare-net")]
-        argv = (self.sandbox.program, *kept, "--seccomp", str(Enclosure.filter_descriptor), "--")
+        program, home = self.sandbox.program, self.environment.get("HOME", "/")
+        layout = SandboxLayout(
+            home=home,
+            state=self.state,
+            project=directory,
+            programs=installed_programs(),
+            whole_repository=repository,
+        )
         inside = self.sandbox.entry(Enclosure.api_port, Enclosure.meeting_descriptor), self.sandbox.listen
-        return Enclosure(layout.root, argv, self.sandbox.seccomp, *(() if network else inside))
+
+        build = partial(build_program_sandbox, network=network, first_descriptor=Enclosure.first_descriptor)
+
+        async def confine() -> Confinement:
+            built = await self._looking(build, layout, self.environment)
+
+            async def changes() -> tuple[str, ...]:
+                found: tuple[str, ...] = await self._looking(built.changes)
+                return found
+
+            argv = (program, *built.options, "--seccomp", str(Enclosure.filter_descriptor), "--")
+            return Confinement(argv, built.opened, built.is_current, changes)
+
+        return Enclosure(layout.root, confine, self.sandbox.seccomp, *(() if network else inside))

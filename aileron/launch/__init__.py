@@ -8,7 +8,15 @@ from .agent import Agent
 from .agents import find_agents, find_server_sources
 from .in_band import in_band_agent
 from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
-from .sandbox import Sandbox, SandboxLayout, SandboxProject, WayOut, find_sandbox
+from .sandbox import (
+    Sandbox,
+    SandboxLayout,
+    SandboxProject,
+    WayOut,
+    build_program_sandbox,
+    find_sandbox,
+    installed_programs,
+)
 from .servers import MASK, ServerEntry, ServerSecret, ServerSettings, read_servers
 
 __all__ = [
@@ -34,11 +42,13 @@ __all__ = [
     "ServerSettings",
     "Upstream",
     "WayOut",
+    "build_program_sandbox",
     "find_agents",
     "find_programs",
     "find_sandbox",
     "find_server_sources",
     "in_band_agent",
+    "installed_programs",
     "is_multiplexed",
     "prepare",
     "preview_launch",

@@ -118,7 +118,7 @@ def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None)
         "status": outcome.status,
         **({"output": _measure(outcome.output)} if outcome.fault is None else {"failure": to_json(outcome.fault)}),
         **({} if built is None else {"request": to_json(ReviewedRequest.of(built))}),
-        **{name: outcome.notes[name] for name in ("refused", "api") if name in outcome.notes},
+        **{name: outcome.notes[name] for name in ("refused", "api", "changed") if name in outcome.notes},
     }
 
 

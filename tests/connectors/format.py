@@ -278,6 +278,7 @@ def _surroundings() -> Schema:
         "public": _TEXTS,
         "sandbox": _choice((_environment.AUTO, _environment.REQUIRED, _environment.NONE)),
         "network": _FLAG,
+        "repository": _FLAG,
     }
 
 

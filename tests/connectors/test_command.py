@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from twisted.internet.task import Clock, deferLater
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SkipTest, SynchronousTestCase, TestCase
 
-from aileron.connectors import CommandConnector, CommandSpec, Enclosure, Screened, system_transport
+from aileron.connectors import CommandConnector, CommandSpec, Confinement, Enclosure, Screened, system_transport
 from aileron.connectors._schema import read_file
 from aileron.connectors.command._process import CommandProcess, Launch
 from aileron.daemon._connectors import ConnectorMaker
@@ -73,6 +73,15 @@ def spec_of(directory: str = "/srv", code: str = "pass", **changed: str) -> Comm
     reading = read_file(text.encode(), "deploy.toml")
     assert isinstance(reading.spec, CommandSpec), reading.problems
     return reading.spec
+
+
+def built(*argv: str, opened: tuple[str, ...] = ()) -> Callable[[], Coroutine[Any, Any, Confinement]]:
+    """What a sandbox is built from that stands before a program."""
+
+    async def confine() -> Confinement:
+        return Confinement(argv, opened)
+
+    return confine
 
 
 class _Transport:
@@ -206,7 +215,7 @@ class ShownTests(SynchronousTestCase):
     def test_sandbox(self) -> None:
         """It says which sandbox; where the file requires one that this machine cannot make, nothing is prepared."""
         rig = Rig()
-        enclosed = evolve(rig.connector, enclose=lambda _directory, _network: Enclosure("/srv", ("bwrap",), b""))
+        enclosed = evolve(rig.connector, enclose=lambda *_: Enclosure("/srv", built("bwrap"), b""))
         self.assertIn("has no network", self.prepare(enclosed)["sandbox"])
         spec = spec_of(inherit__='sandbox = "required"\nnetwork = true\ninherit ')
         self.assertIn("has the network", self.prepare(evolve(enclosed, spec=spec))["sandbox"])
@@ -217,7 +226,7 @@ class ShownTests(SynchronousTestCase):
     def test_unseen(self) -> None:
         """Without a sandbox nothing runs without an approval, which says so, unless the file wants none."""
         connector = Rig().connector
-        enclosed = evolve(connector, enclose=lambda _directory, _network: Enclosure("/srv", ("bwrap",), b""))
+        enclosed = evolve(connector, enclose=lambda *_: Enclosure("/srv", built("bwrap"), b""))
         unconfined = evolve(connector, spec=spec_of(inherit__='sandbox = "none"\ninherit '))
         for each, needs in ((connector, True), (enclosed, False), (unconfined, False)):
             operations = each.describe().operations.values()
@@ -227,7 +236,7 @@ class ShownTests(SynchronousTestCase):
         """What was approved for one sandbox does not run in another, nor what another connector prepared."""
         rig = Rig()
         request = rig.connector.prepare("deploy", INPUTS, "file:///srv", "k1")
-        enclosed = evolve(rig.connector, enclose=lambda _directory, _network: Enclosure("/srv", ("bwrap",), b""))
+        enclosed = evolve(rig.connector, enclose=lambda *_: Enclosure("/srv", built("bwrap"), b""))
         for connector, asked in (
             (enclosed, request),
             (rig.connector, evolve(request, connector="local://me/other")),
@@ -542,7 +551,7 @@ class SandboxedTests(ProgramTests):
 
     async def test_wider(self) -> None:
         """The approval names the directory that it can write; where that is a wider one since, nothing is run."""
-        connector = self.connector("open('made', 'w')")
+        connector = self.connector("open('made', 'w')", inherit__="repository = true\ninherit ")
         request = connector.prepare("deploy", INPUTS, f"file://{self.directory}", "k1")
         self.assertIn(f"writes only to {self.directory}, ".encode(), request.body or b"")
         (self.directory.parent / ".git").mkdir()
@@ -552,28 +561,33 @@ class SandboxedTests(ProgramTests):
 
     async def test_link_at_the_last_moment(self) -> None:
         """A link that takes the directory's place while bubblewrap starts is not followed; no descriptor is left."""
-        enclosure = self.maker.enclose(str(self.directory), False)
+        enclosure = self.maker.enclose(str(self.directory), False, False)
         away, other = self.directory.with_name("away"), self.directory.with_name("other")
         other.mkdir()
         swap = f'mv {self.directory} {away} && ln -s {other} {self.directory} && exec "$@"'
-        raced = evolve(enclosure, argv=("/bin/sh", "-c", swap, "sh", *enclosure.argv))
+        ready = await enclosure.confine()
+        raced = evolve(enclosure, confine=built("/bin/sh", "-c", swap, "sh", *ready.argv, opened=ready.opened))
         code = "import json, os; open('made', 'w'); print(json.dumps(len(os.listdir('/proc/self/fd'))))"
-        outcome = await self.run_it(evolve(self.connector(code), enclose=lambda _directory, _network: raced))
+        outcome = await self.run_it(evolve(self.connector(code), enclose=lambda *_: raced))
         self.assertEqual(outcome.output, 4, outcome)  # its own three, and that of the list
         self.assertEqual((list(other.iterdir()), [each.name for each in away.iterdir()]), ([], ["made"]))
 
     async def test_no_sandbox(self) -> None:
         """A sandbox that could not be made is not taken for the program, whatever its exit codes mean."""
-        enclosure = self.maker.enclose(str(self.directory), False)
-        broken = Enclosure(
-            enclosure.root, (enclosure.argv[0], "--bind", "/nowhere", "/", *enclosure.argv[1:]), enclosure.seccomp
-        )
+        enclosure = self.maker.enclose(str(self.directory), False, False)
+        ready = await enclosure.confine()
+        argv = (ready.argv[0], "--bind", "/nowhere", "/", *ready.argv[1:])
+        broken = evolve(enclosure, confine=built(*argv, opened=ready.opened))
         connector = super().connector("pass", failure="success = [0, 1]\n# failure")
-        outcome = await self.run_it(evolve(connector, enclose=lambda _directory, _network: broken))
+        outcome = await self.run_it(evolve(connector, enclose=lambda *_: broken))
         assert outcome.fault is not None
         self.assertIn("The sandbox failed: bwrap: ", outcome.fault.message)
         self.assertFalse(outcome.classified)
 
     async def test_not_started(self) -> None:
         """A directory that is gone is none to run in."""
-        await super().test_not_started()
+        connector = self.connector("pass")
+        self.directory.rmdir()
+        with self.assertRaises(CapabilityDenied) as raised:
+            await self.run_it(connector)
+        self.assertIn("no such directory", raised.exception.message)

@@ -78,7 +78,14 @@ OTHER_FAULTS: dict[str, dict[str, Table]] = {
         "connector": {"hosts": ["x:1"]},
     },
     "command": {
-        "command": {"directory": "srv", "environment": {"A": 1}, "inherit": "PATH", "sandbox": "no", "network": 1},
+        "command": {
+            "directory": "srv",
+            "environment": {"A": 1},
+            "inherit": "PATH",
+            "sandbox": "no",
+            "network": 1,
+            "repository": 1,
+        },
         "credential": {"kind": "basic", "variable": 7, "stdin": True},
         "connector": {"base_url": "https://x.example"},
         "operations": {"A b": {"program": "/bin/true"}, "deploy": {"program": "true"}, "status": {"answer": "xml"}},

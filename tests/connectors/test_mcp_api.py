@@ -32,7 +32,7 @@ from aileron.waiting import Interrupted
 from tests.connectors.mcpserver import filled, result, spec_of
 from tests.connectors.service import NOW, PIECE_BYTES, Service, answer
 from tests.connectors.test_mcp_local import FILE as LOCAL
-from tests.connectors.test_mcp_local import LocalCase
+from tests.connectors.test_mcp_local import LocalCase, confine
 from tests.extent import examples
 
 SECRET = "tracker-secret-4815162342"
@@ -590,9 +590,9 @@ class UnconfinedTests(RelayCase):
 class ProcessTests(LocalCase):
     """The process that the relay is for."""
 
-    def enclose(self, directory: str, network: bool) -> Enclosure:
+    def enclose(self, directory: str, network: bool, repository: bool) -> Enclosure:
         """A sandbox in which somebody listens."""
-        return Enclosure(directory, ("bwrap",), b"", *(() if network else (("entry",), self.listen)))
+        return Enclosure(directory, confine, b"", *(() if network else (("entry",), self.listen)))
 
     def listen(self, factory: Any) -> tuple[Any, Callable[[], object]]:
         """Listen in it."""

@@ -15,6 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import (
     ApiRelay,
+    Confinement,
     Enclosure,
     HttpTransport,
     LocalServers,
@@ -67,9 +68,14 @@ def spec_of(text: str = FILE) -> McpSpec:
     return mcpserver.spec_of(text)
 
 
-def enclose(directory: str, network: bool) -> Enclosure:
+def enclose(directory: str, network: bool, repository: bool) -> Enclosure:
     """A sandbox of which there is only the name."""
-    return Enclosure(directory, ("bwrap",), b"")
+    return Enclosure(directory, confine, b"")
+
+
+async def confine() -> Confinement:
+    """The name."""
+    return Confinement(("bwrap",))
 
 
 @define(eq=False)

@@ -188,7 +188,7 @@ GUARDS = (
     _guard(
         "directories above what is protected cannot be moved",
         _LAYOUT,
-        "            **{path: _bind(path) for path in above},\n",
+        "            **{path: _bind(path, opened) for path in self._above(read_only, hidden)},\n",
         "",
         f"{_GIT}.test_hooks",
     ),
@@ -236,15 +236,15 @@ GUARDS = (
     ),
     _guard(
         "settings of editors are protected",
-        _PROJECT,
-        "                *protected_settings(self.layout.places),\n",
+        _PROTECTION,
+        "        *protected_settings(layout.places),\n",
         "",
         f"{_AGENT}.test_nothing_to_be_had",
     ),
     _guard(
         "start files are protected",
-        _PROJECT,
-        "                *protected_start_files(self.layout.home, self.layout.writable, self.environment),\n",
+        _PROTECTION,
+        "        *protected_start_files(layout.home, layout.writable, environment),\n",
         "",
         f"{_LINKS}.test_start_file",
     ),
@@ -328,7 +328,7 @@ GUARDS = (
     _guard(
         "a repository that was made is told",
         _TREE,
-        "            found.repositories[path] = _identity(path)\n",
+        "            found.repositories[path] = identity_of(path)\n",
         "            pass\n",
         f"{_GIT}.test_no_repository",
     ),

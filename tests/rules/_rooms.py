@@ -94,7 +94,14 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
     # The vault of a proof is made in a home of its own.
     "proving": frozenset({"aileron.vault.keys"}),
     # A declared program runs in the sandbox that agents run in.
-    "daemon": frozenset({"aileron.launch.SandboxLayout", "aileron.launch.find_sandbox"}),
+    "daemon": frozenset(
+        {
+            "aileron.launch.SandboxLayout",
+            "aileron.launch.build_program_sandbox",
+            "aileron.launch.find_sandbox",
+            "aileron.launch.installed_programs",
+        }
+    ),
 }
 """Single names that a room may import although their room is closed to it: they work without what is around them."""
 

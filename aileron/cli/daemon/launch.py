@@ -208,7 +208,7 @@ def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLay
 
     :raises InvalidRequest: the agent is not to work here.
     """
-    from aileron.launch import SandboxLayout, find_programs
+    from aileron.launch import SandboxLayout, find_programs, installed_programs
 
     agent_path = find_programs(agent, invocation.environment, sys.executable).agent
     layout = SandboxLayout(
@@ -218,7 +218,7 @@ def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLay
         own=agent.own_directories(invocation.environment),
         settings=agent.settings_directories(invocation.environment),
         programs=(
-            *dict.fromkeys((sys.prefix, sys.base_prefix, *map(os.path.abspath, sys.path))),
+            *installed_programs(),
             *(os.path.dirname(each) for each in (agent_path, os.path.realpath(agent_path))),
         ),
     )

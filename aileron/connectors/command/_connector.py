@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
+from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from zope.interface import implementer
 
@@ -22,14 +23,16 @@ from aileron.errors import (
     ResourceLimitExceeded,
 )
 from aileron.interfaces import IConnector, ICredential
-from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought
+from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought, visible
 
-from ._environment import STDIN, VARIABLE, Enclose, reveal
+from ._enclosure import Enclose
+from ._environment import STDIN, VARIABLE, reveal
 from ._process import CommandProcess, Ended, Launch
 from ._spec import EFFECT_VARIABLE, CommandOperation, CommandSpec
 
 _MOST_ARGUMENT_BYTES = 64 * 1024
 _FROM_BUBBLEWRAP = b"bwrap: "
+_LOOKING_SECONDS, _MOST_CHANGED = 10.0, 50
 
 
 @implementer(IConnector)
@@ -97,6 +100,11 @@ class CommandConnector:
         launch = self._launch(shown, await reveal(self.spec.description, credential))
         if not (os.path.isfile(declared.program) and os.access(declared.program, os.X_OK)):
             raise CapabilityDenied(f"{declared.program} is no program that can be run; nothing was run.")
+        try:
+            launch = await Deferred.fromCoroutine(launch.confine()).addTimeout(seconds, self.reactor)
+        except Overdue:
+            slow = ResourceLimitExceeded(f"The sandbox was not ready within {seconds:g} seconds. Nothing was run.")
+            return Outcome(fault=slow.fault(), sent=False)
         running, within = CommandProcess(self.reactor, launch, declared.max_output_bytes), seconds + late_seconds
         try:
             running.start(self.reactor)
@@ -106,11 +114,27 @@ class CommandConnector:
             ended = await running.ended.addTimeout(within, self.reactor)
         except Overdue:
             slow = ResourceLimitExceeded(f"{declared.program} was killed after {within:g} seconds.")
-            return Outcome(fault=slow.fault(), classified=False)
-        if launch.seccomp and ended.code == 1 and ended.stderr.startswith(_FROM_BUBBLEWRAP):
+            return await self._note_changes(launch, Outcome(fault=slow.fault(), classified=False))
+        if launch.enclosure and ended.code == 1 and ended.stderr.startswith(_FROM_BUBBLEWRAP):
             broken = ConnectorRuntimeError(f"The sandbox failed: {_last_words(ended)}.")
             return Outcome(fault=broken.fault(), classified=False)
-        return _not_started(declared, ended.problem) if ended.problem else _judge(declared, ended)
+        if ended.problem:
+            return _not_started(declared, ended.problem)
+        return await self._note_changes(launch, _judge(declared, ended))
+
+    async def _note_changes(self, launch: Launch, outcome: Outcome) -> Outcome:
+        """Note which files the program made or changed that other programs obey by themselves."""
+        changes = launch.confinement.changes if launch.confinement else None
+        if changes is None:
+            return outcome
+        try:
+            paths = await Deferred.fromCoroutine(changes()).addTimeout(_LOOKING_SECONDS, self.reactor)
+        except Overdue:
+            return evolve(outcome, notes={**outcome.notes, "changed": ["(not looked at: it took too long)"]})
+        shown: list[JSON] = [visible(path) for path in paths[:_MOST_CHANGED]]
+        if len(paths) > _MOST_CHANGED:
+            shown.append(f"({len(paths) - _MOST_CHANGED} more)")
+        return evolve(outcome, notes={**outcome.notes, "changed": shown}) if shown else outcome
 
     def _own(self, request: Request) -> tuple[CommandOperation, Mapping[str, Any]]:
         """Return the operation of a request that this connector prepared, and what it shows.

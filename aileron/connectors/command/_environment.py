@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any, ClassVar
 
-from attrs import field, frozen
-from twisted.internet.interfaces import IProtocolFactory
+from attrs import frozen
 
 from aileron.credentials import ApiKey
 from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
@@ -19,7 +17,8 @@ from aileron.redaction import is_secret
 from aileron.tables import FileTable, TextRule, quote
 from aileron.values import JSON, ConnectorDescription, CredentialNeed
 
-from ._process import FILTER, MEETING, ROOT, Launch
+from ._enclosure import Enclose, Enclosure
+from ._process import Launch
 
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 VARIABLE, STDIN = "variable", "stdin"
@@ -42,32 +41,6 @@ _NO_SANDBOX = "its program would run without a sandbox, because this machine mak
 
 
 @frozen
-class Enclosure:
-    """A sandbox, as it is put around a program.
-
-    :ivar root: the directory that it can write, with all that is in it.
-    :ivar argv: what its own stands behind; it finds the root open in C{root_descriptor}.
-    :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
-    :ivar entry: what a program's argv stands behind that is to find us at C{api_port}; empty: it shares our network.
-    :ivar listen: has a factory take what connects to that: the socket for L{MEETING}, and what ends the listening.
-    """
-
-    root_descriptor: ClassVar[int] = ROOT
-    filter_descriptor: ClassVar[int] = FILTER
-    meeting_descriptor: ClassVar[int] = MEETING
-    api_port: ClassVar[int] = 8377
-    root: str
-    argv: tuple[str, ...]
-    seccomp: bytes = field(repr=False)
-    entry: tuple[str, ...] = ()
-    listen: Callable[[IProtocolFactory], tuple[Any, Callable[[], object]]] | None = field(default=None, repr=False)
-
-
-Enclose = Callable[[str, bool], Enclosure]
-"""From a working directory, and whether the network is reached, to its sandbox, which may raise L{InvalidRequest}."""
-
-
-@frozen
 class ProgramEnvironment:
     """The surroundings of a connector's programs, as its file declares them.
 
@@ -77,6 +50,7 @@ class ProgramEnvironment:
     :ivar sandbox: C{auto}: where this machine can make one; C{required}, or C{none}.
     :ivar network: whether they reach the network from their sandbox.
     :ivar public: names of variables, and arguments, that look like secrets and are none.
+    :ivar repository: whether they write, in their sandbox, all of the repository around the directory.
     """
 
     directory: str
@@ -85,6 +59,7 @@ class ProgramEnvironment:
     sandbox: str
     network: bool
     public: frozenset[str] = frozenset()
+    repository: bool = False
 
     def why_approval(self, enclose: Enclose | None) -> str:
         """Return why they run only after an approval, in a clause; empty: they need none.
@@ -105,7 +80,7 @@ class ProgramEnvironment:
             return None
         if enclose is None and self.sandbox == REQUIRED:
             raise CapabilityDenied("The program may run in a sandbox only, and this machine makes none (bubblewrap).")
-        return enclose(self.directory, self.network) if enclose else None
+        return enclose(self.directory, self.network, self.repository) if enclose else None
 
     def describe(self, enclosure: Enclosure | None) -> str:
         """Describe the sandbox of a program."""
@@ -142,9 +117,7 @@ class ProgramEnvironment:
             raise BindingFailed("The credential holds a null character, which no variable can have; nothing was run.")
         inherited = {name: daemon[name] for name in self.inherited if name in daemon}
         variables, directory = {**inherited, **self.variables, **more}, os.path.normpath(self.directory)
-        if enclosure is None:
-            return Launch(argv, directory, variables, stdin)
-        return Launch([*enclosure.argv, *argv], directory, variables, stdin, enclosure.seccomp, enclosure.root)
+        return Launch(argv, directory, variables, stdin, enclosure)
 
 
 async def reveal(about: ConnectorDescription, credential: ICredential | None) -> bytes:
@@ -179,6 +152,7 @@ def read_environment(table: FileTable) -> ProgramEnvironment:
         inherited=inherited,
         sandbox=table.choice("sandbox", (AUTO, REQUIRED, NONE), AUTO),
         network=table.flag("network", default=False),
+        repository=table.flag("repository", default=False),
     )
 
 

@@ -9,21 +9,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
-FILTER = 3
-"""The descriptor from which a sandbox reads the program by which the kernel judges calls."""
+from aileron.errors import CapabilityDenied, InvalidRequest
 
-ROOT = 5
-"""The descriptor of the directory that a sandbox lets a program write: a path could lead elsewhere by then."""
-
-MEETING = 6
-"""The descriptor by which a sandbox hands out a socket that listens inside."""
+from ._enclosure import FILTER, MEETING, Confinement, Enclosure
 
 _PROBLEM, _MOST_PROBLEM_BYTES = 4, 1000
 _LINGER_SECONDS = 1.0
@@ -32,17 +27,18 @@ import os, sys
 os.setsid()
 try:
     os.set_inheritable(4, False)
-    os.chdir(sys.argv[1])
-    if os.getcwd() != sys.argv[1]:
+    directory, names, count, *rest = sys.argv[1:]
+    os.chdir(directory)
+    if os.getcwd() != directory:
         raise OSError(0, "its directory is reached through a link")
-    if sys.argv[2]:
-        opened = os.open(sys.argv[2], os.O_PATH | os.O_DIRECTORY)
-        if os.readlink(f"/proc/self/fd/{opened}") != sys.argv[2]:
-            raise OSError(0, "its directory is reached through a link")
-        os.dup2(opened, 5)
-        os.set_inheritable(5, True)
-    names = sys.argv[3].split(",")
-    os.execve(sys.argv[4], sys.argv[4:], {name: os.environ[name] for name in names if name in os.environ})
+    for place, path in enumerate(rest[: int(count)], 10):
+        opened = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+        if os.readlink(f"/proc/self/fd/{opened}") != path:
+            raise OSError(0, "what its sandbox protects is reached through a link")
+        os.dup2(opened, place)
+        os.close(opened)
+    command = rest[int(count) :]
+    os.execve(command[0], command, {name: os.environ[name] for name in names.split(",") if name in os.environ})
 except BaseException as error:
     os.write(4, (getattr(error, "strerror", None) or "it could not be started").encode())
     os._exit(127)
@@ -57,18 +53,30 @@ class Launch:
     :ivar argv: the program itself first.
     :ivar directory: where it works; it is not started where a link leads there.
     :ivar environment: all of it.
-    :ivar seccomp: what it may read from L{FILTER}; empty: that is not open.
-    :ivar root: the directory of L{ROOT}, likewise.
-    :ivar meeting: the socket of L{MEETING}, which is closed when it has been passed on; L{None}: likewise.
+    :ivar enclosure: the sandbox around it; L{None}: there is none.
+    :ivar confinement: that sandbox as it was built; without it the program is not started.
+    :ivar meeting: the socket of L{MEETING}, which is closed when it has been passed on; L{None}: that is not open.
     """
 
     argv: Sequence[str]
     directory: str
     environment: Mapping[str, str] = field(repr=False)
     stdin: bytes = field(default=b"", repr=False)
-    seccomp: bytes = field(default=b"", repr=False)
-    root: str = ""
+    enclosure: Enclosure | None = None
+    confinement: Confinement | None = field(default=None, eq=False)
     meeting: Any = field(default=None, repr=False)
+
+    async def confine(self) -> Launch:
+        """Build the sandbox, if it has one.
+
+        :raises CapabilityDenied: something that runs outside could not be protected from the program.
+        """
+        if self.enclosure is None:
+            return self
+        try:
+            return evolve(self, confinement=await self.enclosure.confine())
+        except InvalidRequest as error:
+            raise CapabilityDenied(f"The program's sandbox cannot be made. {error.message} Nothing was run.") from error
 
 
 @frozen
@@ -108,13 +116,17 @@ class Program(ProcessProtocol):
 
         :raises OSError: it could not be started.
         """
-        launch = self._launch
-        what = (launch.directory, launch.root, ",".join(launch.environment), *launch.argv)
+        launch, enclosure = self._launch, self._launch.enclosure
+        built = launch.confinement or Confinement(())
+        if (enclosure is None) != (launch.confinement is None):
+            raise AssertionError("a program is started in the sandbox that was built for it")
+        opened = (str(len(built.opened)), *built.opened)
+        what = (launch.directory, ",".join(launch.environment), *opened, *built.argv, *launch.argv)
         begin = (sys.executable, "-I", "-S", "-c", _BEGIN, *what)
         descriptors: dict[int, int | str] = {0: "w", 1: "r", 2: "r", _PROBLEM: "r"}
         with contextlib.ExitStack() as held:
-            if launch.seccomp:
-                descriptors[FILTER] = held.enter_context(_filled(launch.seccomp)).fileno()
+            if enclosure is not None:
+                descriptors[FILTER] = held.enter_context(_filled(enclosure.seccomp)).fileno()
             if launch.meeting is not None:
                 descriptors[MEETING] = held.enter_context(launch.meeting).fileno()
             reactor.spawnProcess(self, begin[0], begin, dict(launch.environment), None, childFDs=descriptors)

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from aileron.connectors._conversation import Rejected
 from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES
-from aileron.connectors.command import Launch
+from aileron.connectors.command import Confinement, Launch
 from aileron.errors import NetworkError
 from aileron.interfaces import ICredential
 from aileron.redaction import Redactor
@@ -62,6 +62,7 @@ class Start:
 class _Running:
     """A process from its start until it is gone.
 
+    :ivar confinement: its sandbox.
     :ivar session: with it, once that has begun.
     :ivar users: how many runs use it.
     :ivar is_forgotten: whether no further run gets it.
@@ -70,12 +71,17 @@ class _Running:
 
     start: Start
     since: float
+    confinement: Confinement | None
     process: ServerProcess = field(init=False)
     session: Any = None
     users: int = 0
     is_forgotten: bool = False
     is_dismissed: bool = False
     why: str = ""
+
+    def suits(self, start: Start) -> bool:
+        """Return whether it was started in this way, and what its sandbox protects is still in its place."""
+        return self.start == start and (self.confinement is None or self.confinement.is_current())
 
 
 @define(eq=False)
@@ -138,9 +144,9 @@ class SharedServer:
 
     async def _ready(self, start: Start) -> _Running:
         running = self._running
-        while running is not None and (running.is_dismissed or running.is_forgotten or running.start != start):
+        while running is not None and (running.is_dismissed or running.is_forgotten or not running.suits(start)):
             if running.users == 0 or running.is_dismissed:
-                await self._dismiss(running, "was started in another way than the connector says now")
+                await self._dismiss(running, "was started in another way than now")
             else:  # what runs has begun before the change, and ends as it began
                 await self._changed.wait(over=False)
             running = self._running
@@ -150,7 +156,8 @@ class SharedServer:
         seconds = self._not_before - self.reactor.seconds()
         if seconds > 0:
             raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
-        running, relay, launch = _Running(start, self.reactor.seconds()), start.relay, start.launch
+        launch, relay = await start.launch.confine(), start.relay
+        running = _Running(start, self.reactor.seconds(), launch.confinement)
         hide = bytes if relay is None else relay.hide
         self._running = running
         try:

@@ -7,6 +7,7 @@ stay read-only within these, and last those that are hidden, so that they are hi
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os.path import commonpath, dirname, isabs, isdir, islink, join, realpath
 from pathlib import Path
@@ -55,6 +56,7 @@ class SandboxLayout:
     :ivar own: directories in which the agent keeps what is its own; they may lie among its settings.
     :ivar programs: what it must be able to read, though it lies where others' files are hidden, and must not write.
     :ivar settings: directories of the agent's settings: what it writes there is thrown away.
+    :ivar whole_repository: whether the whole repository around the project can be written; else the project alone.
     """
 
     home: str
@@ -63,10 +65,11 @@ class SandboxLayout:
     own: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    whole_repository: bool = True
 
     @property
     def root(self) -> str:
-        """The project's repository, or where there is none the project's directory.
+        """The project's repository, or the project's directory where there is none or it is not to be written.
 
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
@@ -76,6 +79,8 @@ class SandboxLayout:
                 "A sandboxed agent cannot work in your home directory itself, where it could change your shell's "
                 "startup files. Change to a project directory."
             )
+        if not self.whole_repository:
+            return project
         above = (path for path in (Path(project), *Path(project).parents) if os.path.lexists(path / ".git"))
         repository = str(next(above, project))
         return project if is_within(home, repository) else repository
@@ -95,14 +100,15 @@ class SandboxLayout:
         read_only: Sequence[str] = (),
         repository: Sequence[str] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
-        descriptor: int | None = None,
+        opened: Mapping[str, int] = MappingProxyType({}),
     ) -> list[str]:
         """Return the options of bubblewrap that make this sandbox.
 
         :param read_only: what is there in writable directories and stays as it is; sorted.
         :param repository: the options that put a copy in the place of the project's repository.
         :param environment: the user's, which may say that browsers keep their profiles elsewhere.
-        :param descriptor: in which the root is open already, so that no link that takes its place is followed.
+        :param opened: descriptors in which some of L{mounted} are open already, so that no link that takes the place of
+            one is followed.
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
         hidden = self._list_hidden(environment)
@@ -110,13 +116,18 @@ class SandboxLayout:
             *_NAMESPACES,
             *_NO_RIGHTS,
             *self._world(),
-            *(_bind(self.root) if descriptor is None else ("--bind-fd", str(descriptor), self.root)),
-            *self._mounts(read_only, hidden),
+            *_bind(self.root, opened),
+            *self._mounts(read_only, hidden, opened),
             *repository,
             *(word for path in hidden for word in ("--tmpfs", path)),
             "--chdir",
             self.project,
         ]
+
+    def mounted(self, read_only: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+        """Return the root and what is mounted in it, or in what is the agent's own: what others could replace."""
+        above = self._above(read_only, self._list_hidden(environment))
+        return list(dict.fromkeys((self.root, *sorted((*above, *read_only)))))
 
     def _world(self) -> Iterator[str]:
         yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
@@ -126,25 +137,29 @@ class SandboxLayout:
             if is_within_any(path, _SHARED):
                 yield from ("--ro-bind", path, path)
 
-    def _mounts(self, read_only: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
-        """Yield mounts of settings, of the agent's own and of what is read-only, each behind what would cover it else.
-
-        The directories above settings, and above what is read-only or hidden, are mounted, too: a mount cannot be moved
-        away.  What lies in something read-only is left to it.
-        """
+    def _above(self, read_only: Sequence[str], hidden: Sequence[str]) -> set[str]:
+        """Return the directories above settings, and above what is read-only or hidden, that could be moved away."""
         settings, own = (tuple(map(realpath, each)) for each in (self.settings, self.own))
-        above = {
+        return {
             str(parent)
             for path in (*read_only, *hidden, *settings)
             for parent in Path(path).parents
             if any(is_within(str(parent), place) and str(parent) != place for place in (self.root, *own))
             and (is_within_any(str(parent), own) or not is_within_any(str(parent), settings))
         }
+
+    def _mounts(self, read_only: Sequence[str], hidden: Sequence[str], opened: Mapping[str, int]) -> Iterator[str]:
+        """Yield mounts of settings, of the agent's own and of what is read-only, each behind what would cover it else.
+
+        The directories above these are mounted, too: a mount cannot be moved away.  What lies in something read-only is
+        left to it.
+        """
+        settings, own = (tuple(map(realpath, each)) for each in (self.settings, self.own))
         mounts = {
-            **{path: _bind(path) for path in above},
+            **{path: _bind(path, opened) for path in self._above(read_only, hidden)},
             **{path: tuple(_discard_writes(path)) for path in settings},
-            **{path: _bind(path) for path in own},
-            **{path: ("--ro-bind", path, path) for path in read_only},
+            **{path: _bind(path, opened) for path in own},
+            **{path: _bind(path, opened, "--ro-bind") for path in read_only},
         }
         for path in sorted(mounts):
             if not any(str(parent) in read_only for parent in Path(path).parents):
@@ -170,8 +185,14 @@ def _discard_writes(directory: str) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
 
 
-def _bind(path: str) -> tuple[str, str, str]:
-    return ("--bind", path, path)
+def _bind(path: str, opened: Mapping[str, int], option: str = "--bind") -> tuple[str, str, str]:
+    """Return the option that mounts a path in its own place, by the descriptor in which it is open if there is one."""
+    return (f"{option}-fd", str(opened[path]), path) if path in opened else (option, path, path)
+
+
+def installed_programs() -> tuple[str, ...]:
+    """Return where Aileron and its Python are installed."""
+    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, *map(os.path.abspath, sys.path))))
 
 
 def is_within(path: str, directory: str) -> bool:

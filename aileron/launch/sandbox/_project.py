@@ -17,9 +17,9 @@ from aileron.values import visible
 from ._copy import RepositoryCopy, forget_copy, make_copy, read_copy, was_copied
 from ._git import Git, find_git
 from ._import import Import
-from ._layout import SandboxLayout, check_protectable
+from ._layout import SandboxLayout
 from ._processes import SandboxProcesses, end_recorded
-from ._protection import protected_programs, protected_repositories, protected_settings, protected_start_files
+from ._protection import find_protected
 from ._repository import Repository, find_repository
 from ._tree import read_tree, watch_replacements
 
@@ -60,17 +60,7 @@ class SandboxProject:
         self._recover(root, git)
         before = read_tree(root)
         own = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
-        read_only = check_protectable(
-            [
-                *protected_settings(self.layout.places),
-                *protected_start_files(self.layout.home, self.layout.writable, self.environment),
-                *protected_repositories(root, before, git, own),
-                *protected_programs(
-                    self.layout.writable, self.layout.programs, self.environment.get("PATH", os.defpath)
-                ),
-            ],
-            self.layout.writable,
-        )
+        read_only = find_protected(self.layout, before, git, self.environment, copied=own)
         covered = [] if repository is None else [repository.git_dir]
         with watch_replacements([*read_only, *covered]) as replaced:
             try:

@@ -14,8 +14,16 @@ from pathlib import Path
 from aileron.errors import InvalidRequest
 
 from ._git import Git
-from ._layout import is_within, is_within_any, linked_from, steps
-from ._repository import configured_files, gitlinks, hooks_directory, missing_programs, module_commands, named_paths
+from ._layout import SandboxLayout, check_protectable, is_within, is_within_any, linked_from, steps
+from ._repository import (
+    configured_files,
+    gitlinks,
+    hooks_directory,
+    missing_programs,
+    module_commands,
+    named_paths,
+    work_tree_around,
+)
 from ._tree import TreeSnapshot
 
 _KEPT = (".envrc", ".vscode")
@@ -29,6 +37,34 @@ _DIRECTORIES_OF_FISH = ("conf.d", "functions", "completions")
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _DEPENDENCIES = "node_modules"
 _HUSKY = "_"  # its hooks run what lies beside their directory
+
+
+def find_protected(
+    layout: SandboxLayout,
+    tree: TreeSnapshot,
+    git: Git | None,
+    environment: Mapping[str, str],
+    *,
+    copied: str = "",
+    also: Iterable[str] = (),
+) -> list[str]:
+    """Return what stays read-only in a sandbox, of an agent as of a connector's program; sorted.
+
+    :param tree: of the layout's root.
+    :param git: L{None}: there is none, and so nothing obeys settings.
+    :param environment: the caller's, by which shells and programs are found.
+    :param copied: the repository that a copy stands in for; empty: none.
+    :param also: further paths.
+    :raises InvalidRequest: something that runs outside could not be protected.
+    """
+    protected = (
+        *protected_settings(layout.places),
+        *protected_start_files(layout.home, layout.writable, environment),
+        *protected_repositories(layout.root, tree, git, copied),
+        *protected_programs(layout.writable, layout.programs, environment.get("PATH", os.defpath)),
+        *also,
+    )
+    return check_protectable(protected, layout.writable)
 
 
 def protected_settings(places: Iterable[str]) -> Iterator[str]:
@@ -86,7 +122,8 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
     yield from (path for path in tree.repositories if path != replaced)
     if git is None:
         return
-    for work_tree in {root, *(os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git"))}:
+    around = work_tree_around(git, root)
+    for work_tree in {around, *(os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git"))}:
         yield from _find_named_by_settings(root, work_tree, git)
         for path in gitlinks(git, work_tree):
             if is_within(path, root) and not lexists(join(path, ".git")):

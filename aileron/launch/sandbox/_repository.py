@@ -62,6 +62,20 @@ def find_repository(root: str, git: Git) -> Repository | None:
     return Repository(root, git_dir, common_dir)
 
 
+def work_tree_around(git: Git, directory: str) -> str:
+    """Return the work tree that a directory lies in, or the directory itself if it lies in none."""
+    return os.path.realpath(git.at("", directory).text("rev-parse", "--show-toplevel") or directory)
+
+
+def refuse_inside(git: Git, directory: str) -> None:
+    """Refuse a directory among a repository's own files.
+
+    :raises InvalidRequest: it is one.
+    """
+    if git.at("", directory).text("rev-parse", "--is-inside-git-dir") == "true":
+        raise InvalidRequest(f"A sandbox cannot protect a repository from what works inside it: {directory}.")
+
+
 def gitlinks(git: Git, root: str) -> Iterator[str]:
     """Yield the directories of the work tree that the index says are repositories of their own."""
     try:

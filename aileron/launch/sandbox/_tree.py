@@ -74,11 +74,11 @@ def watch_replacements(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str,
     place, the agent may write that one.  An open descriptor of each first file keeps the kernel from giving its inode
     to the next one.
     """
-    before = {path: _identity(path) for path in paths}
+    before = {path: identity_of(path) for path in paths}
     with ExitStack() as held:
         for path in list(before)[:_MOST_HELD]:
             held.callback(os.close, os.open(path, os.O_PATH | os.O_NOFOLLOW))
-        yield lambda: tuple(path for path, found in before.items() if _identity(path) not in (found, ()))
+        yield lambda: tuple(path for path, found in before.items() if identity_of(path) not in (found, ()))
 
 
 def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]:
@@ -92,14 +92,14 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
         found.repositories[directory] = ()
         return []
     if any(needed <= entries.keys() for needed in _BARE):
-        found.repositories[directory] = _identity(directory)
+        found.repositories[directory] = identity_of(directory)
         return []
     below = directory[len(root) :].split(os.sep)
     whole, counts = not _DIRECTORIES.isdisjoint(below), _DEPENDENCIES not in below
     for name, is_directory in entries.items():
         path = os.path.join(directory, name)
         if name.lower() == _GIT:
-            found.repositories[path] = _identity(path)
+            found.repositories[path] = identity_of(path)
         elif not is_directory and ((counts and (whole or name in _DIRECTORIES or _FILES(name))) or _is_shared(path)):
             found.autorun[path] = _version(path)
     return [os.path.join(directory, name) for name, deeper in entries.items() if deeper and name.lower() != _GIT]
@@ -113,7 +113,8 @@ def _is_shared(path: str) -> bool:
         return False
 
 
-def _identity(path: str) -> Signature:
+def identity_of(path: str) -> Signature:
+    """Return what tells one file at a path from another; empty where there is none."""
     try:
         found = os.lstat(path)
     except OSError:
