@@ -95,6 +95,24 @@ class ReviewTests(PagesTestCase):
         self.assertNotEqual(run_id, other)
         self.assertEqual(page.problems, [])
 
+    async def test_clock_changes(self) -> None:
+        """A start at a time that the clock shows twice or skips is the later one, an expiry the earlier one."""
+        page, _ = await self.opened("Release 1")
+        await page.call("Emulation.setTimezoneOverride", timezoneId="Europe/Berlin")
+        read = (
+            "(async () => {{ const {{ laterOf, firstMeaning }} = await import('/static/later.js');"
+            " const field = document.querySelector('#not-before'); field.value = '{}';"
+            " return [laterOf(document.querySelector('article')), firstMeaning(field, '')]; }})()"
+        )
+        for local, begins, expires in (
+            ("2026-10-25T02:30", "2026-10-25T01:30:00.000Z", "2026-10-25T00:30:00.000Z"),
+            ("2026-03-29T02:30", "2026-03-29T01:30:00.000Z", "2026-03-29T00:30:00.000Z"),
+            ("2026-10-25T12:00", "2026-10-25T11:00:00.000Z", "2026-10-25T11:00:00.000Z"),
+            ("2026-10-25T01:59", "2026-10-24T23:59:00.000Z", "2026-10-24T23:59:00.000Z"),
+            ("2026-03-29T03:30", "2026-03-29T01:30:00.000Z", "2026-03-29T01:30:00.000Z"),
+        ):
+            self.assertEqual(await page.evaluate(read.format(local)), [begins, expires], local)
+
     async def test_grant_pattern(self) -> None:
         """A pattern chosen beneath a request allows what matches it, and nothing else."""
         page, _ = await self.opened("Release 1")

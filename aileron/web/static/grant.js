@@ -1,6 +1,6 @@
 // What the form says shall be allowed from now on, as the decision sends it.
 
-import { momentOf } from "./later.js";
+import { firstMeaning } from "./later.js";
 
 const HOUR_MS = 3600 * 1000;
 
@@ -26,7 +26,7 @@ export function grantOf(form) {
     uses: form.querySelector("#uses").valueAsNumber,
     not_after: hours
       ? new Date(Date.now() + Number(hours) * HOUR_MS).toISOString()
-      : momentOf(until, "Nothing was decided. Choose when the grant expires."),
+      : firstMeaning(until, "Nothing was decided. Choose when the grant expires."),
     session: form.querySelector("#whose").value === "session",
   };
 }

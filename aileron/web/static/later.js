@@ -1,6 +1,8 @@
 // When it shall begin: by this machine's clock and time zone, sent as a moment that means the same everywhere.
 
 const HOUR_MS = 3600 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+const MINUTE_MS = 60 * 1000;
 
 export function armLater(article) {
   const field = article.querySelector("#not-before");
@@ -21,15 +23,30 @@ export function isLater(article) {
   return article.querySelector("#later").open || article.querySelector("#not-before").value !== "";
 }
 
-// The moment in the field, or an error that says what is missing.
+// The moment in the field, or an error that says what is missing. A start is never an hour early: see meanings.
 export function laterOf(article) {
-  return momentOf(article.querySelector("#not-before"), "Nothing was decided. Choose a start time.");
+  return lastMeaning(article.querySelector("#not-before"), "Nothing was decided. Choose a start time.");
 }
 
-export function momentOf(field, missing) {
+// The latest moment that a field can mean, as the daemon reads it.
+function lastMeaning(field, missing) {
+  return meanings(field, missing).at(-1).toISOString();
+}
+
+// The earliest one: what expires does not last an hour longer.
+export function firstMeaning(field, missing) {
+  return meanings(field, missing)[0].toISOString();
+}
+
+// The moments that a field can mean, earliest first. Where daylight saving time begins or ends, the clock skips an hour
+// or shows it twice; a browser reads both by the time before the change.
+function meanings(field, missing) {
   const at = new Date(field.value);
   if (Number.isNaN(at.getTime())) throw new Error(missing);
-  return at.toISOString();
+  const offset = (days) => new Date(at.getTime() + days * DAY_MS).getTimezoneOffset();
+  const other = new Date(at.getTime() + (offset(1) - offset(-1)) * MINUTE_MS);
+  const isSkipped = local(at) !== field.value.slice(0, local(at).length);
+  return isSkipped || local(other) === local(at) ? [at, other].sort((one, two) => one - two) : [at];
 }
 
 function chosen({ hours, clock, days = 0, weekday }) {
