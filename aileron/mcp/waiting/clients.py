@@ -36,11 +36,11 @@ def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
     return know_client(said, session)
 
 
-_EARLY_SECONDS = (1.0, 1.0, 2.0, 4.0, 7.0)
+_EARLY_SECONDS = (1.0, 1.0, 2.0)
 """Somebody who watches sees soon that the call waits, and for what."""
 
-_BEAT_SECONDS = 15.0
-"""Well inside the 60 s after which clients give up a call that stays silent."""
+_BEAT_SECONDS = 5.0
+"""Some clients give up a call that stays silent for 6 s, most only after 60."""
 
 FOR_THE_ACTION = "Waiting for the action, or for the user's approval."
 FOR_A_FORM = "Waiting for what the user says in the form."

@@ -62,8 +62,8 @@ class ProfileTests(SynchronousTestCase):
             self.assertEqual(UNKNOWN.patience(seconds, hears_progress=False), seconds)
 
     def test_beats(self) -> None:
-        """Somebody who watches hears of a call three times in a quarter of a minute, then every fifteen seconds."""
-        self.assertEqual([*islice(accumulate(usual_beats()), 7)], [1, 2, 4, 8, 15, 30, 45])
+        """Somebody who watches hears of a call soon, and then often enough for a client that waits for six seconds."""
+        self.assertEqual([*islice(accumulate(usual_beats()), 7)], [1, 2, 4, 9, 14, 19, 24])
 
     def test_unknown_is_asked_nothing(self) -> None:
         """Of an unknown client only what it says is expected, and goose is never asked, for it may end of it."""
