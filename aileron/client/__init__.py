@@ -3,7 +3,7 @@
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections
 from ._requests import DaemonClient, InProcessClient, RequestOptions
-from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
+from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment, wait_variables
 from ._sites import Daemon, Lease, OpenedSession, Operator
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "Operator",
     "RequestOptions",
     "SessionEnvironment",
+    "wait_variables",
 ]

@@ -19,6 +19,11 @@ LEAN: Mapping[str, str] = {LISTED_ACTIONS: "12"}
 """The variables of an environment in which few actions are to be listed."""
 
 
+def wait_variables(seconds: int) -> Mapping[str, str]:
+    """Return the variables of an environment in which a call waits so long for a decision."""
+    return {WAIT_SECONDS: str(seconds)}
+
+
 @frozen
 class SessionEnvironment:
     """The environment of a session: where the daemon is, who we are there, and what the launcher knows of the agent.

@@ -86,14 +86,14 @@ class Preparation:
         :param directory: where files for it can lie.
         """
         arguments, environment = self.invocation.arguments, self.invocation.environment
+        wanted = SessionEnvironment.of(environment)  # by the user
         session = SessionEnvironment(
             url,
             token,
-            self.agent.wait_seconds,
+            self.agent.wait_seconds(arguments, wanted.wait_seconds),
             self.agent.name,
             attended=self.agent.full_screen(arguments),
-            # The user may say it.
-            listed_actions=SessionEnvironment.of(environment).listed_actions,
+            listed_actions=wanted.listed_actions,
         )
         server = McpServer(self.programs.mcp, session.on_this_machine().variables())
         ours = self.register(server, gateway, directory)

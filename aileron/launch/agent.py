@@ -20,13 +20,19 @@ SERVER_NAME = "aileron"
 CALL_TIMEOUT_SECONDS = 3_600
 """How long an agent is to wait for one call: its default is often shorter than an approval takes."""
 
+UNATTENDED_WAIT_SECONDS = CALL_TIMEOUT_SECONDS - 15
+"""How long a call waits for a decision at most, and without a person before the agent: it is answered before the agent
+gives it up."""
+
+ATTENDED_WAIT_SECONDS = 45
+"""How long a call waits for a decision where a person sits before the agent, which then goes on with something else."""
+
 
 @frozen(kw_only=True)
 class Agent:
     """One kind of agent.
 
     :ivar name: what the user calls it, the claim of its sessions, and its program on C{PATH}.
-    :ivar wait_seconds: how long one of its tool calls waits for a decision.
     :ivar register: what makes it use the server, with settings of providers to be registered beside it, and the
         directory where files may lie.
     :ivar route: what sends its LLM traffic through the gateway.
@@ -50,7 +56,6 @@ class Agent:
     sources: tuple[LayerReader, ...]
     own: tuple[Location, ...]
     settings: tuple[Location, ...]
-    wait_seconds: int = 45
     commands: frozenset[str] = frozenset()
     alone: str = ""
     unique: str = ""
@@ -65,6 +70,14 @@ class Agent:
         None of its commands draws.
         """
         return not self.commands.intersection(arguments[:1]) and self.draws(arguments)
+
+    def wait_seconds(self, arguments: tuple[str, ...], wanted: int | None) -> int:
+        """Choose how long one of its tool calls waits for a decision.
+
+        :param wanted: what the user said; or None.
+        """
+        usual = ATTENDED_WAIT_SECONDS if self.full_screen(arguments) else UNATTENDED_WAIT_SECONDS
+        return usual if wanted is None else min(wanted, UNATTENDED_WAIT_SECONDS)
 
     def prepare(self, invocation: Invocation) -> Register:
         """Read and check the user's settings for one launch; return what registers our server with the agent.

@@ -86,7 +86,8 @@ class ScenariosTestCase(case.AgentTestCase):
 
     async def test_03_approved_late(self) -> None:
         """A gated call that nobody decides for long is told as pending; what comes of it is told when asked for."""
-        launched = await self.launch_agent([self.call(GATED, SHIP), self.check_status()])
+        turns = [self.call(GATED, SHIP), self.check_status()]
+        launched = await self.launch_agent(turns, AILERON_WAIT_SECONDS="20")
         approval = await self.asked(launched)
         await self.requests(launched, 2)
         self.assertEqual(approval_id(self.results(launched)[0]), approval["id"])
@@ -211,6 +212,14 @@ class ScenariosTestCase(case.AgentTestCase):
         for part in (CAPTION, NOTES.strip(), "[attachment 2: text/plain"):
             self.assertIn(part, result)
         self.assertEqual(launched.llm.script.of(self.kind.model)[-1].pictures, 1)
+
+    async def test_15_approved_after_more_than_a_minute(self) -> None:
+        """A headless agent waits for a decision that takes longer than its own limit for a call would be."""
+        launched = await self.launch_agent([self.call(GATED, SHIP)])
+        approval = await self.asked(launched)
+        await self.pause(70)
+        await self.approve(approval["id"])
+        self.assert_shipped(await self.finished(launched))
 
     async def asked(self, launched: case.Launched) -> Mapping[str, Any]:
         """The approval that the agent's call waits for; meanwhile it shows no secrets."""

@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._entry import _Sources
 from aileron.cli._errors import CommandError, report
-from aileron.cli.daemon.launch import ensure_daemon
+from aileron.cli.daemon.launch import MOST_WAIT_SECONDS, ensure_daemon
 from aileron.cli.daemon.process import (
     _start_detached,
     _tell_of_upstreams,
@@ -27,6 +27,7 @@ from aileron.cli.daemon.process import (
     private_pair,
 )
 from aileron.home import Home
+from aileron.launch.agent import UNATTENDED_WAIT_SECONDS
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
 
 _TELL = """
@@ -262,6 +263,10 @@ class LaunchTests(CommandCase):
         self.assertNotIn("canary", out)
         self.assertNotIn("AILERON_LISTED_ACTIONS", out)
         self.assertIn("AILERON_LISTED_ACTIONS", self.command("launch", "--lean", "--print", "opencode")[1])
+        self.assertIn("600", self.command("launch", "--wait", "600", "--print", "opencode", "run", "hi")[1])
+        self.assertEqual(self.command("launch", "--wait", "3600", "--print", "opencode")[0], 2)
+        self.assertEqual(self.command("launch", "--wait", "9", "--in-band", "--print", "opencode")[0], 2)
+        self.assertEqual(MOST_WAIT_SECONDS, UNATTENDED_WAIT_SECONDS)
         out = self.command("launch", "--in-band", "--print", f"{programs}/opencode", "hi")[1]
         self.assertIn("/s/<the session's in-band key>/inband/openai/v1", out)
         self.assertNotIn("<the session's token>", out)

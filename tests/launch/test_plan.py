@@ -21,21 +21,25 @@ from aileron.launch import (
     find_programs,
 )
 from aileron.launch._plan import write_files
+from aileron.launch.agent import ATTENDED_WAIT_SECONDS, CALL_TIMEOUT_SECONDS, UNATTENDED_WAIT_SECONDS
 
 SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 45, "opencode", attended=True)
 GATEWAY = GatewayAccess("http://127.0.0.1:9", "ail_g_secret")
 PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN": "old", "AILERONX": "kept"}
 
 
-def planned() -> LaunchPlan:
-    """A plan for a plain agent."""
+def planned(*arguments: str, **more: str) -> LaunchPlan:
+    """A plan for a plain agent, in an environment with these variables, too."""
 
     def register(server: McpServer, gateway: GatewayAccess | None, directory: str) -> Registration:
         assert gateway == GATEWAY
         variables = {"SERVER": server.command, **server.environment, "KEY": GATEWAY.key}
         return Registration(variables, ("a note",), (f"--file={directory}/a",), {"a": "text"})
 
-    programs, invocation = Programs("/bin/agent", "/bin/aileron-mcp"), Invocation(("--x",), PARENT, "/project")
+    programs, invocation = (
+        Programs("/bin/agent", "/bin/aileron-mcp"),
+        Invocation(arguments or ("--x",), {**PARENT, **more}, "/project"),
+    )
     prepared = Preparation(find_agents()["opencode"], invocation, programs, register)
     return prepared.plan(SESSION.url, SESSION.token, GATEWAY, "/private")
 
@@ -67,6 +71,23 @@ class PlanTests(SynchronousTestCase):
         }
         self.assertEqual(planned().argv, ("/bin/agent", "--file=/private/a", "--x"))
         self.assertEqual(planned().environment, expected)
+
+    def test_wait(self) -> None:
+        """Before a person a call soon tells that it is pending; without one it waits as long as the agent does.
+
+        What the user said counts for both, as far as the agent waits.
+        """
+        for arguments, said, seconds in (
+            ((), {}, ATTENDED_WAIT_SECONDS),
+            (("run", "hi"), {}, UNATTENDED_WAIT_SECONDS),
+            ((), {"AILERON_WAIT_SECONDS": "600"}, 600),
+            (("run", "hi"), {"AILERON_WAIT_SECONDS": "0"}, 0),
+            (("run", "hi"), {"AILERON_WAIT_SECONDS": "3600"}, UNATTENDED_WAIT_SECONDS),
+            (("run", "hi"), {"AILERON_WAIT_SECONDS": "nonsense"}, UNATTENDED_WAIT_SECONDS),
+        ):
+            told = planned(*arguments, **said).environment["AILERON_WAIT_SECONDS"]
+            self.assertEqual(told, str(seconds), (arguments, said))
+        self.assertLess(UNATTENDED_WAIT_SECONDS, CALL_TIMEOUT_SECONDS)
 
     def test_secrets_hidden(self) -> None:
         """No repr shows the token, the gateway key or the user's environment."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from aileron.client import Daemon
     from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPlan, LaunchPreview, SandboxLayout
 
+MOST_WAIT_SECONDS = 3585
+
 _LOCKED = (
     "The vault is locked. The agent starts, but no action runs and the gateway forwards nothing until you unlock it in "
     "another terminal: aileron vault unlock"
@@ -57,16 +59,30 @@ _LOCKED = (
     f"({', '.join(EGRESS_PRESETS)}) or by name, and those of egress.toml for this project; "
     "'project' means those alone.",
 )
+@click.option(
+    "--wait",
+    type=click.IntRange(0, MOST_WAIT_SECONDS),
+    metavar="SECONDS",
+    help="How long a call waits for your decision before the agent is told that it is pending.",
+)
 @click.argument("agent", shell_complete=_completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_cli
-def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], egress: str | None, **options: bool) -> None:
+def launch(
+    cli: CliContext,
+    /,
+    agent: str,
+    arguments: tuple[str, ...],
+    egress: str | None,
+    wait: int | None,
+    **options: bool,
+) -> None:
     """Run an agent in a session of its own.
 
     ARGUMENTS are passed to the agent, and its exit code is returned. The daemon is started if necessary.
     The agent's own configuration is not changed.
     """
-    from aileron.client import LEAN
+    from aileron.client import LEAN, wait_variables
     from aileron.launch import Invocation
 
     chosen = _choose(agent, in_band=options["in_band"])
@@ -76,7 +92,10 @@ def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], egress: s
         raise click.UsageError("--json requires --print, before the agent's name.")
     words = _read_egress(egress, sandbox=options["sandbox"])
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
-    environ = {**cli.environ, **(LEAN if options["lean"] else {})}
+    if options["in_band"] and wait is not None:
+        raise click.UsageError("--wait does not apply to --in-band.")
+    waits = {} if wait is None else wait_variables(wait)
+    environ = {**cli.environ, **(LEAN if options["lean"] else {}), **waits}
     invocation = Invocation(theirs, environ, os.getcwd())
     layout = _layout(cli, chosen, invocation) if options["sandbox"] else None
     if options["only_print"]:
