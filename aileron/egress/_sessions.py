@@ -23,6 +23,7 @@ from aileron.values import (
     DAEMON,
     JSON,
     Actor,
+    AuditQuery,
     EgressDecision,
     EgressHost,
     EgressState,
@@ -48,6 +49,10 @@ _TICKET_SECONDS = 30.0
 _FOR_THE_SESSION = "allowed for this session"
 _PROJECTS_FILE = NAME
 _ENDED = "the session has ended"
+_BOUND = (
+    "This session's hosts were named when it first asked for access, and other hosts are not added to them. To allow "
+    "another host, use: aileron egress allow HOST"
+)
 
 _log = Logger()
 
@@ -119,24 +124,35 @@ class EgressSessions:
     _listen: Callable[[], int]
     _open: dict[str, Access] = field(init=False, factory=dict)
     _tickets: dict[bytes, tuple[str, float]] = field(init=False, factory=dict)
+    _opening: DeferredLock = field(init=False, factory=DeferredLock)
     _writing: set[Deferred[Any]] = field(init=False, factory=set)
 
     async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
-        """Let a session out, as its launcher says.
+        """Let a session out, as its launcher says at first, for good: whoever has the launch key can ask for more.
 
         :return: the proxy's port, and a ticket that is good for one connection to it, within seconds.
         :raises ValueError: a word is no preset and no host, as a sentence.
-        :raises Conflict: too many connections are being opened.
+        :raises Conflict: other hosts were named for this session, or too many connections are being opened.
         :raises StoreUnavailable: it could not be put on record.
         """
         named = read_egress(words)
-        access = self._open.get(session.id)
-        if access is None or access.words != named:
-            event = self._event("egress.opened", session.id, allow=list(words), project=session.working_dir)
-            await self._audit.append(event)
-            access = self._open.setdefault(session.id, Access(session.id, session.working_dir, named))
-            access.words = named
+        async with self._opening:
+            access = self._open.get(session.id)
+            bound = await self._find_recorded(session.id) if access is None else access.words
+            if bound not in (None, named):
+                raise Conflict(_BOUND)
+            if access is None:
+                event = self._event("egress.opened", session.id, allow=list(words), project=session.working_dir)
+                await self._audit.append(event)
+                self._open[session.id] = Access(session.id, session.working_dir, named)
         return self._listen(), self._mint(session.id)
+
+    async def _find_recorded(self, session_id: str) -> Mapping[str, str] | None:
+        """Return what was named for a session in an earlier life of the daemon."""
+        query = AuditQuery(type="egress.opened", session_id=session_id, limit=1)
+        for record in (await self._audit.list(query)).items:
+            return read_egress(tuple(record.event.payload["allow"]))
+        return None
 
     def redeem(self, ticket: str) -> Access | None:
         """Return the session of a ticket, which is void from now on; L{None}: it opens nothing."""

@@ -55,10 +55,11 @@ class EgressTests(ApiCase):
 
     def test_open(self) -> None:
         """The launch key lets a live session out, to presets and hosts; every answer is another ticket."""
-        first, second = self.open("npm"), self.open("npm", "a.example:8443")
+        first, second = self.open("npm"), self.open("npm")
         self.assertEqual((first.status, first.json["port"]), (200, 3128))
         self.assertNotEqual(first.json["ticket"], second.json["ticket"])
         self.assertIn("egress.opened", self.events())
+        self.assertEqual(self.open("npm", "a.example:8443").status, 409)
 
     def test_not_opened(self) -> None:
         """An agent's token lets nobody out, and neither does a session that is over or an unknown word."""

@@ -28,6 +28,10 @@ class EgressCase(RunnerCase):
         self.file = EgressFile(self.path, self.trust)
         self.settings = (self.file,)
         self.restart()
+        self.next_egress()
+
+    def next_egress(self) -> None:
+        """Have sessions let out as after a start of the daemon."""
         self.sessions = EgressSessions(
             file=self.file,
             trust=self.runner.trust,

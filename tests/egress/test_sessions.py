@@ -67,6 +67,17 @@ class SessionsTests(EgressCase):
             self.fails(self.sessions.open(session, (word,)), ValueError)
         self.assertEqual(self.records_of_egress(), [])
 
+    def test_bound(self) -> None:
+        """The hosts that were named first are a session's for good, also after the daemon was started again."""
+        session = self.session_in(PROJECT)
+        self.opened("npm", "registry.example")
+        self.fails(self.sessions.open(session, ("npm", "registry.example", "evil.example")), Conflict)
+        self.opened("registry.example", "npm")
+        self.next_egress()
+        self.fails(self.sessions.open(session, ("evil.example",)), Conflict)
+        access = self.opened("npm", "registry.example")
+        self.assertIn("waits for approval", self.refused(access, "evil.example:443"))
+
     def test_file(self) -> None:
         """What the project's file allows is connected to, also at a private address where the file says so."""
         self.put(self.entry("registry.example", more="private_network = true\n"))
