@@ -17,6 +17,8 @@ from attrs import frozen
 
 from aileron.errors import InvalidRequest
 
+from ._mounts import find_copies, read_mounts, second_paths
+
 _PROFILES = (
     *".mozilla .librewolf .waterfox .zen .floorp .thunderbird .opera .torbrowser .tor-browser .mullvad-browser".split(),
     *("snap", ".var/app", ".tor project", ".mullvad/mullvadbrowser", ".moonchild productions"),
@@ -39,6 +41,9 @@ _BASES = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CA
 
 _MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks")
 """Among settings what is none, and is of no use where it cannot be written: what comes of it is thrown away, too."""
+
+_MARKER = "secrets.json"
+"""What makes a directory Aileron's home: the vault's file."""
 
 _SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # hidden, not written to
 _NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
@@ -74,7 +79,7 @@ class SandboxLayout:
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
         project, home = realpath(self.project), realpath(self.home)
-        if is_within(home, project):
+        if any(is_within(each, project) for each in (home, *second_paths(home, read_mounts()))):
             raise InvalidRequest(
                 "A sandboxed agent cannot work in your home directory itself, where it could change your shell's "
                 "startup files. Change to a project directory."
@@ -119,7 +124,7 @@ class SandboxLayout:
             *_bind(self.root, opened),
             *self._mounts(read_only, hidden, opened),
             *repository,
-            *(word for path in hidden for word in ("--tmpfs", path)),
+            *(word for path in hidden for word in _hide(path)),
             "--chdir",
             self.project,
         ]
@@ -168,13 +173,21 @@ class SandboxLayout:
     def _list_hidden(self, environment: Mapping[str, str]) -> list[str]:
         """Return the directories that are empty here: they are mounted last of all, so that nothing opens them again.
 
-        Where a variable says that profiles lie elsewhere, older ones may still lie in the home.
+        Where a variable says that profiles lie elsewhere, older ones may still lie in the home.  Other paths to the
+        same directories are hidden as well, and copies of Aileron's home in snapshots.
         """
         bases = [join(self.home, place) for place in _BASES.values()]
         bases += [environment[name] for name in _BASES if isabs(environment.get(name, ""))]
         browsers = (join(base, name) for base in bases for name in _BROWSERS)
         profiles = (join(self.home, name) for name in _PROFILES)
-        return list(dict.fromkeys(realpath(each) for each in (self.state, *profiles, *browsers) if isdir(each)))
+        found = [realpath(each) for each in (self.state, *profiles, *browsers) if isdir(each)]
+        mounts = read_mounts()
+        seconds = [path for each in dict.fromkeys(found) for path in second_paths(each, mounts)]
+        return list(dict.fromkeys((*found, *seconds, *find_copies(realpath(self.state), _MARKER, mounts))))
+
+
+def _hide(path: str) -> tuple[str, ...]:
+    return ("--tmpfs", path) if isdir(path) else ("--ro-bind", os.devnull, path)
 
 
 def _discard_writes(directory: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from aileron.errors import InvalidRequest
 
 from ._git import Git
 from ._layout import SandboxLayout, check_protectable, is_within, is_within_any, linked_from, steps
+from ._mounts import read_mounts, second_paths
 from ._repository import (
     configured_files,
     gitlinks,
@@ -57,6 +58,7 @@ def find_protected(
     :param also: further paths.
     :raises InvalidRequest: something that runs outside could not be protected.
     """
+    refuse_second_paths(layout, environment)
     protected = (
         *protected_settings(layout.places),
         *protected_start_files(layout.home, layout.writable, environment),
@@ -65,6 +67,23 @@ def find_protected(
         *also,
     )
     return check_protectable(protected, layout.writable)
+
+
+def refuse_second_paths(layout: SandboxLayout, environment: Mapping[str, str]) -> None:
+    """Refuse writable directories that programs outside use by another path, where they would not be protected.
+
+    :raises InvalidRequest: C{PATH}, a program or the home leads to one, by a bind mount for example.
+    """
+    mounts = read_mounts()
+    used = [layout.home, *layout.programs, *filter(isabs, environment.get("PATH", os.defpath).split(os.pathsep))]
+    reached = {step for path in used for step in steps(path)}
+    for place in layout.writable:
+        for other in second_paths(place, mounts):
+            if any(is_within(path, other) for path in reached) and not is_within(other, place):
+                raise InvalidRequest(
+                    f"{place} is also {other}, from where programs outside the sandbox run, and could not be protected "
+                    f"there. Work in {other} instead."
+                )
 
 
 def protected_settings(places: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,128 @@
+"""Finds the other paths by which this machine shows a directory: bind mounts, whole file systems, and snapshots."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from os.path import commonpath, isdir, join, lexists, normpath, realpath, relpath
+from pathlib import Path
+
+from attrs import frozen
+
+_MOUNTINFO = "/proc/self/mountinfo"
+_ESCAPE = re.compile(r"\\([0-7]{3})")  # a blank, a tab, a line end or a backslash, proc_pid_mountinfo(5)
+_ON_DISK = frozenset(
+    "9p bcachefs btrfs drvfs erofs ext2 ext3 ext4 f2fs fuse.bindfs fuse.mergerfs fuse.unionfs-fuse jfs overlay "
+    "reiserfs squashfs virtiofs xfs zfs".split()
+)
+"""File systems on which a copy of a home may lie; what lies on a network may not answer for a long time."""
+
+_SNAPSHOTS = (".snapshots", ".zfs/snapshot", ".snapshot")
+_SNAPPER = "snapshot"
+_MOST_SNAPSHOTS = 500
+
+
+@frozen
+class Mount:
+    """A mount, as the kernel lists it.
+
+    :ivar device: of the file system, the same for each of its mounts.
+    :ivar root: what of the file system is mounted.
+    :ivar place: where.
+    :ivar kind: of the file system.
+    """
+
+    device: str
+    root: str
+    place: str
+    kind: str
+
+
+def read_mounts(text: str | None = None) -> tuple[Mount, ...]:
+    """Return the mounts of this process, in the kernel's order; none where the kernel does not list them.
+
+    :param text: in the form of C{/proc/self/mountinfo}; L{None}: that itself.
+    """
+    if text is None:
+        try:
+            text = Path(_MOUNTINFO).read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return ()
+    return tuple(_mount(line) for line in text.splitlines() if " - " in line)
+
+
+def _mount(line: str) -> Mount:
+    fields, _, more = line.partition(" - ")
+    _, _, device, root, place, *_ = fields.split(" ")
+    return Mount(device, _unescape(root), _unescape(place), more.split(" ")[0])
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)
+
+
+def second_paths(directory: str, mounts: Sequence[Mount]) -> Iterator[str]:
+    """Yield the other paths that lead to a directory, or to a part of it that is mounted elsewhere.
+
+    Each is compared by device and inode: what a later mount covers is not there.
+
+    :param directory: without symbolic links.
+    """
+    holding = [each for each in mounts if _is_within(directory, each.place)]
+    if not holding:
+        return
+    its = max(holding, key=lambda each: len(each.place))  # of two at one place the later one, which covers the other
+    its = [each for each in holding if each.place == its.place][-1]
+    inside = normpath(join(its.root, relpath(directory, its.place)))
+    for mount in mounts:
+        if mount.device != its.device:
+            continue
+        if _is_within(inside, mount.root):
+            path, original = normpath(join(mount.place, relpath(inside, mount.root))), directory
+        elif _is_within(mount.root, inside):
+            path, original = mount.place, normpath(join(directory, relpath(mount.root, inside)))
+        else:
+            continue
+        if path != original and _is_same(path, original):
+            yield path
+
+
+def find_copies(directory: str, marker: str, mounts: Sequence[Mount]) -> Iterator[str]:
+    """Yield copies of a directory, as snapshots and file systems of another system have them.
+
+    :param directory: without symbolic links.
+    :param marker: the name of a file in it, without which a directory is no copy.
+    """
+    parts = Path(directory).parts[1:]
+    tails = [join(*parts[start:]) for start in range(len(parts))]
+    tops = [each.place for each in mounts if each.kind in _ON_DISK]
+    above = [str(parent) for parent in Path(directory).parents]
+    for top in dict.fromkeys((*tops, *(each for place in (*tops, *above) for each in _snapshots(place)))):
+        for tail in tails:
+            path = join(top, tail)
+            if isdir(path) and lexists(join(path, marker)) and realpath(path) != directory:
+                yield realpath(path)
+
+
+def _snapshots(place: str) -> Iterator[str]:
+    """Yield the snapshots that a file system shows in a directory."""
+    for name in _SNAPSHOTS:
+        base = join(place, name)
+        try:
+            names = sorted(os.listdir(base), reverse=True)[:_MOST_SNAPSHOTS]
+        except OSError:
+            continue
+        for each in names:
+            yield from (join(base, each), join(base, each, _SNAPPER))
+
+
+def _is_within(path: str, directory: str) -> bool:
+    return commonpath((path, directory)) == directory
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
