@@ -82,6 +82,15 @@ def seconds(call: Callable[[], object]) -> float:
         gc.enable()
 
 
+def times_as_long(prepare: Callable[[int], Callable[[], object]], few: int, many: int) -> float:
+    """How many times as long a call takes for each of many items as for each of few; about 1 where it grows with them.
+
+    :param prepare: makes the call for so many items; what it takes to make it is not counted.
+    """
+    before, now = (min(seconds(prepare(size)) for _ in range(_TRIES)) / size for size in (few, many))
+    return now / before
+
+
 _measured: list[float] = []
 
 

@@ -253,7 +253,8 @@ def _make_in_band(
 
     tools = plain_tools(routes, reactor, generation, int(STREAM_WAIT_SECONDS))
     most_turns = deps.gateway.in_band_turns
-    parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, deps.ids, most_turns)
+    reads = in_thread(reactor, at_once=1)
+    parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, deps.ids, most_turns, reads)
     return InBandHandler(gateway, parts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import define, field, frozen
 from twisted.internet.defer import Deferred, FirstError, gatherResults
@@ -39,13 +39,14 @@ class RequestIds:
     _clock: IReactorTime
     _known: OrderedDict[bytes, tuple[str, float]] = field(factory=OrderedDict, init=False)
 
-    def find(self, session_id: str, lines: bytes, body: bytes) -> str:
+    def find(self, session_id: str, lines: bytes, digest: bytes) -> str:
         """Return the identifier of a session's request.
 
         :param lines: of its head, among them those by which an SDK says that it sends it again.
+        :param digest: of its body.
         """
         label = found[1] if (found := _LABEL(lines)) else b""
-        digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + body).digest()
+        digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + digest).digest()
         now = self._clock.seconds()
         request_id, began = self._known.pop(digest, ("", 0.0))
         again = (label or _COUNTED(lines)) and now - began < AGAIN_SECONDS
@@ -65,6 +66,7 @@ class SessionCalls:
     :ivar request_id: another one in each request, so that no call of another has the same idempotency key.
     :ivar about: what is told with each turn on record.
     :ivar ids: fresh ULIDs.
+    :ivar unknown_warnings: returns those of a session's warnings that are not on record yet.
     """
 
     tools: IAgentTools
@@ -75,6 +77,7 @@ class SessionCalls:
     key: str = field(repr=False)
     request_id: str
     about: Mapping[str, JSON]
+    unknown_warnings: Callable[[str, Iterable[str]], list[str]]
     _asked: Counter[str] = field(factory=Counter, init=False, repr=False)
 
     async def offered(self) -> list[OfferedTool]:
@@ -101,6 +104,11 @@ class SessionCalls:
         """Run none of a turn's calls, put that on record, and return why for each."""
         await self._record_turn(turn, number, [{"tool": call.name, "outcome": "limit"} for call in turn.calls])
         return [CallResult(call.id, why, is_error=True) for call in turn.calls]
+
+    async def warn(self, warnings: Iterable[str]) -> None:
+        """Put those warnings on record that are not there yet."""
+        if unknown := self.unknown_warnings(self.session.id, warnings):
+            await self.record("in_band.warned", {**self.about, "warnings": [*unknown]})
 
     async def record(self, kind: str, payload: Mapping[str, JSON]) -> None:
         """Put something on record."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from itertools import count
 
@@ -22,9 +23,10 @@ from aileron.values import JSON
 
 from ._calls import SessionCalls
 from ._exchange import InBandExchange
+from ._reading import LongReading
 from ._turns import BrokenReply, CallResult, Memory, Turn
 from ._upstream import ProviderRequest, UpstreamCall
-from .protocols import ClientRequest, Exchange
+from .protocols import ClientRequest, Exchange, Piece
 
 STREAM_WAIT_SECONDS, DOCUMENT_WAIT_SECONDS = 300.0, 120.0
 """How long a call waits for a person: where events keep the client waiting, and where nothing does."""
@@ -65,18 +67,18 @@ class ReplyLoop:
 
     :ivar identify: finds who may call what the model calls, once the body is known; L{None}: no live session has this
         key.
+    :ivar reading: gives turns to read what is long.
     :ivar wait_seconds: how long a call may wait for a person, as the client says; L{None}: it does not say.
-    :ivar unknown_warnings: which of an exchange's warnings are not on record yet.
     :ivar most_turns: in which the model may call our tools, in answer to one request; after them it is offered none.
     """
 
     protocol: type[ClientRequest]
     provider: ProviderRequest
-    identify: Callable[[], Awaitable[Callable[[bytes], SessionCalls] | None]]
+    identify: Callable[[], Awaitable[Callable[[InBandExchange], SessionCalls] | None]]
+    reading: LongReading
     memories: IInBandMemories
     clock: IReactorTime
     wait_seconds: float | None
-    unknown_warnings: Callable[[str, Iterable[str]], list[str]]
     most_turns: int
     _upstream: UpstreamCall | None = field(default=None, init=False)
     _called: dict[str, None] = field(factory=dict, init=False)
@@ -89,9 +91,9 @@ class ReplyLoop:
             if known is None:
                 await self._refuse_stranger(client)
                 return
-            body = await client.collect()
-            calls = known(body)
-            exchange = await self._open(calls, body)
+            await client.collect()
+            calls = known(client)
+            exchange = await self._open(client, calls)
             await self._go_on(client, exchange, calls)
         except CancelledError:
             raise
@@ -107,31 +109,35 @@ class ReplyLoop:
 
     async def _refuse_stranger(self, client: InBandExchange) -> None:
         """Have the gateway refuse, which knows how; of the body nothing is read."""
-        upstream, said = await self._ask(client, b""), bytearray()
+        upstream, said = await self._ask(client, ()), bytearray()
         upstream.hear(said.extend, raw=True)
         await upstream.ended
         client.reply.dismiss(upstream.raw_head + said)
 
-    async def _open(self, calls: SessionCalls, body: bytes) -> Exchange:
+    async def _open(self, client: InBandExchange, calls: SessionCalls) -> Exchange:
+        """Read the request; nothing of it is held twice once this returns."""
         if _ENCODING(self.provider.lines):
             raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
-        request = self.protocol(body)
-        kept = await self.memories.find(calls.session.id, request.keys) if request.keys else ()
-        exchange = request.open(await calls.offered(), [Memory(keys, content) for keys, content in kept])
-        if warnings := self.unknown_warnings(calls.session.id, exchange.warnings):
-            await calls.record("in_band.warned", {**calls.about, "warnings": list(warnings)})
+        session_id, offered = calls.session.id, await calls.offered()
+        async with self.reading.turn(session_id, client.size, client.values) as read:
+            request: ClientRequest = await read(lambda: self.protocol(client.give()))
+            kept = await self.memories.find(session_id, request.keys) if request.keys else ()
+            exchange: Exchange = await read(request.open, offered, [Memory(keys, content) for keys, content in kept])
+        client.charge(exchange.held_bytes)
+        await calls.warn(exchange.warnings)
         return exchange
 
     async def _go_on(self, client: InBandExchange, exchange: Exchange, calls: SessionCalls) -> None:
         for number in count(1):
-            upstream = await self._ask(client, exchange.body)
+            upstream = await self._ask(client, exchange.pieces)
             if upstream.head.code != HTTPStatus.OK and number == 1:
                 await self._pass_on(client, upstream)
                 return
-            turn = await self._listen(client, exchange, upstream)
+            turn = await self._listen(client, exchange, upstream, calls.session.id)
             if not turn.calls:
                 break
             exchange.answer(await self._run(client, exchange, turn, calls, number), last=number >= self.most_turns)
+            client.charge(exchange.held_bytes)
             if turn.mixed:
                 break
         memory = exchange.memory()
@@ -140,7 +146,9 @@ class ReplyLoop:
         if exchange.streams:
             client.reply.end(exchange.finish())
         else:
-            client.reply.document(upstream.head.status, upstream.head.lines, exchange.finish())
+            async with self.reading.turn(calls.session.id, exchange.held_bytes) as read:
+                whole: bytes = await read(exchange.finish)
+            client.reply.document(upstream.head.status, upstream.head.lines, whole)
 
     async def _run(
         self, client: InBandExchange, exchange: Exchange, turn: Turn, calls: SessionCalls, number: int
@@ -158,7 +166,7 @@ class ReplyLoop:
             results[-1] = evolve(results[-1], text=results[-1].text + _LAST_TURN.format(most=self.most_turns))
         return results
 
-    async def _ask(self, client: InBandExchange, body: bytes) -> UpstreamCall:
+    async def _ask(self, client: InBandExchange, body: Sequence[Piece]) -> UpstreamCall:
         """Send a body to the provider, and wait for the head of its answer."""
         self._upstream = upstream = UpstreamCall(self.clock)
         upstream.begin(self.provider, body)
@@ -168,7 +176,9 @@ class ReplyLoop:
         await upstream.answered
         return upstream
 
-    async def _listen(self, client: InBandExchange, exchange: Exchange, upstream: UpstreamCall) -> Turn:
+    async def _listen(
+        self, client: InBandExchange, exchange: Exchange, upstream: UpstreamCall, session_id: str
+    ) -> Turn:
         """Read one response, and pass on at once what the client is to see of it."""
         if upstream.head.code != HTTPStatus.OK:
             raise ProviderRefused(upstream.head.code, await _explain(upstream))
@@ -176,9 +186,14 @@ class ReplyLoop:
             raise BrokenReply("The provider compressed its response, although it was asked not to.")
         if exchange.streams and not client.reply.begun:
             client.reply.begin(upstream.head)
-        upstream.hear(lambda data: client.reply.write(exchange.feed(data)))
+        upstream.hear(partial(_take, client, exchange))
         await upstream.ended
-        return exchange.end()
+        if exchange.streams:
+            return exchange.end()
+        async with self.reading.turn(session_id, exchange.held_bytes) as read:
+            turn: Turn = await read(exchange.end)
+        client.charge(exchange.held_bytes)
+        return turn
 
     async def _pass_on(self, client: InBandExchange, upstream: UpstreamCall) -> None:
         """Pass an answer on as it comes: an error, before anything was changed."""
@@ -226,6 +241,13 @@ class ReplyLoop:
             client.reply.end(exchange.fail(message, status))
         else:
             client.reply.cut(framed=True)
+
+
+def _take(client: InBandExchange, exchange: Exchange, data: bytes) -> None:
+    """Take a piece of a response, and send the client what it is to see now."""
+    shown = exchange.feed(data)
+    client.charge(exchange.held_bytes)
+    client.reply.write(shown)
 
 
 async def _explain(upstream: UpstreamCall) -> str:

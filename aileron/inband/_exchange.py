@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -15,12 +16,13 @@ from aileron.errors import LimitExceeded
 from aileron.http1 import CHUNKED, Body, ChunkedContent, Malformed, RelayClient, announced
 
 from ._reply import ClientReply
+from .protocols import MOST_VALUES, ValueCounter
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
 """Of one request; providers take no more."""
 
 MOST_BODIES_BYTES = 128 * 1024 * 1024
-"""Of all requests that are collected or under way; those of one session have half of it at most."""
+"""Held of all requests that are collected or under way, and of their replies; of one session's half of it at most."""
 
 SILENT_SECONDS = 60.0
 """After which a request that has not come whole is given up."""
@@ -33,7 +35,7 @@ _log = Logger()
 
 @define
 class BodyBudget:
-    """The bytes of all requests' bodies.
+    """The bytes that are held of all requests and their replies.
 
     :ivar held: now.
     """
@@ -83,10 +85,23 @@ class InBandExchange:
     _deadline: IDelayedCall | None = field(default=None, init=False)
     _body: Body | None = field(init=False)
     _content: ChunkedContent | None = field(init=False)
+    _values: ValueCounter = field(factory=ValueCounter, init=False)
+    _digest: Any = field(factory=hashlib.sha256, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._body = announced(self.length)
         self._content = ChunkedContent() if self.length == CHUNKED else None
+
+    @property
+    def values(self) -> int:
+        """The number of values in the body, as far as it came."""
+        return self._values.count
+
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 of the body, as far as it came."""
+        digest: bytes = self._digest.digest()
+        return digest
 
     @property
     def answered(self) -> bool:
@@ -103,7 +118,7 @@ class InBandExchange:
             return -1
         used = len(data) if end < 0 else end
         piece = data[:used]  # decoded as it comes: a whole body of small chunks would take seconds
-        self._pieces.append(piece if self._content is None else self._content.take(piece))
+        self._keep(piece if self._content is None else self._content.take(piece))
         self._count(self._held + used)
         if self.reply.over:
             return -1
@@ -112,6 +127,11 @@ class InBandExchange:
         if self._whole is not None:
             self._await_body(self._whole)
         return end
+
+    def _keep(self, content: bytes) -> None:
+        self._pieces.append(content)
+        self._digest.update(content)
+        self._values.feed(content)
 
     def start(self) -> None:
         if self.length > MOST_BODY_BYTES:
@@ -133,16 +153,35 @@ class InBandExchange:
         if not self._budget.count(owner, self._held):
             raise LimitExceeded(_TOO_MUCH)
 
-    async def collect(self) -> bytes:
-        """Have the client send its body, and return the content once it has come."""
+    async def collect(self) -> None:
+        """Have the client send its body, and wait for it."""
         self._whole = whole = Deferred[None]()
         if self.asks and not self._held and self._body is not None:
             self.client.transport.write(_GO_ON)
         self.client.release()
         self._await_body(whole)
         await whole
+
+    @property
+    def size(self) -> int:
+        """The bytes that are held."""
+        return self._held
+
+    def give(self) -> bytes:
+        """Give the body away, once."""
         body, self._pieces = b"".join(self._pieces), []
         return body
+
+    def charge(self, size: int) -> None:
+        """Count what is held of the request and its reply from now on.
+
+        :raises LimitExceeded: it is too much.
+        """
+        if self.reply.over:
+            return
+        by, self._held = size - self._held, size
+        if not self._budget.count(self._owner, by) and by > 0:
+            raise LimitExceeded(_TOO_MUCH)
 
     def client_is_slow(self) -> None:
         self.reply.client_is_slow()
@@ -181,6 +220,8 @@ class InBandExchange:
         self._held = size
         if size > MOST_BODY_BYTES:
             self._refuse_long()
+        elif self.values > MOST_VALUES:
+            self._dismiss(f"The body has more than {MOST_VALUES} values. In-band mode takes no more.", 413)
         elif not is_within:
             self._dismiss(_TOO_MUCH, 429)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -22,6 +22,7 @@ from aileron.values import RelayedPath, Session, compact, derive_gateway_key, di
 from ._calls import RequestIds, SessionCalls
 from ._conversation import ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
+from ._reading import LongReading
 from ._reply import ClientReply
 from ._upstream import ProviderRequest
 from .protocols import ChatRequest, ClientRequest, MessagesRequest, ResponsesRequest
@@ -69,6 +70,7 @@ class InBandParts:
     :ivar tools: of agents' sessions.
     :ivar ids: fresh ULIDs.
     :ivar most_turns: of a reply in which the model may call actions.
+    :ivar in_thread: calls a function in another thread.
     """
 
     sessions: ISessions
@@ -78,6 +80,7 @@ class InBandParts:
     clock: IReactorTime
     ids: Callable[[], str]
     most_turns: int
+    in_thread: Callable[..., Awaitable[Any]]
 
 
 @frozen
@@ -117,15 +120,15 @@ class InBandRoute:
             protocol=_PROTOCOLS[self.name][1],
             provider=self.provider,
             identify=partial(self._identify, exchange),
+            reading=self.handler.reading,
             memories=self.handler.parts.memories,
             clock=self.handler.parts.clock,
             wait_seconds=self.wait_seconds,
-            unknown_warnings=self.handler.unknown_warnings,
             most_turns=self.handler.parts.most_turns,
         )
         return conversation.run(exchange)
 
-    async def _identify(self, exchange: InBandExchange) -> Callable[[bytes], SessionCalls] | None:
+    async def _identify(self, exchange: InBandExchange) -> Callable[[InBandExchange], SessionCalls] | None:
         parts = self.handler.parts
         digest = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
         session = await parts.sessions.by_in_band_key(digest)
@@ -134,7 +137,7 @@ class InBandRoute:
         exchange.belong_to(session.id)
         return partial(self._begin, session)
 
-    def _begin(self, session: Session, body: bytes) -> SessionCalls:
+    def _begin(self, session: Session, exchange: InBandExchange) -> SessionCalls:
         parts = self.handler.parts
         return SessionCalls(
             parts.tools,
@@ -143,8 +146,9 @@ class InBandRoute:
             parts.ids,
             session=session,
             key=self.key,
-            request_id=self.handler.requests.find(session.id, self.provider.lines, body),
+            request_id=self.handler.requests.find(session.id, self.provider.lines, exchange.digest),
             about={"protocol": self.name},
+            unknown_warnings=self.handler.unknown_warnings,
         )
 
 
@@ -159,11 +163,13 @@ class InBandHandler:
     parts: InBandParts
     budget: BodyBudget = field(factory=BodyBudget, init=False)
     requests: RequestIds = field(init=False)
+    reading: LongReading = field(init=False)
     _warned: OrderedDict[str, None] = field(factory=OrderedDict, init=False)
     _table: RelayRoutes = field(factory=lambda: RelayRoutes(_routes()), init=False)
 
     def __attrs_post_init__(self) -> None:
         self.requests = RequestIds(self.parts.ids, self.parts.clock)
+        self.reading = LongReading(self.parts.in_thread)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
         """Return the warnings of a session that were not returned before, cut to what is recorded.

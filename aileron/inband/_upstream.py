@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
 from aileron.http1 import (
@@ -22,8 +23,10 @@ from aileron.http1 import (
 )
 
 from ._turns import BrokenReply
+from .protocols import Piece
 
 _PIECE_BYTES = 64 * 1024
+_TURN_BYTES = 512 * 1024
 _CUT_OFF = "The provider's response was cut off before it was complete."
 
 # Lines that say something of one connection, of the body that the client sent, or to in-band mode.
@@ -67,22 +70,25 @@ class UpstreamCall:
         self.answered: Deferred[None] = Deferred(lambda _: self.abort())
         self.ended: Deferred[None] = Deferred(lambda _: self.abort())
         self._exchange: RelayedExchange | None = None
-        self._unsent, self._held = memoryview(b""), False
+        self._unsent: deque[Piece] = deque()
+        self._held = False
+        self._later: IDelayedCall | None = None
         self._start = self.raw_head = b""
         self._chunks: ChunkedContent | None = None
         self._waiting: list[bytes] = []
         self._hear: Callable[[bytes], object] | None = None
         self._abandoned = False
 
-    def begin(self, provider: ProviderRequest, body: bytes) -> None:
+    def begin(self, provider: ProviderRequest, body: Sequence[Piece]) -> None:
         """Send the request; called once."""
-        length = b"\r\nAccept-Encoding: identity\r\nContent-Length: %d\r\n\r\n" % len(body)
+        size = sum(map(len, body))
+        length = b"\r\nAccept-Encoding: identity\r\nContent-Length: %d\r\n\r\n" % size
         head = parse_request(b"".join((b"POST ", provider.target, b" HTTP/1.1", provider.lines, length)))
         route = provider.gateway.route(head, self)
         if route is None:
             raise BrokenReply("The gateway has no route to this provider.")
         self._exchange = route.exchange(head.length)
-        self._unsent = memoryview(body)
+        self._unsent.extend(filter(None, body))
         self._feed()
         if self._exchange is not None:
             self._exchange.start()
@@ -149,9 +155,22 @@ class UpstreamCall:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _feed(self) -> None:
+        """Send some more of the request; of a long one others have their turn in between."""
+        sent = 0
         while self._unsent and not self._held and self._exchange is not None:
-            piece, self._unsent = bytes(self._unsent[:_PIECE_BYTES]), self._unsent[_PIECE_BYTES:]
-            self._exchange.take(piece)
+            if sent >= _TURN_BYTES:
+                if self._later is None:
+                    self._later = self._clock.callLater(0, self._feed_on)
+                return
+            piece = memoryview(self._unsent.popleft())
+            if len(piece) > _PIECE_BYTES:
+                self._unsent.appendleft(piece[_PIECE_BYTES:])
+            sent += min(len(piece), _PIECE_BYTES)
+            self._exchange.take(bytes(piece[:_PIECE_BYTES]))
+
+    def _feed_on(self) -> None:
+        self._later = None
+        self._feed()
 
     def _take(self, data: bytes) -> None:
         if self.answered.called:
@@ -187,6 +206,10 @@ class UpstreamCall:
 
     def _let_go(self) -> None:
         exchange, self._exchange = self._exchange, None
+        later, self._later = self._later, None
+        self._unsent.clear()
+        if later is not None:
+            later.cancel()
         if exchange is not None:
             exchange.client_left()
 

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from attrs import define, evolve, field, frozen
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from zope.interface import implementer
 
 from aileron.inband import InBandHandler, InBandParts
@@ -100,6 +100,7 @@ class InBandCase(GatewayCase):
             self.clock,
             lambda: f"01JA{next(numbers):022d}",
             MOST_TURNS,
+            maybeDeferred,
         )
         self.handler = InBandHandler(self.gateway, parts)
         self.site.taker = self.handler

@@ -246,9 +246,9 @@ class RequestTests(InBandCase):
 
     def test_too_much(self) -> None:
         """Where all requests hold too much, the next piece is refused; once they are over there is room again."""
-        self.handler.budget.most = 300
+        self.handler.budget.most = 100_000
         first, there = self.begin()
-        heard = self.line().say(self.post({**asked(), "more": "x" * 300}))
+        heard = self.line().say(self.post({**asked(), "more": "x" * 100_000}))
         self.assertEqual(status_of(heard), 429)
         self.next_request(there)
         self.say(there, Said("done"))
@@ -257,10 +257,10 @@ class RequestTests(InBandCase):
 
     def test_too_much_of_one(self) -> None:
         """One session's requests hold half of all at most, so that there is room for those of others."""
-        self.handler.budget.most = 1000
-        heard = self.line().say(self.post({**asked(), "more": "x" * 450}))
+        self.handler.budget.most = 200_000
+        heard = self.line().say(self.post({**asked(), "more": "x" * 110_000}))
         self.assertEqual((status_of(heard), self.handler.budget.held), (429, 0))
-        some = self.post({**asked(), "more": "x" * 250})
+        some = self.post({**asked(), "more": "x" * 60_000})
         for _ in range(2):
             line, there = self.ask(some)
             self.next_request(there)

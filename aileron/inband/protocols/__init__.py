@@ -3,7 +3,18 @@
 from .chat import ChatRequest
 from .exchange import Exchange
 from .messages import MessagesRequest
+from .prepared import Piece
 from .requests import ClientRequest
 from .responses import ResponsesRequest
+from .weight import MOST_VALUES, ValueCounter
 
-__all__ = ["ChatRequest", "ClientRequest", "Exchange", "MessagesRequest", "ResponsesRequest"]
+__all__ = [
+    "MOST_VALUES",
+    "ChatRequest",
+    "ClientRequest",
+    "Exchange",
+    "MessagesRequest",
+    "Piece",
+    "ResponsesRequest",
+    "ValueCounter",
+]

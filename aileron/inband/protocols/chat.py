@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from aileron.inband._turns import CallResult, OfferedTool
+from aileron.inband._turns import BrokenReply, CallResult, OfferedTool, Turn
 from aileron.values import JSON
 
+from .deltas import accumulate, join_deltas
 from .document import EACH, dump
 from .events import StreamEvent, write_event
-from .exchange import ARGUMENTS, Exchange, ReplyPart, Round
+from .exchange import Exchange
+from .parts import ARGUMENTS, ReplyPart, Round
 from .requests import ClientRequest, interleave, place_results
+from .weight import weigh
 
 _SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
 _CALLED, _STOPPED = "tool_calls", "stop"
@@ -28,10 +31,14 @@ class ChatExchange(Exchange):
     _text = ""  # the last that was shown
     _begins = False
 
+    def __init__(self, *request: Any) -> None:
+        super().__init__(*request)
+        self._undecided: dict[int, ReplyPart] = {}  # calls that may be ours or the client's
+
     def _event(self, event: StreamEvent) -> bytes:
         now, data = self._round, event.data
         if data.get("error"):
-            now.stop = "error"
+            self._stop("error")
         if not data or data.get("error"):
             return self._keep(event) if b"[DONE]" in event.raw else event.raw
         self._note(data)
@@ -44,10 +51,17 @@ class ChatExchange(Exchange):
         if not ended:
             written = event.with_data(self._same({**data, "choices": [{**choice, "delta": shown}]}))
             return written.raw if says or shown == delta or "role" in shown else b""
-        now.stop = str(ended)
+        self._stop(str(ended))
         self._keep(event.with_data({**data, "choices": [{**choice, "delta": {} if says else shown}]}))
         told = {**data, "choices": [{**choice, "delta": shown, "finish_reason": None}], "usage": None}
         return write_event(event.name, self._same(told)) if says else b""
+
+    def end(self) -> Turn:
+        late = [part for part in self._undecided.values() if not part.decided]
+        if late and self._round.stop in self.complete_at:
+            raise BrokenReply("The provider began a call after the end of its response.")
+        self._undecided.clear()
+        return super().end()
 
     def _note(self, data: Mapping[str, Any]) -> None:
         for key in _SAME:
@@ -73,8 +87,9 @@ class ChatExchange(Exchange):
             shown["content"] = break_between(self._text, text) if self._begins else text
             self._text, self._begins = text, False
         calls = [call for piece in delta.get("tool_calls") or () for call in self._fragment(piece)]
-        for part in self._round.parts.values() if ended else ():
-            if not part.ours and part.shown < 0:  # one without arguments, whose name could have had more to come
+        while ended and self._undecided:  # those without arguments, whose name could have had more to come
+            part = self._undecided.pop(next(iter(self._undecided)))
+            if not part.decided:
                 part.ours = self._call(part)[1] in self._names.ours
                 calls += [] if part.ours else [self._deliver(part)]
         return shown | {"tool_calls": calls} if calls or delta.get("tool_calls", True) in (None, []) else shown
@@ -85,7 +100,7 @@ class ChatExchange(Exchange):
             self._hold(len(value))
             self._round.texts.add(key, value)
         elif value:
-            self._hold(len(dump(value)))
+            self._hold(_weigh(value))
             accumulate(self._round.message, {key: value} if key != "role" else {})
 
     def _fragment(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -99,14 +114,15 @@ class ChatExchange(Exchange):
                 inner.pop("name", None)  # some say it again
             more |= {kind: inner} if inner else {}
         if more:
-            self._hold(len(dump(more)))
+            self._hold(_weigh(more))
             accumulate(part.value, more)
-        name = self._call(part)[1]
         if part.shown >= 0:
             yield self._rename({**piece, "index": part.shown})
-        elif name in self._names.ours:
+            return
+        name = self._call(part)[1]
+        if name in self._names.ours:
             part.ours = part.texts.size > 0
-        elif name and (part.texts.size or not any(own.startswith(name) for own in self._names.ours)):
+        elif name and (part.texts.size or not self._names.may_become_ours(name)):
             yield self._deliver(part)
 
     def _find(self, piece: Mapping[str, Any]) -> ReplyPart:
@@ -116,9 +132,9 @@ class ChatExchange(Exchange):
         found = parts.get(known.get(index, -1))
         named = identifier and (piece.get("function") or {}).get("name")
         if found is None or (named and found.value["id"] not in ("", identifier)):
-            self._hold(_A_PART)
+            self._hold(_A_PART + len(index) + len(str(identifier)))
             known[index] = len(parts)
-            found = parts[len(parts)] = ReplyPart({"id": "", "type": "function"})
+            found = self._undecided[len(parts)] = parts[len(parts)] = ReplyPart({"id": "", "type": "function"})
         found.value["id"] = found.value["id"] or identifier
         return found
 
@@ -149,7 +165,7 @@ class ChatExchange(Exchange):
         self._note(data)
         choice: Mapping[str, Any] = next(iter(data.get("choices") or ()), {})
         self._round.notes.update(data)
-        self._round.stop = str(choice.get("finish_reason") or "")
+        self._round.stop = "error" if data.get("error") else str(choice.get("finish_reason") or "")
         message = choice.get("message") or {}
         self._round.message = {key: value for key, value in message.items() if key != "tool_calls"}
         for number, call in enumerate(message.get("tool_calls") or ()):
@@ -165,7 +181,7 @@ class ChatExchange(Exchange):
         content = join_texts([each.message.get("content") for each in self._all_rounds()])
         calls = [self._rename(self._history(part)) for part in self._round.list_shown()]
         choice = self._ending(self._round.notes["choices"][0])
-        message |= {"content": content} | ({"tool_calls": calls} if calls else {})
+        message = join_deltas(message) | {"content": content} | ({"tool_calls": calls} if calls else {})
         return self._same({**self._round.notes, "choices": [{**choice, "message": message}]})
 
     def _call(self, part: ReplyPart) -> tuple[str, str]:
@@ -176,8 +192,13 @@ class ChatExchange(Exchange):
         return True
 
     def _history(self, part: ReplyPart) -> dict[str, Any]:
-        kinds = [kind for kind in _WRITTEN if part.value.get(kind)]
-        return part.value | {kind: {**part.value[kind], _WRITTEN[kind]: part.written} for kind in kinds}
+        value: dict[str, Any] = join_deltas(part.value)
+        kinds = [kind for kind in _WRITTEN if value.get(kind)]
+        return value | {kind: {**value[kind], _WRITTEN[kind]: part.written} for kind in kinds}
+
+    def _remember(self, each: Round) -> dict[str, Any]:
+        remembered: dict[str, Any] = join_deltas(super()._remember(each))
+        return remembered
 
     def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": part.value.get("id") or "", "content": result.text}
@@ -249,6 +270,10 @@ class ChatRequest(ClientRequest):
                 each["message"].pop("content", None)
 
 
+def _weigh(value: Any) -> int:
+    return weigh(dump(value).encode("ascii"))
+
+
 def messages_of(remembered: Any) -> list[str]:
     """Write a round as messages: the model's own, then the results of our tools."""
     calls = [call for _, call in remembered["parts"]]
@@ -267,29 +292,3 @@ def join_texts(texts: Iterable[str | None]) -> str | None:
     """Join the texts of several rounds, as the client reads them."""
     found = [text for text in texts if text]
     return "".join(break_between(before, text) for before, text in pairwise(["", *found])) if found else None
-
-
-def accumulate(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Add a delta to what came before it: texts grow, and entries of a list that have the same index are one."""
-    for key, value in delta.items():
-        before = whole.get(key)
-        if before is None or key in ("type", "index", "role"):
-            whole[key] = [*value] if isinstance(value, list) else {**value} if isinstance(value, dict) else value
-        elif isinstance(before, str) and isinstance(value, str):
-            whole[key] = before + value
-        elif isinstance(before, dict) and isinstance(value, dict):
-            accumulate(before, value)
-        elif isinstance(before, list) and isinstance(value, list):
-            for entry in value:
-                _add_entry(before, entry)
-        elif value is not None:
-            whole[key] = value
-
-
-def _add_entry(entries: list[Any], entry: Any) -> None:
-    index = entry.get("index") if isinstance(entry, dict) else None
-    same = (each for each in entries if isinstance(each, dict) and index is not None and each.get("index") == index)
-    if (found := next(same, None)) is None:
-        entries.append(dict(entry) if isinstance(entry, dict) else entry)
-    else:
-        accumulate(found, entry)

@@ -13,6 +13,8 @@ from attrs import frozen
 from aileron.errors import AileronError, InvalidRequest
 from aileron.values import writer
 
+from .prepared import PreparedRequest
+
 dump = writer(sort_keys=False, allow_nan=True)
 """Writes JSON in ASCII, without blanks, members in their order."""
 
@@ -28,7 +30,7 @@ def expecting(otherwise: type[AileronError], message: str) -> Iterator[None]:
     """Read what others wrote in the shape that their protocol says, and raise this error where it has another."""
     try:
         yield
-    except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, RecursionError, StopIteration, TypeError, ValueError):
         raise otherwise(message) from None
 
 
@@ -128,40 +130,35 @@ class Document:
         """Append elements to the array that a member is; where it is none, it becomes one."""
         self._appended.setdefault(key, []).extend(texts)
 
-    def withdraw(self, key: str) -> None:
-        """Take back what was appended to a member."""
-        self._appended.pop(key, None)
-
-    def render(self) -> bytes:
-        """Write the request with all changes."""
-        edits, added = list(self._edits), dict(self._written)
-        for key, texts in self._appended.items():
-            span = self._members.get(key)
-            if key not in added and span is not None and isinstance(span.value, list):
-                edits.append((span.end - 1, span.end - 1, _joined("," if span.value else "", texts)))
-            else:
-                before = added.get(key, "[]")[:-1]
-                added[key] = before + _joined("," if before != "[" else "", texts) + "]"
-        for key in [key for key in added if key in self._members]:
-            span = self._members[key]
-            edits = [edit for edit in edits if not span.start <= edit[0] < span.end]
-            edits.append((span.start, span.end, added.pop(key)))
-        new = [f"{dump(key)}:{text}" for key, text in added.items()]
-        edits.append((self._end, self._end, _joined("," if new and self._members else "", new)))
-        return _apply(self.text, edits).encode("utf-8")
+    def settle(self) -> PreparedRequest:
+        """Return the request with all changes, once; nothing is left here of what was read."""
+        places = {key: (span.start, span.end) for key, span in self._members.items()}
+        self._members.clear()
+        self._read.clear()
+        members, between, done, at = {}, [], 0, 0
+        edits = sorted(self._edits, key=lambda edit: edit[0])
+        for key, (start, end) in places.items():
+            between.append(self.text[done:start].encode("utf-8"))
+            done, own = end, []
+            while at < len(edits) and edits[at][0] < end:
+                own.append(edits[at])
+                at += 1
+            members[key] = b"".join(_apply(self.text, start, end, own))
+        between += [self.text[done : self._end].encode("utf-8"), self.text[self._end :].encode("utf-8")]
+        prepared = PreparedRequest(members, between, self._appended)
+        for key, text in self._written.items():
+            prepared.write(key, text)
+        return prepared
 
 
-def _apply(text: str, edits: list[tuple[int, int, str]]) -> str:
-    pieces, at = [], 0
-    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
+def _apply(text: str, at: int, end: int, edits: list[tuple[int, int, str]]) -> Iterator[bytes]:
+    """Write a value with the changes within it, which are in order."""
+    for start, until, new in edits:
         if start >= at:
-            pieces += [text[at:start], new]
-            at = end
-    return "".join([*pieces, text[at:]])
-
-
-def _joined(before: str, texts: list[str]) -> str:
-    return before + ",".join(texts)
+            yield text[at:start].encode("utf-8")
+            yield new.encode("utf-8")
+            at = until
+    yield text[at:end].encode("utf-8")
 
 
 def _members(text: str, start: int) -> tuple[list[tuple[str, Span]], int]:

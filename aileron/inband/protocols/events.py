@@ -14,6 +14,7 @@ from aileron.inband._turns import MOST_HELD, BrokenReply
 from aileron.values import JSON
 
 from .document import dump
+from .weight import MOST_VALUES, count_values
 
 _end = re.compile(rb"\n\r?\n|\r\r").search
 _lines = re.compile(rb"\r\n|\n|\r").split
@@ -43,6 +44,11 @@ class EventReader:
 
     def __init__(self) -> None:
         self._kept = bytearray()
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes that are held of an event that is not complete."""
+        return len(self._kept)
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """Yield the events that are complete.
@@ -95,8 +101,10 @@ _decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
 def read_object(data: bytes) -> Mapping[str, Any]:
     """Read a provider's JSON object.
 
-    :raises BrokenReply: it is none.
+    :raises BrokenReply: it is none, or has more than L{MOST_VALUES}.
     """
+    if len(data) > MOST_VALUES and count_values(data) > MOST_VALUES:
+        raise BrokenReply(f"The provider sent JSON of more than {MOST_VALUES} values.")
     try:
         value = _decode(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):

@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from attrs import Factory, define
-
 from aileron.inband._turns import (
     MOST_ARGUMENTS,
     MOST_CALLS,
@@ -21,87 +19,22 @@ from aileron.inband._turns import (
 )
 from aileron.values import JSON, Dialect, loads_strict
 
-from .document import Document, dump, expecting
+from .document import dump, expecting
 from .events import EventReader, StreamEvent, read_object, write_event
 from .names import ToolNames
+from .parts import ARGUMENTS, EVENT_BYTES, ReplyPart, Round
+from .prepared import Piece, PreparedRequest
+from .weight import weigh
 
-ARGUMENTS = "arguments"
+WENT_ON = "The provider went on after the end of its response."
 _sound = expecting(BrokenReply, "The provider's response is not what its protocol says.")
-
-
-class Texts:
-    """Texts that come in pieces, each by its name.
-
-    :ivar size: the characters of all.
-    """
-
-    def __init__(self) -> None:
-        self._pieces: dict[str, list[str]] = {}
-        self.size = 0
-
-    def add(self, name: str, piece: str) -> None:
-        """Add a piece."""
-        self._pieces.setdefault(name, []).append(piece)
-        self.size += len(piece)
-
-    def joined(self) -> dict[str, str]:
-        """Return the texts as far as they came."""
-        return {name: "".join(pieces) for name, pieces in self._pieces.items()}
-
-
-@define
-class ReplyPart:
-    """A part of a response: a tool call, a content block or an output item.
-
-    :ivar value: its JSON as it began; L{texts} are what came since.
-    :ivar shown: its place in what the client is sent.
-    """
-
-    value: dict[str, Any]
-    ours: bool = False
-    texts: Texts = Factory(Texts)
-    shown: int = -1
-
-    @property
-    def written(self) -> str:
-        """The arguments of a call."""
-        return self.texts.joined().get(ARGUMENTS, "")
-
-
-@define
-class Round:
-    """One response of the provider.
-
-    :ivar message: what belongs to no part; L{texts} likewise.
-    :ivar stop: why the model stopped; empty: it has not.
-    :ivar held: the events of its end, which the client gets if this is the last round.
-    :ivar results: of the calls of ours, in order.
-    :ivar notes: of the protocol, while it reads.
-    """
-
-    parts: dict[int, ReplyPart] = Factory(dict)
-    message: dict[str, Any] = Factory(dict)
-    texts: Texts = Factory(Texts)
-    stop: str = ""
-    usage: Mapping[str, Any] = Factory(dict)
-    held: list[StreamEvent] = Factory(list)
-    results: list[CallResult] = Factory(list)
-    notes: dict[str, Any] = Factory(dict)
-
-    def calls(self) -> list[ReplyPart]:
-        """List the calls of ours."""
-        return [part for part in self.parts.values() if part.ours]
-
-    def list_shown(self) -> list[ReplyPart]:
-        """List the others."""
-        return [part for part in self.parts.values() if not part.ours]
 
 
 class Exchange(ABC):
     """One request of a client, carried to the end of its reply; each protocol says how parts are read and written.
 
-    A server calls, in this order: send L{body}; L{feed} for each piece of the answer; L{end}.  While there are calls
-    it runs them, calls L{answer}, and unless the turn is mixed begins again with the new L{body}.  At last it stores
+    A server calls, in this order: send L{pieces}; L{feed} for each piece of the answer; L{end}.  While there are calls
+    it runs them, calls L{answer}, and unless the turn is mixed begins again with the new L{pieces}.  At last it stores
     L{memory} if there is one, and writes what L{finish} returns.  At any time it may write L{keep_alive}, and end the
     reply with L{fail}.  It has no clock, no sockets and no state outside itself.
 
@@ -121,7 +54,7 @@ class Exchange(ABC):
     calls_of_clients: ClassVar[frozenset[str]]
     call_id: ClassVar[str] = "id"
 
-    def __init__(self, document: Document, names: ToolNames, warnings: Sequence[str]) -> None:
+    def __init__(self, document: PreparedRequest, names: ToolNames, warnings: Sequence[str]) -> None:
         self.streams = document.get("stream") is True
         self.warnings = tuple(warnings)
         self._document = document
@@ -137,9 +70,19 @@ class Exchange(ABC):
         self._first: dict[str, Any] = {}
 
     @property
+    def pieces(self) -> list[Piece]:
+        """The next request to the provider; what the client sent of it is not copied."""
+        return self._document.pieces()
+
+    @property
     def body(self) -> bytes:
-        """The next request to the provider."""
-        return self._document.render()
+        """The next request to the provider, as one text."""
+        return b"".join(self.pieces)
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes that are held: of the request, and of the reply both as it came and as it was read."""
+        return self._document.size + 2 * self._held + self._reader.held_bytes
 
     @_sound
     def feed(self, data: bytes) -> bytes:
@@ -167,7 +110,9 @@ class Exchange(ABC):
         if self.streams:
             self._late = b"".join(map(self._event, self._reader.end()))
         else:
-            self._read_document(read_object(bytes(self._kept)))
+            data = bytes(self._kept)
+            self._hold(weigh(data) - len(data))
+            self._read_document(read_object(data))
         if not now.stop:
             raise BrokenReply("The provider's response is not complete.")
         if now.stop not in self.complete_at:
@@ -201,7 +146,7 @@ class Exchange(ABC):
 
     def _withdraw_tools(self) -> None:
         """Offer our tools no more; where there are no others they stay, since a history with calls needs some."""
-        if self._document.get("tools"):
+        if self._document.has_items("tools"):
             self._document.withdraw("tools")
         else:
             self._choose("none")
@@ -255,18 +200,23 @@ class Exchange(ABC):
 
     def _keep(self, event: StreamEvent) -> bytes:
         """Hold an event for the end."""
-        self._hold(len(event.raw))
+        self._hold(EVENT_BYTES + weigh(event.raw))
         self._round.held.append(event)
         return b""
 
     def _hold(self, size: int) -> None:
-        """Count what is kept.
+        """Count bytes that are kept.
 
         :raises BrokenReply: it is too much.
         """
         self._held += size
         if self._held > MOST_HELD:
             raise BrokenReply("The provider's response is too long.")
+
+    def _stop(self, why: str) -> None:
+        """Note why the response ended.  One that broke stays so, whatever the provider sends after it."""
+        if not self._round.stop or self._round.stop in self.complete_at:
+            self._round.stop = why
 
     def _write_on(self, part: ReplyPart, text: Any) -> None:
         """Add to a call's arguments; of those that are too long only so much is kept that they are refused."""
@@ -330,7 +280,7 @@ class Exchange(ABC):
         self._document.write("tool_choice", dump(kind))
 
 
-def forced_tool(document: Document) -> object:
+def forced_tool(document: PreparedRequest) -> object:
     """Return the name of the one tool that a request insists on, if it does."""
     choice = document.get("tool_choice")
     if not isinstance(choice, dict):

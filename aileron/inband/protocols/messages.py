@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aileron.errors import InvalidRequest
-from aileron.inband._turns import CallResult, OfferedTool
+from aileron.inband._turns import BrokenReply, CallResult, OfferedTool
 from aileron.values import JSON, Dialect, digest_of_bytes
 
 from .document import EACH, Span, dump
 from .events import StreamEvent, write_event
-from .exchange import ARGUMENTS, Exchange, ReplyPart, Round
+from .exchange import WENT_ON, Exchange
+from .parts import ARGUMENTS, EVENT_BYTES, ReplyPart, Round
 from .requests import ClientRequest, interleave, place_results
+from .weight import weigh
 
 _CALLED, _STOPPED = "tool_use", "end_turn"
 _CALLS = frozenset({"tool_use", "server_tool_use"})
@@ -42,15 +44,15 @@ class MessagesExchange(Exchange):
         kind, data, now = event.data.get("type"), event.data, self._round
         if kind == "message_start":
             now.message = {"container": data["message"].get("container")}
-            now.usage = data["message"].get("usage") or {}
+            now.usage = dict(data["message"].get("usage") or {})
             return b"" if self._rounds else event.raw
         if kind in ("message_delta", "message_stop"):
             return self._ending(event)
         if kind == "error":
-            now.stop = kind
+            self._stop(kind)
         index = data.get("index")
         if kind == "content_block_start":
-            self._hold(len(event.raw))
+            self._hold(EVENT_BYTES + weigh(event.raw))
             self._begin(int(index or 0), data["content_block"])
         part = None if index is None else now.parts.get(index)
         if part is None:
@@ -65,16 +67,20 @@ class MessagesExchange(Exchange):
     def _ending(self, event: StreamEvent) -> bytes:
         data, now = event.data, self._round
         if data["type"] == "message_stop":
-            now.stop = now.notes.get("stop_reason") or _STOPPED
+            self._stop(now.notes.get("stop_reason") or _STOPPED)
         else:
             delta = data.get("delta") or {}
+            if (before := now.notes.get("stop_reason")) and before not in self.complete_at:
+                delta = {**delta, "stop_reason": before}
             now.notes.update(delta)
             now.message.update({key: delta[key] for key in ("container",) if delta.get(key)})
             counted = {key: value for key, value in (data.get("usage") or {}).items() if value is not None}
-            now.usage = {**now.usage, **counted}  # they are totals
+            now.usage.update(counted)  # they are totals
         return self._keep(event)
 
     def _begin(self, index: int, block: Mapping[str, Any]) -> ReplyPart:
+        if self._round.stop in self.complete_at and self.streams:
+            raise BrokenReply(WENT_ON)
         part = self._round.parts[index] = ReplyPart(dict(block))
         part.ours = block.get("type") == _CALLED and self._call(part)[1] in self._names.ours
         if not part.ours:
@@ -85,11 +91,13 @@ class MessagesExchange(Exchange):
         kind, value = str(delta.get("type")), part.value
         if kind == "input_json_delta":
             return self._write_on(part, delta["partial_json"])
-        self._hold(sum(len(each) for each in delta.values() if isinstance(each, str)))
+        self._hold(weigh(dump(delta).encode("ascii")))
         if kind in _GROWS:
             part.texts.add(_GROWS[kind], delta[_GROWS[kind]] or "")
         elif kind == "citations_delta":
-            value["citations"] = [*(value.get("citations") or ()), delta["citation"]]
+            if value.get("citations") is None:
+                value["citations"] = []
+            value["citations"].append(delta["citation"])
         else:  # a signature, and what is not known yet
             value.update({key: each for key, each in delta.items() if key != "type"})
         return None
@@ -118,7 +126,7 @@ class MessagesExchange(Exchange):
         self._first = self._first or {"id": data.get("id")}
         now.notes, now.usage = dict(data), data.get("usage") or {}
         now.message = {"container": data.get("container")}
-        now.stop = str(data.get("stop_reason") or _STOPPED)
+        now.stop = "error" if data.get("error") else str(data.get("stop_reason") or _STOPPED)
         for index, block in enumerate(data.get("content") or ()):
             part = self._begin(index, block)
             if part.ours:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import Factory, define, field, frozen
 
 from aileron.inband._turns import OfferedTool
 
@@ -23,14 +25,29 @@ class ToolNames:
 
     ours: Mapping[str, OfferedTool]
     up: Mapping[str, str]
+    _down: Mapping[str, str] = field(init=False)
+    _sorted: Sequence[str] = field(init=False)
+
+    @_down.default
+    def _invert(self) -> Mapping[str, str]:
+        return {seen: own for own, seen in self.up.items()}
+
+    @_sorted.default
+    def _sort(self) -> Sequence[str]:
+        return sorted(self.ours)
 
     def down(self, name: object) -> object:
         """Return the client's name for one of its tools."""
-        return next((own for own, seen in self.up.items() if seen == name), name)
+        return self._down.get(name, name) if isinstance(name, str) else name
+
+    def may_become_ours(self, name: str) -> bool:
+        """Return whether a name that comes in pieces may still become the name of one of our tools."""
+        at = bisect_left(self._sorted, name)
+        return at < len(self._sorted) and self._sorted[at].startswith(name)
 
     def warnings(self) -> tuple[str, ...]:
         """Say which of the client's tools have another name."""
-        return tuple(f"The client's tool {own} is shown to the model as {seen}." for own, seen in self.up.items())
+        return tuple(f"The client's tool {_cut(own)} is shown to the model as {seen}." for own, seen in self.up.items())
 
 
 def choose_names(offered: Sequence[OfferedTool], own: Sequence[str]) -> ToolNames:
@@ -38,24 +55,42 @@ def choose_names(offered: Sequence[OfferedTool], own: Sequence[str]) -> ToolName
 
     :param own: the names of the client's tools.
     """
-    used = set(own)
-    up = {}
-    for name in dict.fromkeys(own):
-        if name.startswith(_OURS):
-            up[name] = _unique(_THEIRS + name, used)
-            used.add(up[name])
+    used = _UsedNames(set(own))
+    up = {name: used.add(_THEIRS + name) for name in dict.fromkeys(own) if name.startswith(_OURS)}
     ours = {}
     for tool in sorted(offered, key=lambda tool: tool.name):
-        name = tool.name if tool.name not in used else _unique(_OURS + tool.name, used)
-        ours[name] = tool
-        used.add(name)
+        is_free = tool.name not in used.names
+        ours[used.add(tool.name) if is_free else used.add(_OURS + tool.name)] = tool
     return ToolNames(ours, up)
 
 
-def _unique(name: str, used: Iterable[str]) -> str:
-    count, found = 1, name[:_LONGEST]
-    while found in used:
-        count += 1
-        mark = f"_{count}"
-        found = name[: _LONGEST - len(mark)] + mark
-    return found
+@define
+class _UsedNames:
+    """The names that are taken.
+
+    :ivar names: all of them.
+    """
+
+    names: set[str]
+    _last: Counter[str] = Factory(Counter)  # the number that was tried last, by the text before it
+
+    def add(self, name: str) -> str:
+        """Take a name, and return it; if it is taken or too long, one that begins like it."""
+        found = name[:_LONGEST]
+        if found in self.names:
+            found = next(each for each in self._numbered(name) if each not in self.names)
+        self.names.add(found)
+        return found
+
+    def _numbered(self, name: str) -> Iterator[str]:
+        """Yield a name with the numbers from 2 on that were not tried with its beginning before."""
+        for digits in range(1, _LONGEST - 1):
+            begin = name[: _LONGEST - 1 - digits]
+            key = f"{digits} {begin}"
+            for number in range(max(self._last[key] + 1, 2, 10 ** (digits - 1)), 10**digits):
+                self._last[key] = number
+                yield f"{begin}_{number}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"

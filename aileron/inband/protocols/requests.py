@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, ClassVar, TypeAlias
 
 from aileron.errors import InvalidRequest
@@ -15,6 +17,9 @@ from .exchange import Exchange, recall
 from .names import ToolNames, choose_names
 
 Path: TypeAlias = tuple[str, ...]
+
+MOST_TOOLS = 2048
+"""Most tools that a client's request may have."""
 
 _NO_DETAILS: Mapping[str, JSON] = {}
 _MALFORMED = "The request's body is not what this protocol says."
@@ -53,8 +58,7 @@ class ClientRequest(ABC):
         :raises InvalidRequest: this request asks for what in-band mode has not.
         """
         document = self._document
-        if not isinstance(document.get("tools") or [], list):
-            raise InvalidRequest(_MALFORMED)
+        _check_tools(document.get("tools") or [])
         why_not = (self._why_not() or _only_required(document)) if offered else ""
         names = self._name(() if why_not else offered)
         for path in (*self.tool_names, *self.other_names) if names.up else ():
@@ -67,7 +71,7 @@ class ClientRequest(ABC):
             for memory in newest(memories, self.keys):
                 self._restore(recall(memory), memory.keys)
         unoffered = (f"No action is offered: {why_not}",) if why_not else ()
-        return self.exchange(document, names, (*names.warnings(), *unoffered))
+        return self.exchange(document.settle(), names, (*names.warnings(), *unoffered))
 
     @classmethod
     def error(cls, message: str, status: int, details: Mapping[str, JSON] = _NO_DETAILS) -> bytes:
@@ -121,6 +125,13 @@ class ClientRequest(ABC):
             return ToolNames({}, {})
         found = (span.value for path in self.tool_names for span in self._document.find(*path))
         return choose_names(offered, [name for name in found if isinstance(name, str)])
+
+
+def _check_tools(tools: object) -> None:
+    if not isinstance(tools, list):
+        raise InvalidRequest(_MALFORMED)
+    if len(tools) > MOST_TOOLS:
+        raise InvalidRequest(f"The request has more than {MOST_TOOLS} tools. In-band mode takes no more.")
 
 
 def _only_required(document: Document) -> str:
@@ -192,10 +203,13 @@ def place_results(
     :param mine: likewise, as texts.
     :param after: where those go that come last.
     """
+    first = {call: place for place, call in reversed([*enumerate(order)])}
+    last = {call: place for place, call in enumerate(order)}
+    # How far the calls of the client's results go, up to each: one of ours goes before the first that goes further.
+    reached = [*accumulate((last.get(call, -1) for call, _ in theirs), max)]
     for call, text in mine:
-        later = {*order[order.index(call) + 1 :]}
-        found = next((span for other, span in theirs if other in later), None)
-        if found is None:
+        at = bisect_right(reached, first[call])
+        if at == len(theirs):
             document.insert(after, f",{text}")
         else:
-            document.insert(found.start, f"{text},")
+            document.insert(theirs[at][1].start, f"{text},")

@@ -6,16 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aileron.errors import InvalidRequest
-from aileron.inband._turns import CallResult, OfferedTool
+from aileron.inband._turns import BrokenReply, CallResult, OfferedTool, Turn
 from aileron.values import JSON, digest_of_bytes
 
 from .document import EACH, Document, Span, dump
 from .events import StreamEvent, write_event
-from .exchange import ARGUMENTS, Exchange, ReplyPart, Round, Texts
+from .exchange import WENT_ON, Exchange
+from .parts import ARGUMENTS, EVENT_BYTES, ReplyPart, Round, Texts
 from .requests import ClientRequest
+from .weight import weigh
 
 _BEGUN = frozenset({"response.created", "response.queued", "response.in_progress"})
 _ENDED = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
+_DONE = "response.output_item.done"
 _CALL = "function_call"
 
 
@@ -43,17 +46,19 @@ class ResponsesExchange(Exchange):
         data, now = event.data, self._round
         kind = data.get("type")
         if not data or kind == "error":
-            now.stop = str(kind or now.stop)
+            if kind:
+                self._stop(kind)
             return self._keep(event) if b"[DONE]" in event.raw else event.raw
         if kind in _BEGUN:
             return self._begin(event)
         if kind in _ENDED:
-            now.stop, now.notes, now.usage = _ENDED[kind], data["response"], data["response"].get("usage") or {}
+            self._stop(_ENDED[kind])
+            now.notes, now.usage = data["response"], data["response"].get("usage") or {}
             return self._keep(event)
         index = data.get("output_index")
         if "item" in data:
-            self._hold(len(event.raw))
-            self._take(int(index or 0), data["item"])
+            self._hold(EVENT_BYTES + weigh(event.raw))
+            self._take(int(index or 0), data["item"], done=kind == _DONE)
         part = None if index is None else now.parts.get(index)
         if part is None:
             return self._number(event, data)
@@ -77,10 +82,17 @@ class ResponsesExchange(Exchange):
         self._next_number = number + 1
         return event.with_data({**data, "sequence_number": number}).raw
 
-    def _take(self, index: int, item: Mapping[str, Any]) -> None:
+    def end(self) -> Turn:
+        if self._round.stop in self.complete_at and not all(part.done for part in self._round.calls()):
+            raise BrokenReply("The provider's response ended within a call.")
+        return super().end()
+
+    def _take(self, index: int, item: Mapping[str, Any], *, done: bool) -> None:
         """Take an item, begun or done."""
+        if self._round.stop in self.complete_at and self.streams:
+            raise BrokenReply(WENT_ON)
         part = self._round.parts.setdefault(index, ReplyPart({}))
-        part.value, part.texts = dict(item), Texts()
+        part.value, part.texts, part.done = dict(item), Texts(), done
         if not part.ours and part.shown < 0:
             part.ours = self._is_ours(item)
             part.shown, self._shown = self._shown, self._shown + (not part.ours)
@@ -111,11 +123,10 @@ class ResponsesExchange(Exchange):
     def _read_document(self, data: Mapping[str, Any]) -> None:
         self._round.message["id"] = data.get("id")
         self._first.setdefault("id", data.get("id"))
-        status = data.get("status")
-        self._round.stop = str(status or "completed")
+        self._round.stop = "failed" if data.get("error") else str(data.get("status") or "completed")
         self._round.notes, self._round.usage = dict(data), data.get("usage") or {}
         for index, item in enumerate(data.get("output") or ()):
-            self._take(index, item)
+            self._take(index, item, done=True)
 
     def _write_document(self) -> Mapping[str, Any]:
         last = self._round.notes
@@ -138,7 +149,9 @@ class ResponsesExchange(Exchange):
         if self._document.get("conversation") is not None:  # it has all but these
             self._document.write("input", f"[{','.join(results)}]")
             return
-        make_array(self._document)
+        text = self._document.raw("input")
+        if text.startswith(b'"'):
+            self._document.write("input", f"[{_write_message(text.decode())}]")
         stored = self._document.get("store") is not False
         items = (part.value for part in now.parts.values())
         usable = (item for item in items if stored or item.get("type") != "reasoning" or item.get("encrypted_content"))
@@ -230,11 +243,16 @@ def make_array(document: Document, before: Sequence[str] = ()) -> None:
     start = "".join(f"{text}," for text in before)
     for span in document.find("input"):
         if isinstance(span.value, str) and not document.is_written("input"):
-            document.write("input", f'[{start}{{"role":"user","content":{document.raw(span)}}}]')
+            document.write("input", f"[{start}{_write_message(document.raw(span))}]")
         elif span.value and before:
             document.insert(span.start + 1, start)
         elif before:
             document.append("input", *before)
+
+
+def _write_message(text: str) -> str:
+    """Write an input that is a text as the item that it means."""
+    return f'{{"role":"user","content":{text}}}'
 
 
 def _item_keys(item: Any) -> Iterator[str]:
