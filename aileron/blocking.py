@@ -9,7 +9,7 @@ from typing import Any
 
 from aileron.addresses import connectable, read_origin
 
-_MOST_BYTES = 64 * 1024
+_MOST_BYTES = 16 * 1024 * 1024
 
 
 def ask(

@@ -17,11 +17,13 @@ from .channels.checks import MAX_BODY_BYTES, OtherNames, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
 from .routes.scopes import current_target, needed_scopes
+from .routes.sessions import COMMAND_SESSION
 from .shapes.gateway import proxy_shown
 
 __all__ = [
     "AGENT_TOKEN",
     "API_PATHS",
+    "COMMAND_SESSION",
     "HANDOVER",
     "HEADERS",
     "INSTANCE",

@@ -1,7 +1,7 @@
 """Names that a shell may complete: fast, silent, without a passphrase and without a trace on record.
 
-They are read from the home's files, which every program of the user can read, and from the daemon's status.  What waits
-for approval is nothing that the launch key is told of, so its ids are not completed.
+They are read from the home's files, which every program of the user can read, and from the daemon's status.  IDs are
+completed by L{aileron.cli._ids}.
 """
 
 from __future__ import annotations

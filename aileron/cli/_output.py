@@ -337,6 +337,16 @@ def in_words(given: JSON, *, sort_keys: bool = False) -> str:
     return json.dumps(given, ensure_ascii=False, indent=2, default=dict, sort_keys=sort_keys)
 
 
+def in_line(arguments: Mapping[str, JSON], most: int = 60) -> str:
+    """Write the arguments of a call on one line, cut after so many characters."""
+    words = (
+        f"{name}={given if isinstance(given, str) else json.dumps(given, default=dict)}"
+        for name, given in arguments.items()
+    )
+    line = " ".join(each.replace("\n", " ")[: most + 1] for each in words)
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
 def time_at(key: str) -> Callable[[Mapping[str, Any]], str]:
     """Make a column of times, as L{when} writes them."""
     return lambda item: when(item.get(key))

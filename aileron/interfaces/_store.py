@@ -187,9 +187,10 @@ class ISessions(Interface):
         All nought of a session that asked for nothing, or that there is not.
         """
 
-    async def list(live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
+    async def list(live_only: bool, limit: int, cursor: str | None, without_ended: str | None = None) -> Page[Session]:
         """Sessions, newest first.
 
+        :param without_ended: leave out the sessions of this agent that have ended.
         :raises InvalidRequest: a cursor that this list did not give.
         """
 

@@ -176,8 +176,11 @@ class SQLiteSessions:
     async def tally(self, session_id: str) -> SessionTally:
         return await self._readers.read(_tally, session_id)
 
-    async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
-        rows = await self._readers.read(_select, live_only, limit, read_cursor("sessions", cursor))
+    async def list(
+        self, live_only: bool, limit: int, cursor: str | None, without_ended: str | None = None
+    ) -> Page[Session]:
+        before = read_cursor("sessions", cursor)
+        rows = await self._readers.read(_select, live_only, limit, before, without_ended)
         return make_page("sessions", [(ordinal, self._refresh(session)) for ordinal, session in rows], limit)
 
     def flush(self) -> Deferred[None]:
@@ -283,9 +286,15 @@ def _tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
     return SessionTally(*cursor.execute(_TALLY, (session_id,)).fetchone())
 
 
-def _select(cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None) -> list[tuple[int, Session]]:
+def _select(
+    cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None, without_ended: str | None
+) -> list[tuple[int, Session]]:
     """Sessions below the ordinal C{before}, each with its own, newest first, one more than C{limit} if there are."""
-    where, values = conditions(("ordinal < ?", before), ("(ended_at IS NULL) = ?", live_only or None))
+    where, values = conditions(
+        ("ordinal < ?", before),
+        ("(ended_at IS NULL) = ?", live_only or None),
+        ("(ended_at IS NULL OR agent != ?)", without_ended),
+    )
     statement = f"SELECT ordinal, {SESSIONS.selection} FROM sessions {where} ORDER BY ordinal DESC LIMIT ?"
     return [(row["ordinal"], SESSIONS.value_of(row)) for row in cursor.execute(statement, (*values, limit + 1))]
 

@@ -366,6 +366,14 @@ class SessionsContract(_RecordCase):
         self.assertIsNone(second.cursor)
         self.refused(self.sessions.list(False, 2, "x"), InvalidRequest)
 
+    def test_list_without(self) -> None:
+        """The ended sessions of one agent are left out where that is asked for; a live one of its name is listed."""
+        sessions = [self.opened(f"s-{number}") for number in range(2)]
+        self.do(self.sessions.end("s-1", 0, ()))
+        agent = sessions[0].agent
+        self.assertEqual(self.do(self.sessions.list(False, 10, None, agent)).items, (sessions[0],))
+        self.assertEqual(len(self.do(self.sessions.list(False, 10, None, "another")).items), 2)
+
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()

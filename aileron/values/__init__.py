@@ -179,7 +179,7 @@ from ._vault import (
     Scope,
     VaultState,
 )
-from ._visible import cautions, visible
+from ._visible import cautions, duration, visible
 
 __all__ = [
     "ADVICE",
@@ -364,6 +364,7 @@ __all__ = [
     "differences",
     "digest",
     "digest_of_bytes",
+    "duration",
     "edits",
     "fill",
     "find_in_cards",

@@ -294,3 +294,21 @@ def _has_piles(text: str, characters: set[str]) -> bool:
         for mapping, most in ((placed, 3), ({ord(each): _MARK for each in marks}, 5))
         if mapping
     )
+
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def duration(seconds: float) -> str:
+    """Write a duration for people: C{0.5 s}, C{45 s}, C{15 min}, C{2 h 5 min} or C{3 d 4 h}."""
+    if seconds < 10:
+        return f"{max(seconds, 0):.2g} s"
+    left = round(seconds)
+    parts: list[str] = []
+    for size, unit in (*_UNITS, (1, "s")):
+        number, left = divmod(left, size)
+        if number or parts:
+            parts.append(f"{number} {unit}" if number else "")
+        if len(parts) == 2:
+            break
+    return " ".join(filter(None, parts))

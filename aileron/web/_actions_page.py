@@ -8,7 +8,19 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.errors import NotFound
-from aileron.values import Action, ApprovalRule, Cap, Input, LoadError, Offer, Run, RunQuery, is_action_name, visible
+from aileron.values import (
+    Action,
+    ApprovalRule,
+    Cap,
+    Input,
+    LoadError,
+    Offer,
+    Run,
+    RunQuery,
+    duration,
+    is_action_name,
+    visible,
+)
 
 from ._blocks import (
     Cell,
@@ -146,7 +158,7 @@ def _about(offer: Offer) -> Iterator[tuple[str, Cell]]:
         None if action.inverse is None else link(f"/actions/{action.inverse.action}", action.inverse.action),
     )
     yield "Limits", limits(action.caps)
-    yield "Timeout", f"{action.timeout_seconds:g} s"
+    yield "Timeout", duration(action.timeout_seconds)
     yield "File", action.path
     yield "Digest", action.digest
 
@@ -154,9 +166,9 @@ def _about(offer: Offer) -> Iterator[tuple[str, Cell]]:
 def _asks(rule: ApprovalRule) -> str:
     if not rule.required:
         return "Not required"
-    undo = f"; can be undone for {rule.undo_seconds:g} s" if rule.undo_seconds else ""
+    undo = f"; can be undone for {duration(rule.undo_seconds)}" if rule.undo_seconds else ""
     seconds = rule.expires_after_seconds
-    ends = "" if seconds is None else f"; expires after {seconds:g} s"
+    ends = "" if seconds is None else f"; expires after {duration(seconds)}"
     shown = "" if rule.preview is None else f"; with a preview by {rule.preview.operation} of {rule.preview.connector}"
     cancelled = "; cancelled when the agent cancels its call" if rule.withdrawn_on_cancel else ""
     return f"Required{shown}{undo}{ends}{cancelled}"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.errors import InvalidRequest, NotFound
-from aileron.values import AuditQuery, Record, from_timestamp, timestamp
+from aileron.values import AuditQuery, Event, Record, from_timestamp, timestamp, visible
 
 from ._blocks import (
     Cell,
     answer,
     back,
+    choice,
     draw_whole,
     facts,
     field,
@@ -39,7 +40,9 @@ _WORDS = {
     "run": "Run",
     "class": "Failure",
 }
+_SUBJECTS = ("name", "agent", "host")
 _TIMES = {"since": "Since", "until": "Until"}
+_LOGINS = [("", "Left out"), ("yes", "Listed")]
 
 
 async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
@@ -48,11 +51,15 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
     kept = {name: value for name, value in visit.query.items() if name != "cursor"}
     fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]
     fields += [field(name, f"{label} (UTC)", kept.get(name, ""), "datetime-local") for name, label in _TIMES.items()]
+    fields.append(choice("logins", "Logins of commands", _LOGINS, kept.get("logins", "")))
     return page(
         "Audit log",
         count(len(found.items), "record", "records"),
         heading("Audit log"),
         _describe_standing(deps),
+        quiet("The login and logout of each command are left out: ", link("/audit?logins=yes", "list them too"))
+        if _leaves_out_logins(kept)
+        else "",
         filters("/audit", *fields, given=any(kept.values())),
         table(
             "Records, newest first", ("Type", "Time", "Actor", "About"), map(_row, found.items), "No matching records"
@@ -89,6 +96,11 @@ def _page(record: Record) -> Tag:
     )
 
 
+def _leaves_out_logins(given: Mapping[str, str]) -> bool:
+    """Tell whether the logins of commands are left out: unless they, or something narrower, are asked for."""
+    return not any(given.get(name) for name in (*_WORDS, "logins"))
+
+
 def _read_wanted(visit: Visit) -> AuditQuery:
     given = {name: visit.query.get(name) or None for name in _WORDS}
     return AuditQuery(
@@ -100,6 +112,7 @@ def _read_wanted(visit: Visit) -> AuditQuery:
         session_id=given["session"],
         run_id=given["run"],
         failure_class=given["class"],
+        commands=not _leaves_out_logins(visit.query),
         limit=_MOST,
         cursor=visit.query.get("cursor"),
     )
@@ -134,10 +147,20 @@ def _describe_standing(deps: Dependencies) -> Tag:
 
 def _row(record: Record) -> tuple[Cell, ...]:
     event = record.event
-    about = [event.action, event.connector, event.failure_class]
-    words = ", ".join(each for each in about if each)
-    actor = "You" if event.actor.type == PERSON else f"{event.actor.type} {event.actor.id}"
-    return link(f"/audit/{event.id}", event.type), event.at, actor, words
+    words = ", ".join(filter(None, (_find_subject(event), event.failure_class)))
+    return link(f"/audit/{event.id}", event.type), event.at, _name_actor(event), words
+
+
+def _name_actor(event: Event) -> str:
+    return "You" if event.actor.type == PERSON else f"{event.actor.type} {event.actor.id}"
+
+
+def _find_subject(event: Event) -> str:
+    """Return what the event is about: its action, connector, file, agent or host; empty if there is none."""
+    if event.action or event.connector:
+        return ", ".join(filter(None, (event.action, event.connector)))
+    found = next((event.payload[name] for name in _SUBJECTS if event.payload.get(name)), "")
+    return visible(str(found))
 
 
 def _about(record: Record) -> Iterator[tuple[str, Cell]]:
@@ -145,7 +168,7 @@ def _about(record: Record) -> Iterator[tuple[str, Cell]]:
     yield "ID", event.id
     yield "Time", event.at
     yield "Time (UTC)", timestamp(event.at)
-    yield "Actor", f"{event.actor.type} {event.actor.id}"
+    yield "Actor", _name_actor(event)
     yield "Run", None if event.run_id is None else link(f"/runs/{event.run_id}", event.run_id)
     yield "Session", None if event.session_id is None else link(f"/sessions/{event.session_id}", event.session_id)
     yield "Action", event.action

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies, proxy_shown
-from aileron.values import GatewayTotals, Histogram, Provider, ToolCount, Traffic
+from aileron.values import GatewayTotals, Histogram, Provider, ToolCount, Traffic, duration
 
 from ._blocks import Cell, Part, bars, facts, heading, page, quiet, table
 from ._parts import Visit
@@ -92,7 +92,7 @@ def _upstream(deps: Dependencies, provider: Provider) -> tuple[Cell, ...]:
 def _settings(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
     settings = deps.gateway
     yield "Token counting", "On" if settings.accounting else "Off (config.yaml)"
-    yield "Idle timeout", f"{settings.silence_seconds:g} s"
+    yield "Idle timeout", duration(settings.silence_seconds)
     most = settings.max_body_bytes
     yield "Maximum request size", None if most is None else f"{most:,} bytes"
     for name, value in settings.environment:

@@ -8,7 +8,7 @@ from datetime import datetime
 from attrs import frozen
 from twisted.web.template import Tag, tags
 
-from aileron.api import Dependencies
+from aileron.api import COMMAND_SESSION, Dependencies
 from aileron.errors import NotFound
 from aileron.values import Run, RunQuery, RunState, Session, SessionTally, UsageSum, visible
 
@@ -120,20 +120,22 @@ def _end(lane: Lane, now: datetime) -> datetime:
 
 
 _MOST = 50
+_SHOWN = [("", "All agents"), ("yes", "Active"), ("all", "All, with those of commands")]
 _SENT = frozenset((RunState.EXECUTING, RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
 
 
 async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
     """Sessions, newest first."""
     live = visit.query.get("live", "")
-    found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"))
+    without = None if live == "all" else COMMAND_SESSION
+    found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"), without)
     used = await deps.usage.of_sessions([each.id for each in found.items])
     heads = ("Agent", "State", "Started", "Last seen", "Directory", "LLM requests", "Input tokens", "Output tokens")
     return page(
         "Sessions",
         count(len(found.items), "session", "sessions"),
         heading("Sessions"),
-        filters("/sessions", choice("live", "State", [("", "All"), ("yes", "Active")], live), given=bool(live)),
+        filters("/sessions", choice("live", "State", _SHOWN, live), given=bool(live)),
         *_draw_used(found.items, used),
         table("Sessions, newest first", heads, (_row(deps, each, used) for each in found.items), "No sessions yet"),
         older("/sessions", {"live": live} if live else {}, found.cursor),

@@ -103,7 +103,7 @@ class ShowTests(ApprovalCase):
         self.site.answer("GET", "/v1/action-approvals?limit=50", {"items": [approval()], "cursor": "c"})
         code, out, err = self.as_operator("approval", "list")
         self.assertEqual(code, 0)
-        self.assertIn("01RUN  ship-update  pending_approval", out)
+        self.assertIn("01RUN  ship-update  2026-01-01", out)
         self.assertIn("--cursor c", err)
         self.site.answer("GET", "/v1/action-approvals?state=denied&limit=50", {"items": [], "cursor": None})
         self.assertEqual(self.as_operator("approval", "list", "--state", "denied")[1], "No pending approvals.\n")

@@ -63,8 +63,8 @@ class BrowserTests(SynchronousTestCase):
 
 class OpenTests(CommandCase):
     def test_usage(self) -> None:
-        """An approval needs its id, and nothing else has one."""
-        for arguments in (("approval",), ("approvals", "x"), ("other",)):
+        """Only an approval has an ID."""
+        for arguments in (("approvals", "x"), ("passkeys", "x"), ("other",)):
             self.assertEqual(self.command("open", *arguments)[0], 2, arguments)
 
     def test_login_elsewhere(self) -> None:

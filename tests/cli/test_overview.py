@@ -92,9 +92,10 @@ class SuggestionTests(CommandCase):
     def test_within_a_group(self) -> None:
         """What a group has under that name, or nearly, is named with its group; what most groups have is not."""
         for name, meant in (
-            ("approve", "'approval approve'"),
-            ("aprove", "'approval approve'"),
-            ("deny", "'approval deny' or 'egress deny'"),
+            ("settle", "'runs settle'"),
+            ("setle", "'runs settle'"),
+            ("aprove", "'approve'"),
+            ("rebind", "'binding rebind'"),
             ("stat", "'status'"),
         ):
             self.assertIn(f"No such command '{name}'. Did you mean {meant}?\n", self.command(name)[2])

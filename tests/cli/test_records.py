@@ -59,6 +59,40 @@ class RecordsTests(ServedCase):
         for more in (("--all",), ("--json",), ("--type", "operator.login")):
             self.assertEqual(self.as_operator("audit", "list", *more)[::2], (0, ""), more)
 
+    def test_audit_about(self) -> None:
+        """Each row says what it is about, such as the file that was trusted, and by whom."""
+        you, agent = RECORD["actor"], {"type": "agent", "id": "01M8HR840MWP5VE45TMHBFDGM9"}
+        bare = {**RECORD, "action": None, "connector": None, "run_id": "01M8HR84TEK1J0CZE2HENJ0E8A"}
+        rows = [
+            {**bare, "type": "trust.given", "payload": {"kind": "config", "name": "config.yaml"}, "actor": you},
+            {**bare, "type": "trust.given", "connector": "local://me/chat", "actor": you},
+            {**bare, "type": "session.started", "payload": {"agent": "codex\x1b"}, "actor": agent},
+        ]
+        self.site.answer("GET", "/v1/audit?limit=50&logins=false", {"items": rows, "cursor": None})
+        lines = [" ".join(line.split()) for line in self.as_operator("audit", "list")[1].splitlines()]
+        for line, told in zip(
+            lines[1:],
+            (
+                "trust.given you config.yaml NJ0E8A",
+                "trust.given you local://me/chat NJ0E8A",
+                "session.started agent BFDGM9 codex␛ NJ0E8A",
+            ),
+            strict=True,
+        ):
+            self.assertTrue(line.endswith(told), line)
+        self.site.answer("GET", "/v1/audit/A1", {**RECORD, "actor": you})
+        self.assertRegex(self.as_operator("audit", "show", "A1")[1], r"actor +you\n")
+
+    def test_sessions_of_commands(self) -> None:
+        """The ended sessions of commands are left out, unless they are asked for, or a program reads the list."""
+        for query in ("limit=50&commands=false", "limit=50"):
+            self.site.answer("GET", f"/v1/sessions?{query}", {"items": [], "cursor": None})
+        for more, left_out in (((), True), (("--all",), False), (("--json",), False)):
+            self.site.asked.clear()
+            self.assertEqual(self.as_operator("sessions", "list", *more)[0], 0)
+            asked = [each.path for each in self.site.asked if each.path.startswith("/v1/sessions")]
+            self.assertEqual(["commands=false" in path for path in asked], [left_out])
+
     def test_runs(self) -> None:
         """A run tells its state, attempts and why, and how to settle it."""
         self.site.answer("GET", f"/v1/runs/{RUN}", RUN_ROW)
@@ -188,14 +222,14 @@ class RecordsTests(ServedCase):
         self.site.answer("GET", "/v1/sessions/S", {**row, "peer": None})
         self.assertRegex(self.as_operator("sessions", "show", "S")[1], "process +unknown\n")
         row = {"id": "S", "state": "running", "started_at": "t", "agent": "evil\x1b[2J", "working_dir": "/w"}
-        self.site.answer("GET", "/v1/sessions?live=true&limit=50", {"items": [row], "cursor": None})
+        self.site.answer("GET", "/v1/sessions?live=true&limit=50&commands=false", {"items": [row], "cursor": None})
         out = self.as_operator("sessions", "list", "--live")[1]
         self.assertIn("AGENT (SELF-REPORTED)", out)
         self.assertIn("PROCESS", out)
         self.assertIn("evil␛[2J", out)
         row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w"}
         busy = {**row, "gateway": {"requests": 3, "input_tokens": 12345, "output_tokens": 678}}
-        self.site.answer("GET", "/v1/sessions?limit=50", {"items": [busy, row], "cursor": None})
+        self.site.answer("GET", "/v1/sessions?limit=50&commands=false", {"items": [busy, row], "cursor": None})
         titles, *lines = self.as_operator("sessions", "list")[1].splitlines()
         self.assertEqual([line[titles.index("TOKENS") :] for line in lines], ["12 345 in, 678 out", "-"])
         self.site.answer("GET", "/v1/sessions/S", busy)

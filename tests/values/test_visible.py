@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import visible
+from aileron.values import duration, visible
 from tests.extent import examples
 
 _WILD = st.text(
@@ -73,3 +73,21 @@ class VisibleTests(SynchronousTestCase):
         """Line feeds stay only where the caller puts a margin before each line; a carriage return never does."""
         self.assertEqual(visible("a\nb\r\tc"), "a↵b␍␉c")
         self.assertEqual(visible("a\nb\r\n", multiline=True), "a\nb␍\n")
+
+
+class DurationTests(SynchronousTestCase):
+    def test_duration(self) -> None:
+        """A duration has two units at most, and none that is nought."""
+        for seconds, told in (
+            (0, "0 s"),
+            (0.5, "0.5 s"),
+            (45, "45 s"),
+            (59.7, "1 min"),
+            (900, "15 min"),
+            (905, "15 min 5 s"),
+            (7500, "2 h 5 min"),
+            (3605, "1 h"),
+            (90_000, "1 d 1 h"),
+            (86_400 * 30, "30 d"),
+        ):
+            self.assertEqual(duration(seconds), told)

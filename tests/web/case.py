@@ -130,8 +130,11 @@ class KnownSessions:
         self.asked.append(session_id)
         return self.known.get(session_id)
 
-    async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
-        return Page(tuple(self.known.values())[:limit])
+    async def list(
+        self, live_only: bool, limit: int, cursor: str | None, without_ended: str | None = None
+    ) -> Page[Session]:
+        listed = (each for each in self.known.values() if each.live or each.agent != without_ended)
+        return Page(tuple(listed)[:limit])
 
 
 @implementer(INotifier)

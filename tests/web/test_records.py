@@ -162,6 +162,14 @@ class SessionPagesTests(WebCase):
         self.assertIn("Orphaned", self.fragment("/sessions").text)
         self.assertIn("Active", text)
 
+    def test_commands(self) -> None:
+        """The ended sessions of commands are left out unless asked for; a live one is there."""
+        self.agent("session-1", agent="cli", ended_at=utc(NOW))
+        self.agent("session-2", agent="cli")
+        for query, listed in (("", [False, True]), ("?live=all", [True, True])):
+            text = self.fragment(f"/sessions{query}").text
+            self.assertEqual([f"/sessions/session-{number}" in text for number in (1, 2)], listed)
+
     def test_tokens(self) -> None:
         """The sessions that used most tokens, and cost most, are drawn, the most first; those with none are not."""
         begun = self.agent("session-1", agent="claude-code-nightly").started_at
@@ -245,6 +253,26 @@ class RecordPagesTests(WebCase):
             (refused.status, refused.text), (400, "Until is not a valid time. Write it as 2026-01-31T12:00.")
         )
         self.assertEqual(self.fragment("/audit?type=a&type=b").status, 400)
+
+    def test_logins(self) -> None:
+        """Logins of commands are left out and said to be, unless they, or something narrower, are asked for."""
+        for number, kind in enumerate(("operator.login", "operator.logout"), 1):
+            event = Event(f"id-{number}", kind, utc(NOW), OPERATOR, {"browser": False, "session": OPERATOR.id})
+            self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+        self.assertNotIn("operator.login</a>", self.fragment("/audit").text)
+        self.assertIn('href="/audit?logins=yes"', self.fragment("/audit").text)
+        for query in ("logins=yes", "type=operator.login"):
+            text = self.fragment(f"/audit?{query}").text
+            self.assertEqual(("operator.login</a>" in text, "list them too" in text), (True, False), query)
+
+    def test_subject(self) -> None:
+        """A row says what was trusted, by you."""
+        event = Event("id-1", "trust.given", utc(NOW), OPERATOR, {"kind": "config", "name": "config.yaml\u202e"})
+        self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+        text = self.fragment("/audit").text
+        self.assertIn("config.yaml\\u202e", text)
+        self.assertIn("You", text)
+        self.assertNotIn(OPERATOR.id, self.fragment("/audit/id-1").text)
 
     def test_signed(self) -> None:
         """It says up to which record, when and by which key the record is signed, or that it is not yet."""

@@ -50,6 +50,8 @@ from .limits import paused_for
 
 TABLE = EndpointTable()
 
+COMMAND_SESSION = "cli"
+"""What a session is called that a command opens for itself."""
 _CLAIM: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
 _DIRECTORY: Schema = {"type": "string", "maxLength": 4096}
 _OPENED = made_of(
@@ -124,14 +126,23 @@ def _mint_keys(context: RequestContext, deps: Dependencies) -> dict[str, str]:
     "/v1/sessions",
     agents=Who.AGENT,
     operators=READERS,
-    query=made_of({}, {"live": BOOLEAN, "limit": LIMIT, "cursor": CURSOR}),
+    query=made_of(
+        {},
+        {
+            "live": BOOLEAN,
+            "commands": {**BOOLEAN, "description": "false: leave out the ended sessions of commands, named cli"},
+            "limit": LIMIT,
+            "cursor": CURSOR,
+        },
+    ),
     answers={200: page_of("Session")},
 )
 async def list_sessions(context: RequestContext, deps: Dependencies) -> Answer:
     """Sessions, newest first; an agent sees its own."""
     own = context.caller.session
     live, limit = context.query.get("live") is True, int(context.number("limit", 100))
-    found = Page((own,)) if own is not None else await deps.sessions.list(live, limit, context.text("cursor"))
+    without = COMMAND_SESSION if context.query.get("commands") is False else None
+    found = Page((own,)) if own is not None else await deps.sessions.list(live, limit, context.text("cursor"), without)
     traffic = await session_traffic(deps, *(session.id for session in found.items))
     return answer(page(found, lambda session: session_payload(session, deps, traffic[session.id])))
 

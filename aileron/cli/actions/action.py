@@ -17,6 +17,7 @@ from aileron.cli.actions.files import add, check, edit, new
 from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.run import run_action, try_action
 from aileron.cli.actions.trusting import distrust_command, trust_command
+from aileron.values import duration
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -139,11 +140,11 @@ def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what its file says of taking back, of asking again, and of how often."""
     rules: dict[str, Any] = {}
     if item.get("undo_seconds"):
-        rules["undo window"] = f"{item['undo_seconds']:g} s"
+        rules["undo window"] = duration(item["undo_seconds"])
     if item.get("undone_by"):
         rules["undone by"] = item["undone_by"]
     if item["gated"] and "cool_down_seconds" in item:
-        rules["refused after a denial for"] = f"{item['cool_down_seconds']:g} s"
+        rules["refused after a denial for"] = duration(item["cool_down_seconds"])
     if item.get("on_cancel") == "withdraw":
         rules["when the agent cancels its call"] = "withdrawn, if still pending"
     if item.get("limits"):

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from aileron.cli import _completion, _options
-from aileron.cli._output import Columns, time_at
+from aileron.cli._ids import id_argument, id_option, was_chosen
+from aileron.cli._output import Columns, in_line, time_at
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
+from aileron.cli._things import APPROVAL, DENIED_RUN, SESSION
 from aileron.cli.approvals import grant as granting
 from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
 from aileron.cli.approvals.edit import edit
@@ -35,7 +37,7 @@ def approval() -> None:
 @click.option(
     "--state", help="Another state than pending_approval, such as completed.", shell_complete=_completion.states
 )
-@click.option("--session", help="Only this session.")
+@id_option("--session", SESSION, "Only this session.")
 @_options.paged
 @_options.exact_times
 @reading_command
@@ -44,8 +46,9 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
     columns: Columns = {
         "ID": "id",
         "ACTION": lambda item: item["run"]["action"],
-        "STATE": lambda item: item["run"]["state"],
+        **({"STATE": lambda item: item["run"]["state"]} if filters["state"] else {}),
         "REQUESTED": time_at("requested_at"),
+        "ARGUMENTS": lambda item: in_line(item["run"].get("arguments") or {}),
         "NOTE": lambda item: item.get("stale") or "",
     }
     answer = command.get("action-approvals", query=_options.filter_query(**filters))
@@ -53,7 +56,7 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
 
 
 @approval.command("show")
-@click.argument("approval_id", metavar="ID")
+@id_argument("approval_id", APPROVAL)
 @click.option("--raw", is_flag=True, help="List every argument by its name, also those of a message, mail or issue.")
 @_options.exact_times
 @reading_command
@@ -64,7 +67,7 @@ def show_approval(command: OperatorCommand, /, approval_id: str, raw: bool) -> N
 
 
 @approval.command("approve")
-@click.argument("approval_ids", metavar="ID...", nargs=-1, required=True)
+@id_argument("approval_ids", APPROVAL, many=True)
 @click.option("--yes", is_flag=True, help="Approve what is shown, without asking.")
 @_DIGEST
 @_REASON
@@ -79,6 +82,8 @@ def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: boo
     as_json = command.as_json
     if as_json and not yes:
         raise click.UsageError("--json shows nothing for review: add --yes, and preferably --digest.")
+    if yes and was_chosen() and how["digest"] is None:
+        raise click.UsageError("--yes needs an ID, or --digest: what is the newest or only request can change.")
     _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"], "--grant": how["grant"]})
     granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
     begins = how.pop("not_before")
@@ -94,7 +99,7 @@ def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: boo
 
 
 @approval.command("deny")
-@click.argument("approval_ids", metavar="ID...", nargs=-1, required=True)
+@id_argument("approval_ids", APPROVAL, many=True)
 @_DIGEST
 @_REASON
 @click.option(
@@ -122,7 +127,7 @@ approval.add_command(cancel)
 
 
 @approval.command("forgive")
-@click.argument("approval_id", metavar="ID")
+@id_argument("approval_id", DENIED_RUN)
 @operator_command
 def forgive(command: OperatorCommand, /, approval_id: str) -> None:
     """Allow agents to repeat a request that you denied, at once."""

@@ -17,8 +17,10 @@ import click
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
+from aileron.cli._ids import id_argument
 from aileron.cli._output import in_words, note, say, say_json
 from aileron.cli._session import OperatorCommand, as_operator, operator_command
+from aileron.cli._things import APPROVAL
 from aileron.cli.actions.run import read_pairs
 from aileron.cli.approvals.deciding import look, refuse_decided
 from aileron.cli.approvals.review import show_review
@@ -78,7 +80,7 @@ Looked = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 
 
 @click.command("edit")
-@click.argument("approval_id", metavar="ID")
+@id_argument("approval_id", APPROVAL)
 @click.option("--arg", "pairs", multiple=True, metavar="K=V", help="Replace an argument, as text; can be repeated.")
 @click.option("--without", multiple=True, metavar="K", help="Remove an optional argument; can be repeated.")
 @click.option("--editor", is_flag=True, help="Edit all arguments in your editor; asks for the passphrase twice.")

@@ -11,8 +11,10 @@ import click
 from attrs import frozen
 
 from aileron.cli import _options
+from aileron.cli._ids import id_argument
 from aileron.cli._output import heading, say, time_at, value, values, when
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
+from aileron.cli._things import GRANT
 from aileron.values import JSON, Predicate, PredicateKind, loads_strict, timestamp, to_json
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -193,7 +195,7 @@ def list_grants(command: OperatorCommand, /) -> None:
 
 
 @grant.command("show")
-@click.argument("grant_id", metavar="ID")
+@id_argument("grant_id", GRANT)
 @_options.exact_times
 @reading_command
 def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
@@ -202,7 +204,7 @@ def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
 
 
 @grant.command("revoke")
-@click.argument("grant_id", metavar="ID")
+@id_argument("grant_id", GRANT)
 @operator_command
 def revoke_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Revoke a grant: it allows no further runs."""

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from aileron.cli import _completion, _options
+from aileron.cli._ids import id_option
 from aileron.cli._output import Columns, heading, note, table_of, time_at, when
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
+from aileron.cli._things import LIVE_SESSION
 from aileron.values import JSON
 
 _ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
@@ -81,7 +83,7 @@ _COLUMNS: Columns = {
 }
 
 
-_SESSION = click.option("--session", help="Only this session.")
+_SESSION = id_option("--session", LIVE_SESSION, "Only this session.")
 
 
 @click.command()

@@ -15,7 +15,7 @@ from aileron.cli._output import Columns, listed, note, say, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
 from aileron.errors import AileronError
 from aileron.home import Discovery, live_discovery
-from aileron.values import BASE_URL_VARIABLES, JSON
+from aileron.values import BASE_URL_VARIABLES, JSON, duration
 
 _EXCEPTIONS = "no_proxy"
 
@@ -182,7 +182,11 @@ def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
 
 def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
     counts, record = answer.get("counts", {}), in_status(answer)
-    say("Aileron {version}, running for {uptime}.", version=answer.get("version"), uptime=_duration(answer))
+    say(
+        "Aileron {version}, running for {uptime}.",
+        version=answer.get("version"),
+        uptime=duration(answer.get("uptime_seconds", 0)),
+    )
     values(
         {
             "vault": answer.get("vault_state"),
@@ -224,10 +228,3 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
 def version(as_json: bool) -> None:
     """Print the version."""
     show(as_json, {"version": __version__}, lambda: say("aileron {version}", version=__version__))
-
-
-def _duration(answer: object) -> str:
-    seconds = answer.get("uptime_seconds", 0) if isinstance(answer, dict) else 0
-    minutes, left = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s" if minutes else f"{left} s"

@@ -13,8 +13,10 @@ from aileron import __version__
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
+from aileron.cli._ids import id_argument, id_option
 from aileron.cli._output import Columns, block, heading, in_words, note, say, say_json, time_at, values, when
 from aileron.cli._session import OperatorCommand, reading_command
+from aileron.cli._things import RECORD, RUN, SESSION
 from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 from aileron.values import Checkpoint, from_timestamp, to_json
 
@@ -22,13 +24,31 @@ if TYPE_CHECKING:
     from aileron.store.copy import Copy
 
 
+_SUBJECTS = ("name", "agent", "host")
+_END = 6
+
+
 def _actor(record: Mapping[str, Any]) -> str:
-    return f"{record['actor']['type']} {record['actor']['id']}"
+    actor = record["actor"]
+    return "you" if actor["type"] == "human" else f"{actor['type']} {actor['id']}"
 
 
 def _short_actor(record: Mapping[str, Any]) -> str:
-    """Name who did it; the operator without the login's number, which nobody copies."""
-    return "you" if record["actor"]["type"] == "human" else _actor(record)
+    """Name who did it; an agent by the end of its session's ID, the operator without the login's number."""
+    actor = record["actor"]
+    return f"agent {_end(actor['id'])}" if actor["type"] == "agent" else _actor(record)
+
+
+def _end(id_: str | None) -> str | None:
+    """Return the end of an ID, which is enough to name it in a command."""
+    return None if id_ is None else id_[-_END:]
+
+
+def _subject(record: Mapping[str, Any]) -> str | None:
+    """Name what the record is about: its action, connector, file, credential, agent or host."""
+    payload = record.get("payload") or {}
+    subjects = (record["action"], record["connector"], *(payload.get(name) for name in _SUBJECTS))
+    return next((str(each) for each in subjects if each), None)
 
 
 _COLUMNS: Columns = {
@@ -36,8 +56,8 @@ _COLUMNS: Columns = {
     "TIME": time_at("at"),
     "EVENT": "type",
     "ACTOR": _short_actor,
-    "ACTION": "action",
-    "RUN": "run_id",
+    "ABOUT": _subject,
+    "RUN": lambda record: _end(record["run_id"]),
 }
 
 
@@ -55,8 +75,8 @@ def audit() -> None:
 @click.option("--type", "type", help="Only this type, such as approval.approved.")
 @click.option("--action", help="Only this action.", shell_complete=_completion.actions)
 @click.option("--connector", help="Only this connector.", shell_complete=_completion.all_connectors)
-@click.option("--session", help="Only this session.")
-@click.option("--run", help="Only this run.")
+@id_option("--session", SESSION, "Only this session.")
+@id_option("--run", RUN, "Only this run.")
 @click.option("--class", "class", help="Only failures of this class.", shell_complete=_completion.failures)
 @click.option(
     "--all", "everything", is_flag=True, help="List the login and logout of each command too, as --json does."
@@ -81,7 +101,7 @@ def list_records(command: OperatorCommand, /, everything: bool, **filters: str |
 
 
 @audit.command("show")
-@click.argument("audit_id", metavar="ID")
+@id_argument("audit_id", RECORD)
 @_options.exact_times
 @reading_command
 def show_record(command: OperatorCommand, audit_id: str) -> None:

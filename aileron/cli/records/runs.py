@@ -11,8 +11,10 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._errors import CommandError
+from aileron.cli._ids import id_argument, id_option
 from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command, plain_command, reading_command
+from aileron.cli._things import COMPLETED_RUN, RUN, SESSION, UNKNOWN_RUN, UNSTARTED_RUN
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, RunState, set_apart
 
@@ -31,7 +33,7 @@ def runs() -> None:
 @runs.command("list")
 @click.option("--state", help="Only this state, such as unknown or completed.", shell_complete=_completion.states)
 @click.option("--action", help="Only this action.", shell_complete=_completion.actions)
-@click.option("--session", help="Only this session.")
+@id_option("--session", SESSION, "Only this session.")
 @click.option("--gated/--ungated", default=None, help="Only runs that need approval, or only others.")
 @_options.paged
 @_options.exact_times
@@ -49,7 +51,7 @@ def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -
 
 
 @runs.command("show")
-@click.argument("run_id", metavar="ID")
+@id_argument("run_id", RUN)
 @_options.exact_times
 @reading_command
 def show_run(command: OperatorCommand, run_id: str) -> None:
@@ -58,7 +60,7 @@ def show_run(command: OperatorCommand, run_id: str) -> None:
 
 
 @runs.command("settle")
-@click.argument("run_id", metavar="ID")
+@id_argument("run_id", UNKNOWN_RUN)
 @click.option("--happened", "outcome", flag_value="happened", help="You checked: it happened.")
 @click.option("--did-not-happen", "outcome", flag_value="did_not_happen", help="You checked: it did not happen.")
 @click.option("--run-again", "outcome", flag_value="run_again", help="Request it again, for your approval.")
@@ -76,7 +78,7 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
 
 
 @runs.command("reconcile")
-@click.argument("run_id", metavar="ID")
+@id_argument("run_id", UNKNOWN_RUN)
 @operator_command
 def reconcile(command: OperatorCommand, run_id: str) -> None:
     """Ask the service whether a run with unknown outcome happened, if its connector supports that."""
@@ -99,7 +101,7 @@ def _show_lookup(found: Mapping[str, Any]) -> None:
 
 
 @runs.command("undo")
-@click.argument("run_id", metavar="ID")
+@id_argument("run_id", COMPLETED_RUN)
 @operator_command
 def undo(command: OperatorCommand, run_id: str) -> None:
     """Request what undoes a completed run, if its action says how. You approve it like any other run."""
@@ -108,7 +110,7 @@ def undo(command: OperatorCommand, run_id: str) -> None:
 
 
 @runs.command("cancel")
-@click.argument("run_id", metavar="ID")
+@id_argument("run_id", UNSTARTED_RUN)
 @click.option("--reason", help="Reason; shown to the agent.")
 @operator_command
 def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
@@ -118,7 +120,7 @@ def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
 
 
 @runs.command("save")
-@click.argument("run_id", metavar="ID")
+@id_argument("run_id", RUN, required=True)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @plain_command
 def save(command: OperatorCommand, run_id: str, directory: Path) -> None:

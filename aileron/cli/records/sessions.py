@@ -10,11 +10,14 @@ import click
 
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
+from aileron.cli._ids import id_argument
 from aileron.cli._output import Columns, fields_of, note, say, say_json, time_at, values, when
 from aileron.cli._session import OperatorCommand, plain_command, reading_command
+from aileron.cli._things import LIVE_SESSION, SESSION
 from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
 from aileron.cli.daemon.status import tokens
+from aileron.values import duration
 
 if TYPE_CHECKING:
     from aileron.client import OpenedSession, Operator
@@ -27,17 +30,25 @@ def sessions() -> None:
 
 @sessions.command("list")
 @click.option("--live", is_flag=True, default=None, help="Only sessions that have not ended.")
+@click.option("--all", "everything", is_flag=True, help="List the ended sessions of commands too, as --json does.")
 @_options.paged
 @_options.exact_times
 @reading_command
-def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
-    """List sessions, newest first. Agent and directory are self-reported."""
+def list_sessions(command: OperatorCommand, /, everything: bool, **filters: str | int | bool | None) -> None:
+    """List sessions, newest first. Agent and directory are self-reported.
+
+    Commands such as `aileron action run` open short sessions named cli. Those that have ended are left out; --all lists
+    them.
+    """
+    commands = None if everything or command.as_json else False
     columns = {label.removesuffix(" code").upper(): each for label, each in _FIELDS.items()}
-    command.list(command.get("sessions", query=_options.filter_query(**filters)), columns, "No sessions.")
+    command.list(
+        command.get("sessions", query=_options.filter_query(**filters, commands=commands)), columns, "No sessions."
+    )
 
 
 @sessions.command("show")
-@click.argument("session")
+@id_argument("session", SESSION)
 @_options.exact_times
 @reading_command
 def show_session(command: OperatorCommand, /, session: str) -> None:
@@ -75,7 +86,7 @@ def open_session(cli: CliContext, name: str, hours: int, as_json: bool) -> None:
 
 
 @sessions.command("end")
-@click.argument("session")
+@id_argument("session", LIVE_SESSION)
 @click.option("--deny", is_flag=True, help="Also deny its pending requests.")
 @click.option("--reason", help="With --deny: the reason.")
 @plain_command
@@ -107,7 +118,7 @@ def _more(session: Mapping[str, Any]) -> dict[str, Any]:
         "waiting": "pending",
     }
     counted = {label: summary[name] for name, label in named.items() if name in summary}
-    lasted = {"duration": f"{summary['seconds']} s"} if "seconds" in summary else {}
+    lasted = {"duration": duration(summary["seconds"])} if "seconds" in summary else {}
     return {label: each for label, each in told.items() if each is not None} | counted | lasted
 
 
@@ -129,7 +140,7 @@ _ENDED = "session.ended"
 
 
 @sessions.command("watch")
-@click.argument("session")
+@id_argument("session", LIVE_SESSION)
 @_options.exact_times
 @reading_command
 def watch_session(command: OperatorCommand, session: str) -> None:

@@ -25,8 +25,10 @@ from aileron.addresses import PAGES_DOMAIN, read_origin
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Conversation, Links, pass_cli
 from aileron.cli._errors import CommandError
+from aileron.cli._ids import find_id
 from aileron.cli._output import note, say
 from aileron.cli._session import quietly
+from aileron.cli._things import APPROVAL
 from aileron.cli.vault.operator import token_from_child
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.errors import InvalidRequest
@@ -125,8 +127,10 @@ def open_pages(
     With `--code` no browser is started. Open the address in any browser that reaches it, such as that of a phone with
     `ssh -L PORT:localhost:PORT`, and enter the code there, within two minutes; then its two words here.
     """
-    if (what == "approval") != (approval_id is not None):
+    if what != "approval" and approval_id is not None:
         raise click.UsageError("Use one of: aileron open, aileron open approval ID, aileron open passkeys")
+    if what == "approval":
+        approval_id = find_id(cli, APPROVAL, approval_id)
     path = _PASSKEYS if what == "passkeys" else f"/approvals/{approval_id}" if approval_id else "/"
     url = cli.running().operator_url
     with ExitStack() as stack:

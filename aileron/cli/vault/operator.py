@@ -11,8 +11,10 @@ import click
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
+from aileron.cli._ids import id_argument
 from aileron.cli._output import Columns, say, time_at
 from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command, quietly, reading_command
+from aileron.cli._things import LOGIN
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.values import JSON
 
@@ -125,7 +127,7 @@ def _where(item: Mapping[str, Any]) -> str:
 
 
 @operator.command("revoke")
-@click.argument("login", metavar="[ID]", required=False)
+@id_argument("login", LOGIN, optional=True)
 @click.option("--all", "every", is_flag=True, help="End all logins.")
 @operator_command
 def revoke(command: OperatorCommand, login: str | None, every: bool) -> None:
