@@ -12,7 +12,7 @@ from .command import CommandConnector, CommandSpec, Confinement, Enclosure, Prog
 from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
-from .mcp import ApiRelay, HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec
+from .mcp import ApiRelay, HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec, digest_tree
 
 __all__ = [
     "AddressRefused",
@@ -51,6 +51,7 @@ __all__ = [
     "Specimen",
     "SshTransport",
     "check",
+    "digest_tree",
     "find_specimens",
     "keys_of",
     "read_descriptions",

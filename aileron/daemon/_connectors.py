@@ -91,7 +91,7 @@ class ConnectorMaker:
     @cached_property
     def servers(self) -> LocalServers:
         """The processes of local MCP servers."""
-        return LocalServers(self.reactor, self.loop.bridge)
+        return LocalServers(self.reactor, self.loop.bridge, self._looking)
 
     @cached_property
     def loop(self) -> LoopOnDemand:

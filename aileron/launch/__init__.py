@@ -8,6 +8,7 @@ from .agent import Agent
 from .agents import find_agents, find_server_sources
 from .in_band import in_band_agent
 from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
+from .runners import PackageRun
 from .sandbox import (
     Sandbox,
     SandboxLayout,
@@ -31,6 +32,7 @@ __all__ = [
     "LaunchPreview",
     "Launcher",
     "McpServer",
+    "PackageRun",
     "Preparation",
     "Programs",
     "Registration",

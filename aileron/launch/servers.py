@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from .editing import JSONC, Keys, Syntax
 from .formats import MAX_BYTES, to_text
 from .layers import Finder, Location, files, part_of, project_files
 from .registration import Invocation
+from .runners import NotInstallable, PackageRun, read_package_run
 
 HERE = "*"
 """Stands in the keys of servers for the directory where the agent works, or one above it."""
@@ -80,6 +81,7 @@ class ServerEntry:
     :ivar command: the program, by its path, and its arguments; empty: it has a URL.
     :ivar environment: its variables that are no secrets.
     :ivar problems: sentences, why no connector can take its place.
+    :ivar package: what its command fetches each time, to be installed once; None: its command fetches nothing.
     """
 
     keys: Keys
@@ -89,6 +91,7 @@ class ServerEntry:
     environment: Mapping[str, str]
     secrets: tuple[ServerSecret, ...]
     problems: tuple[str, ...]
+    package: PackageRun | None = None
 
     @property
     def transport(self) -> str:
@@ -176,9 +179,12 @@ def _read_entry(keys: Keys, entry: Mapping[str, Any], known: Mapping[str, str]) 
     }
     problems += [problem for problem, stands in obstacles.items() if stands]
     problems += [f"It is sent {name}, which a connector cannot send." for name in (*plain[HEADER], *plain[QUERY])]
+    package = None
     if command:
         program = shutil.which(command[0], path=known.get("PATH"))
         problems += [] if program else [f"The program {shown[0]} is not found on PATH."]
+        package, problem = _read_package(command)
+        problems += [problem] if problem else []
         command[0], where = os.path.abspath(program or command[0]), shlex.join(shown)
     else:
         where, problem = _read_url(_address(entry))
@@ -191,7 +197,16 @@ def _read_entry(keys: Keys, entry: Mapping[str, Any], known: Mapping[str, str]) 
         environment=plain[ENVIRONMENT],
         secrets=tuple(secrets),
         problems=tuple(problems),
+        package=package,
     )
+
+
+def _read_package(command: Sequence[str]) -> tuple[PackageRun | None, str]:
+    """Return the package that a command fetches, and why it cannot be installed."""
+    try:
+        return read_package_run(command), ""
+    except NotInstallable as error:
+        return None, str(error)
 
 
 def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IProtocol
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
@@ -276,7 +276,7 @@ async def _build(reactor: Any, home: Home) -> Bench:
 
     network = ProofNetwork(reactor, speak)
     processes, loop = ProofReactor(reactor, clock), LoopOnDemand(reactor, "aileron-prove")
-    servers = LocalServers(processes, loop.bridge)
+    servers = LocalServers(processes, loop.bridge, maybeDeferred)
     parts = _RunnerParts(connectors, store, vault, runner)
     bench = Bench(home, clock, Double(clock), network, processes, loop, servers, parts)
     return bench

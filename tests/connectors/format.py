@@ -334,6 +334,10 @@ def _server() -> Schema:
         "mcp": _table({"url": _TEXT, **most}, ("url",)),
         "credential": {"oneOf": [_found_credential(), *others]},
     }
+    digest = {"type": "string", "pattern": r"^sha256:[0-9a-f]{64}$"}
+    lines = dict.fromkeys(("name", "version", "integrity"), _TEXT)
+    packed = {"registry": {"enum": ["npm", "pypi"]}, **lines, "directory": {"type": "string", "pattern": "^/"}}
+    most = {**most, "package": _table({**packed, "digest": digest}, (*packed, "digest"))}
     local = {
         "mcp": _table({"command": argv, **_surroundings(), **most}, ("command", "directory")),
         "credential": _table(own, ("kind", "variable")),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from attrs import define, field
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ProcessTerminated
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -169,7 +169,7 @@ class LocalService(McpService):
             async def bridged() -> Any:
                 return self.sides.bridge
 
-            self._servers = LocalServers(self, bridged)
+            self._servers = LocalServers(self, bridged, maybeDeferred)
         assert found.local is not None
         name, environment = found.description.fqn, {"PATH": "/bin", "OTHER": "x"}
         about, api = found.description, found.local.api

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attrs import evolve
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.internet.error import ProcessDone, ProcessTerminated
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
@@ -88,7 +88,7 @@ class SharedTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.processes = _Processes()
         self.begun: list[Deferred[Any]] = []
-        self.shared = SharedServer("local://me/x", self.processes, self.begin)
+        self.shared = SharedServer("local://me/x", self.processes, self.begin, maybeDeferred)
 
     async def begin(self, wire: Any) -> Any:
         """Begin a session."""
@@ -322,7 +322,9 @@ class SharedTests(SynchronousTestCase):
 
     def test_stop(self) -> None:
         """The end of the daemon waits until the process is gone."""
-        self.successResultOf(Deferred.fromCoroutine(SharedServer("x", self.processes, self.begin).stop()))
+        self.successResultOf(
+            Deferred.fromCoroutine(SharedServer("x", self.processes, self.begin, maybeDeferred).stop())
+        )
         self.opened()
         stopping = Deferred.fromCoroutine(self.shared.stop())
         self.assertTrue(self.processes.started[0][1].is_asked_to_end)

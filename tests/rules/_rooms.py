@@ -86,6 +86,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.HostKey",
             "aileron.connectors.HttpTransport",
             "aileron.connectors.RemoteRepository",
+            "aileron.connectors.digest_tree",
             "aileron.connectors.SshTransport",
             "aileron.audit.verify",
             "aileron.store.copy",

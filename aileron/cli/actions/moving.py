@@ -32,10 +32,14 @@ from aileron.toml import read_toml
 from aileron.values import JSON
 
 if TYPE_CHECKING:
+    from aileron.cli.actions.server_packages import InstalledServer
     from aileron.client import Operator
     from aileron.launch import ServerEntry, ServerSettings
 
 _KEYS = {"environment": "variable", "header": "header", "query": "query"}
+_UNCHANGED = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""The variable by which Python leaves the files of a package as they were installed."""
+
 _READERS = "the program and everything that it starts"
 _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -140,6 +144,13 @@ def _tell_about(entry: ServerEntry) -> None:
     if entry.problems:
         note("  {name} is not moved. {problem}", name=name, problem=entry.problems[0])
         return
+    if entry.package is not None:
+        name_of = entry.package.name
+        note(
+            "  If you move {name}, {package} is installed once and pinned; none of its code runs for that.",
+            name=name,
+            package=name_of,
+        )
     for each in entry.secrets:
         if each.place == "environment":
             note("  If you move {name}, {who} can read {secret}, as now.", name=name, who=_READERS, secret=each.name)
@@ -157,9 +168,18 @@ def _is_free(cli: CliContext, move: _ServerMove) -> bool:
     """Return whether there is no connector of that name, or one to the same server."""
     there = read_private(cli.home.connectors / move.file_name)
     try:
-        return there is None or read_toml(there.decode()).values.get("mcp") == _tables(cli, move)["mcp"]
+        return there is None or _is_same(read_toml(there.decode()).values.get("mcp"), cli, move)
     except ValueError:
         return False
+
+
+def _is_same(there: object, cli: CliContext, move: _ServerMove) -> bool:
+    """Return whether a table C{[mcp]} is about the same server."""
+    run = move.entry.package
+    if run is None:
+        return there == _tables(cli, move)["mcp"]
+    package = there.get("package") if isinstance(there, Mapping) else None
+    return isinstance(package, Mapping) and (package.get("registry"), package.get("name")) == (run.registry, run.name)
 
 
 def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool) -> None:
@@ -168,9 +188,10 @@ def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool)
 
     cli, paths = command.cli, list[Path]()
     prepare(cli.home)
+    installed = {each.connector: _install(cli, each) for each in moves}  # first: nothing is moved if one fails
     key = open_vault(cli) if command.passphrase_fd is None else None
     for each in moves:
-        tables = _tables(cli, each)
+        tables = _tables(cli, each, installed[each.connector])
         paths.append(add_ready(cli.home, CONNECTORS, each.file_name, tomlkit.dumps(tables)))
         if "directory" in tables["mcp"]:
             Path(str(tables["mcp"]["directory"])).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -192,15 +213,35 @@ def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool)
         note("To use {name}, choose its tools: aileron connector import {name}", name=each.connector)
 
 
-def _tables(cli: CliContext, move: _ServerMove) -> Mapping[str, Mapping[str, JSON]]:
+def _install(cli: CliContext, move: _ServerMove) -> InstalledServer | None:
+    """Install the package of a server, unless it has none or is installed already.
+
+    :raises CommandError: it cannot be installed; nothing was moved.
+    """
+    from aileron.cli.actions.server_packages import PackageInstaller
+
+    run = move.entry.package
+    if run is None or (cli.home.connectors / move.file_name).exists():
+        return None
+    return PackageInstaller(cli.environ, Path(_data(cli), "aileron-packages")).install(run, service_of(move.connector))
+
+
+def _tables(
+    cli: CliContext, move: _ServerMove, installed: InstalledServer | None = None
+) -> Mapping[str, Mapping[str, JSON]]:
     """Return the contents of a connector's file."""
     entry = move.entry
     head: dict[str, JSON] = {"name": move.connector, "version": "1.0.0", "kind": "mcp"}
     server: dict[str, JSON] = {"url": entry.shown}
     if entry.command:
         server = {"command": list(entry.command), "directory": _directory(cli, move)}
-        server |= {"environment": dict(entry.environment)} if entry.environment else {}
+        environment = dict(entry.environment)
+        if installed is not None:
+            server["command"] = list(installed.command)
+            environment |= _UNCHANGED if installed.package["registry"] == "pypi" else {}
+        server |= {"environment": environment} if environment else {}
         server |= {"inherit": ["PATH", "HOME"], "network": True}
+        server |= {} if installed is None else {"package": dict(installed.package)}
     elif may_be_private(read_origin(entry.shown).host):
         head["private_network"] = True
     tables: dict[str, Mapping[str, JSON]] = {"connector": head, "mcp": server}
@@ -216,8 +257,12 @@ def _directory(cli: CliContext, move: _ServerMove) -> str:
     """Return the directory of a program, the only one that it can write: where its agent ran it, or one of its own."""
     if move.entry.directory or move.file.source.project:
         return os.path.realpath(move.entry.directory)
-    data = cli.environ.get("XDG_DATA_HOME") or f"{cli.environ.get('HOME', '')}/.local/share"
-    return os.path.join(os.path.realpath(data), "aileron-servers", service_of(move.connector))
+    return os.path.join(_data(cli), "aileron-servers", service_of(move.connector))
+
+
+def _data(cli: CliContext) -> str:
+    """Return the directory in which programs of the user's keep data."""
+    return os.path.realpath(cli.environ.get("XDG_DATA_HOME") or f"{cli.environ.get('HOME', '')}/.local/share")
 
 
 def _take_out(cli: CliContext, file: ServerSettings, entries: Sequence[ServerEntry], *, write: bool) -> None:

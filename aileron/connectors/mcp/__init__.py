@@ -4,6 +4,7 @@ from ._api_relay import ApiRelay
 from ._connector import McpConnector
 from ._http import HttpSessions
 from ._local import LocalSessions
+from ._package import digest_tree
 from ._pins import PINNED, Tool
 from ._shared import LocalServers
 from ._spec import LIST_TOOLS, McpOperation, McpSpec, read_mcp
@@ -21,5 +22,6 @@ __all__ = [
     "McpOperation",
     "McpSpec",
     "Tool",
+    "digest_tree",
     "read_mcp",
 ]

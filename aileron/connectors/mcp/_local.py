@@ -23,6 +23,7 @@ from aileron.values import JSON, Authorization, ConnectorDescription, Credential
 
 from ._api import API, API_URL, Api, read_api
 from ._api_relay import ApiRelay
+from ._package import PACKAGE, InstalledPackage, read_package
 from ._session import McpSession
 from ._shared import SharedServer, Start
 
@@ -40,11 +41,13 @@ class LocalServer:
 
     :ivar argv: the program itself first; each is literal, but for L{API_URL}.
     :ivar api: where its requests get the credential; L{None}: it has that itself, or needs none.
+    :ivar package: what was installed for it alone, and is looked at before it starts; None: it is of the machine.
     """
 
     argv: tuple[str, ...]
     environment: ProgramEnvironment
     api: Api | None = None
+    package: InstalledPackage | None = None
 
     @property
     def url(self) -> str:
@@ -67,7 +70,11 @@ def read_local(table: FileTable, need: CredentialNeed | None, *, private_network
     if is_told != (inside is not None):
         table.fault("api", f"must be there if {API_URL} stands in `command` or `environment`, and only then")
     api = None if inside is None else read_api(inside, need, private_network=private_network)
-    return LocalServer(argv, environment, api)
+    packed = table.optional_table(PACKAGE)
+    package = None if packed is None else read_package(packed)
+    if package is not None and not any(each.startswith(f"{package.directory}/") for each in argv):
+        table.fault("command", f"must run a program of the package, below {quote(package.directory)}")
+    return LocalServer(argv, environment, api, package)
 
 
 @frozen
@@ -105,6 +112,8 @@ class LocalSessions:
         if not (enclosure and enclosure.listen) and any(API_URL in each for each in argv):
             raise CapabilityDenied(_SEEN)
         shown: dict[str, JSON] = {"argv": list(argv), **environment.review(enclosure)}
+        if self.local.package is not None:
+            shown[PACKAGE] = self.local.package.review()
         need, api = self.about.credential, self.local.api
         if api is not None:
             shown["credential"] = f"added by Aileron to requests to {api.base.url}; the program cannot read it"
@@ -131,7 +140,8 @@ class LocalSessions:
         entry, listen = (enclosure.entry, enclosure.listen) if enclosure and self.relay else ((), None)
         launch = environment.launch((*entry, *self.local.argv), self.daemon, enclosure, more=more)
         its = credential if self.relay else None
-        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets, self.relay, listen, its))
+        package = self.local.package
+        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets, self.relay, listen, its, package))
 
     def done(self, session: McpSession) -> None:
         """Take back the session from one run."""

@@ -22,6 +22,7 @@ from aileron.redaction import Redactor
 from aileron.waiting import Waiting, uncancelled
 
 from ._api_relay import ApiRelay
+from ._package import InstalledPackage, TreeChanged
 from ._process import ErrorLog, ServerProcess
 from ._session import McpSession
 from ._wire import Bridged, Wire
@@ -35,6 +36,7 @@ IDLE_SECONDS = 300.0
 MOST_DELAY_SECONDS = 60.0
 _SETTLED_SECONDS = 60.0
 
+InThread = Callable[[Callable[[], None]], Deferred[None]]
 Begin = Callable[[Wire], Coroutine[Any, Any, McpSession]]
 
 _log = Logger()
@@ -48,6 +50,7 @@ class Start:
     :ivar secrets: that its errors must not show.
     :ivar relay: passes its requests on, where it has an API; C{listen} listens for them inside of its sandbox, and
         only calls with this C{credential} let them pass: what it has learnt of one account is not for another.
+    :ivar package: whose files must be those that were installed; None: it is of the machine.
     """
 
     launch: Launch
@@ -56,6 +59,7 @@ class Start:
     relay: ApiRelay | None = None
     listen: Callable[[Any], Any] | None = field(default=None, repr=False)
     credential: ICredential | None = field(default=None, repr=False)
+    package: InstalledPackage | None = None
 
 
 @define(eq=False)
@@ -91,11 +95,13 @@ class SharedServer:
     :ivar name: the connector's.
     :ivar reactor: starts processes, and has the clock.
     :ivar begin: begins a session on a wire.
+    :ivar in_thread: calls a function in another thread.
     """
 
     name: str
     reactor: Any = field(repr=False)
     begin: Begin = field(repr=False)
+    in_thread: InThread = field(repr=False)
     _turn: DeferredLock = field(init=False, factory=DeferredLock)
     _running: _Running | None = field(init=False, default=None)
     _changed: Waiting = field(init=False, factory=Waiting)
@@ -156,6 +162,7 @@ class SharedServer:
         seconds = self._not_before - self.reactor.seconds()
         if seconds > 0:
             raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
+        await self._check(start.package)
         launch, relay = await start.launch.confine(), start.relay
         running = _Running(start, self.reactor.seconds(), launch.confinement)
         hide = bytes if relay is None else relay.hide
@@ -180,6 +187,21 @@ class SharedServer:
             raise NetworkError(f"The server of {self.name} {running.why}; its errors are in Aileron's log.")
         self._look_at_users(running)
         return running
+
+    async def _check(self, package: InstalledPackage | None) -> None:
+        """Pass only if the files of the server's package are those that were installed.
+
+        :raises NetworkError: they are not; nothing was started.
+        """
+        if package is None:
+            return
+        try:
+            await self.in_thread(package.check)
+        except TreeChanged as changed:
+            raise NetworkError(
+                f"The server of {self.name} was not started: the files of {package.name} in {package.directory} "
+                f"{changed}. Install it again: aileron import"
+            ) from None
 
     async def _greet(self, running: _Running) -> None:
         """Begin the session; where that fails, wait until the process is gone."""
@@ -247,12 +269,13 @@ class LocalServers:
 
     reactor: Any = field(repr=False)
     bridged: Bridged = field(repr=False)
+    in_thread: InThread = field(repr=False)
     _servers: dict[str, SharedServer] = field(init=False, factory=dict)
 
     def of(self, name: str) -> SharedServer:
         """Return that of one connector, always the same."""
         if name not in self._servers:
-            self._servers[name] = SharedServer(name, self.reactor, self._begin)
+            self._servers[name] = SharedServer(name, self.reactor, self._begin, self.in_thread)
         return self._servers[name]
 
     def forget_credentials(self) -> None:

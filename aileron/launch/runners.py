@@ -1,0 +1,126 @@
+"""Commands that fetch a package and run a program of it, such as C{npx} and C{uvx}, as agents' settings have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from os.path import basename
+
+from attrs import frozen
+
+NPM, PYPI = "npm", "pypi"
+
+_NPM_PACKAGE = re.compile(r"((?:@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*)(?:@([\w.^~*<>=| -]+))?", re.ASCII)
+_PYPI_PACKAGE = re.compile(
+    r"([A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?)(?:@(latest|[\w.+!-]+)|((?:[<>=!~]=?|===)[\w.,<>=!~*+ -]+))?", re.ASCII
+)
+_FETCHERS: Mapping[str, Sequence[str]] = {
+    "bunx": (),
+    "bun": ("x",),
+    "pnpm": ("dlx",),
+    "pnpx": (),
+    "yarn": ("dlx",),
+    "pipx": ("run",),
+    "uv": ("run",),
+    "deno": ("run",),
+}
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+
+
+@frozen
+class PackageRun:
+    """A package of a registry, and what is run of it.
+
+    :ivar registry: L{NPM} or L{PYPI}.
+    :ivar name: of the package, without a version.
+    :ivar wanted: the package and those beside it, each as the registry's own installer is asked for it.
+    :ivar program: the name of its program; empty: the only one, or the one that is called like the package.
+    :ivar arguments: of the program.
+    """
+
+    registry: str
+    name: str
+    wanted: tuple[str, ...]
+    program: str
+    arguments: tuple[str, ...]
+
+
+class NotInstallable(ValueError):
+    """A command fetches its program when it starts, in a way that Aileron does not install; the text is a sentence."""
+
+
+def read_package_run(argv: Sequence[str]) -> PackageRun | None:
+    """Return what a command fetches and runs, or None if it fetches nothing as far as its name says.
+
+    :param argv: the program, by its name or path, and its arguments.
+    :raises NotInstallable: it fetches in a way that is not understood.
+    """
+    program, arguments = basename(argv[0]), list(argv[1:])
+    if program == "npx" or (program == "npm" and arguments[:1] in (["exec"], ["x"])):
+        return _read_npx(arguments if program == "npx" else arguments[1:])
+    if program == "uvx" or (program == "uv" and arguments[:2] == ["tool", "run"]):
+        return _read_uvx(arguments if program == "uvx" else arguments[2:])
+    if program in _CONTAINERS:
+        raise NotInstallable(f"It runs in a container by {program}, which cannot be started in a sandbox.")
+    fetches = _FETCHERS.get(program)
+    if fetches is not None and arguments[: len(fetches)] == list(fetches):
+        words = " ".join((program, *fetches))
+        raise NotInstallable(f"{words} fetches it when it starts. Install it, and name its own program.")
+    return None
+
+
+def _read_npx(arguments: list[str]) -> PackageRun:
+    wanted = list[str]()
+    while arguments and arguments[0].startswith("-"):
+        option = arguments.pop(0)
+        if option == "--":
+            break
+        name, equals, value = option.partition("=")
+        if name in ("-p", "--package"):
+            wanted.append(value if equals else _next(arguments, "npx", option))
+        elif option not in ("-y", "--yes", "-q", "--quiet", "--prefer-online", "--prefer-offline"):
+            raise NotInstallable(f"It uses the option {name} of npx. Install the package, and name its own program.")
+    command = _next(arguments, "npx", "a package")
+    name = _npm_name(wanted[0] if wanted else command)
+    for each in wanted:
+        _npm_name(each)
+    return PackageRun(NPM, name, tuple(wanted or (command,)), command if wanted else "", tuple(arguments))
+
+
+def _npm_name(spec: str) -> str:
+    found = _NPM_PACKAGE.fullmatch(spec)
+    if found is None:
+        raise NotInstallable(f"{spec} is no package of npm's registry. Install it, and name its own program.")
+    return found[1]
+
+
+def _read_uvx(arguments: list[str]) -> PackageRun:
+    source, more = "", list[str]()
+    while arguments and arguments[0].startswith("-"):
+        option = arguments.pop(0)
+        name, equals, value = option.partition("=")
+        if name in ("--from", "--with"):
+            value = value if equals else _next(arguments, "uvx", option)
+            source, more = (value, more) if name == "--from" else (source, [*more, *value.split(",")])
+        elif option not in ("-q", "--quiet", "--refresh", "--no-progress", "--isolated"):
+            raise NotInstallable(f"It uses the option {name} of uvx. Install the package, and name its own program.")
+    command = _next(arguments, "uvx", "a package")
+    wanted = [*_pypi_specs((source or command, *more))]
+    program = command if source else re.split(r"[@\[<>=!~]", command, maxsplit=1)[0]
+    name = re.split(r"[\[<>=!~]", wanted[0], maxsplit=1)[0].strip()
+    return PackageRun(PYPI, name, tuple(wanted), program, tuple(arguments))
+
+
+def _pypi_specs(specs: Sequence[str]) -> Iterator[str]:
+    for spec in specs:
+        found = _PYPI_PACKAGE.fullmatch(spec)
+        if found is None:
+            raise NotInstallable(f"{spec} is no package of PyPI. Install it, and name its own program.")
+        version = found[2] if found[2] != "latest" else None
+        yield f"{found[1]}=={version}" if version else f"{found[1]}{found[3] or ''}"
+
+
+def _next(arguments: list[str], program: str, what: str) -> str:
+    if not arguments:
+        raise NotInstallable(f"{program} lacks {what} here.")
+    return arguments.pop(0)
