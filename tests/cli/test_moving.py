@@ -74,6 +74,36 @@ class MoveTests(TrustCase):
         self.assertIn("old is not moved. It takes a secret as an argument", err)
         self.assertIn("add --yes", err)
 
+    def test_package(self) -> None:
+        """A server that npx fetches is installed before anything is moved, and pinned; a container is refused."""
+        node = {"command": "npx", "args": ["-y", "my-server@2", "--stdio"]}
+        box = {"command": "docker", "args": ["run", "-i", "image"]}
+        self.path.write_text(json.dumps({"mcpServers": {"node": node, "box": box}}))
+        programs = self.user / "bin"
+        programs.mkdir()
+        for name, text in (("npx", ""), ("node", ""), ("docker", ""), ("npm", "echo no network; exit 1")):
+            (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+            (programs / name).chmod(0o755)
+        self.environ["PATH"] = f"{programs}:/usr/bin:/bin"
+        code, _, err = self.imported("--yes", names=("node",))
+        self.assertIn("box is not moved. It runs in a container by docker", err)
+        self.assertIn("my-server was not installed: npm failed. Nothing was moved.", err)
+        self.assertEqual((code, list(self.home.connectors.iterdir())), (1, []))
+        lock = json.dumps({"packages": {"node_modules/my-server": {"version": "2.0.0", "integrity": "sha512-x"}}})
+        (programs / "npm").write_text(
+            "#!/bin/sh\nmkdir -p node_modules/my-server\ntouch node_modules/my-server/main.js\n"
+            f"echo '{lock}' > package-lock.json\n"
+            'echo \'{"bin": "main.js"}\' > node_modules/my-server/package.json\n'
+        )
+        code, _, err = self.imported("--yes", names=("node",), answers=(PASSPHRASE,))
+        self.assertEqual(code, 0, err)
+        server = tomllib.loads((self.home.connectors / "node.toml").read_text())["mcp"]
+        package = server["package"]
+        self.assertEqual((package["name"], package["version"], package["registry"]), ("my-server", "2.0.0", "npm"))
+        program = f"{package['directory']}/node_modules/my-server/main.js"
+        self.assertEqual(server["command"], [str(programs / "node"), program, "--stdio"])
+        self.assertEqual([*check(self.home.connectors / "node.toml")], [])
+
     def test_page(self) -> None:
         """The list in the documentation is what is printed."""
         page = (Path(__file__).parents[2] / "doc" / "moving-mcp-servers.md").read_text("utf-8")

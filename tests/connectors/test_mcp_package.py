@@ -35,6 +35,11 @@ class DigestTests(SynchronousTestCase):
         (self.root / "server").symlink_to("lib/server.js")
         self.package = InstalledPackage("npm", "x", "1", "y", str(self.root), digest_tree(self.root))
 
+    def link(self, target: str) -> None:
+        """Lead the link elsewhere."""
+        (self.root / "server").unlink()
+        (self.root / "server").symlink_to(target)
+
     def test_unchanged(self) -> None:
         """The same files have the same digest, wherever they are."""
         self.package.check()
@@ -44,17 +49,14 @@ class DigestTests(SynchronousTestCase):
 
     def test_changed(self) -> None:
         """Any change of contents, name, kind or permission to run is found, and so are files that were added."""
-        server, link = self.root / "lib" / "server.js", self.root / "server"
+        server = self.root / "lib" / "server.js"
         changes: tuple[tuple[Callable[[], object], Callable[[], object]], ...] = (
             (lambda: server.write_text("two"), lambda: server.write_text("one")),
             (lambda: server.chmod(0o755), lambda: server.chmod(0o644)),
             (lambda: server.rename(self.root / "other.js"), lambda: (self.root / "other.js").rename(server)),
             ((self.root / "new").touch, (self.root / "new").unlink),
             ((self.root / "new").mkdir, (self.root / "new").rmdir),
-            (
-                lambda: (link.unlink(), link.symlink_to("/etc")),
-                lambda: (link.unlink(), link.symlink_to("lib/server.js")),
-            ),
+            (lambda: self.link("/etc"), lambda: self.link("lib/server.js")),
             (lambda: os.mkfifo(self.root / "pipe"), (self.root / "pipe").unlink),
         )
         server.chmod(0o644)

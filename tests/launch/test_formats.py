@@ -40,7 +40,14 @@ class JSONCTests(SynchronousTestCase):
 
     def test_as_text(self) -> None:
         """A setting that is no text becomes what JSON writes, and never the words of Python."""
-        texts = {"a": "a", True: "true", False: "false", None: "null", 80: "80", 1.5: "1.5"}
+        texts: dict[str | bool | float | None, str] = {
+            "a": "a",
+            True: "true",
+            False: "false",
+            None: "null",
+            80: "80",
+            1.5: "1.5",
+        }
         self.assertEqual({value: to_text(value) for value in texts}, texts)
         self.assertEqual(to_text(["ä", True]), '["ä", true]')
 

@@ -73,7 +73,9 @@ class PackageInstaller:
     def _npm(self, run: PackageRun, directory: Path) -> tuple[Sequence[str], str, str]:
         quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--save-exact")
         self._run(run, directory, "npm", "install", *quiet, "--prefix", str(directory), "--", *run.wanted)
-        lock = _read_json(directory / "package-lock.json")["packages"][f"node_modules/{run.name}"]
+        lock = _read_json(directory / "package-lock.json").get("packages", {}).get(f"node_modules/{run.name}")
+        if lock is None:
+            raise CommandError(f"npm left no record of {run.name}, so it was not installed. Nothing was moved.")
         package = directory / "node_modules" / run.name
         program = _npm_program(run, _read_json(package / "package.json").get("bin"))
         path = os.path.normpath(package / program)
