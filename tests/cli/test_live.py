@@ -226,6 +226,7 @@ class ListTests(ScreenCase):
 class ReadTests(ScreenCase):
     def test_whole(self) -> None:
         """What is open shows all that `approval show` shows, foreign text made visible."""
+        self.columns = 130
         shown = self.view("\r")[1]
         self.serve()
         printed = self.as_operator("approval", "show", RUN)[1].splitlines()

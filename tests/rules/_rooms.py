@@ -43,8 +43,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "egress": _GROUND | {"home", "tables", "toml"},
     # A client of the gateway like others: the gateway knows nothing of it.
     "inband": _GROUND | {"http1"},
-    "api": _GROUND | {"credentials", "http1"},
-    "web": _GROUND | {"api", "drafting"},
+    "review": _GROUND,
+    "api": _GROUND | {"credentials", "http1", "review"},
+    "web": _GROUND | {"api", "drafting", "review"},
     "client": _GROUND | {"outgoing"},
     "mcp": _GROUND | _AGENT_SIDE | {"bridge", "waiting"},
     "launch": _GROUND | _AGENT_SIDE | {"files", "redaction", "toml"},
@@ -53,7 +54,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND
     | _AGENT_SIDE
     | {"blocking", "credentials", "disk", "drafting", "hardening", "launch", "demo", "daemon", "redaction"}
-    | {"importing", "packages", "proving", "toml"},
+    | {"importing", "packages", "proving", "review", "toml"},
     # A runner of its own, composed as the daemon composes it, over a service of the same process.
     "proving": _GROUND
     | {"bridge", "credentials", "home", "manifests", "connectors", "redaction"}

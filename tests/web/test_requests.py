@@ -8,8 +8,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.review import find_places
 from aileron.values import JSON, Card, Cut, PreviewField, Review, ReviewedArgument, ReviewedRequest, find_in_cards
-from aileron.web.approvals.requests import find_places, is_accounted_for, leaves
+from aileron.web.approvals.requests import is_accounted_for, leaves
 
 from .case import Reading, WebCase, planned, previewed, read, sent
 

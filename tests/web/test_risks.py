@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.review import Risks, new_here, recipients, risks
 from aileron.testing import scripted_offer
 from aileron.values import Approval, Precedents, Review, ReviewedStep, Run, RunState, utc
-from aileron.web.approvals.review import Risks, new_here, recipients, risks
 from tests.api.case import NOW
 from tests.extent import examples
 
@@ -33,7 +33,7 @@ class RisksTests(SynchronousTestCase):
 
     def test_none(self) -> None:
         """Where there is nothing to say, nothing is said."""
-        idempotent = evolve(scripted_offer(), idempotent=True)
+        idempotent = evolve(scripted_offer(), idempotent=True, destructive=False)
         self.assertEqual(risks(approval(planned(sent())), DONE, idempotent), Risks())
         self.assertEqual(set(Risks().chips()), {""})
 

@@ -30,7 +30,8 @@ from aileron.api.shapes.schemas import (
     widened,
 )
 from aileron.api.shapes.values import ANSWERS, approval_json, moment, new_grant_json, page, status_of, to_json
-from aileron.values import JSON, Assertion, Card, Decision, Member, Run, RunState
+from aileron.review import new_here, risks
+from aileron.values import JSON, Approval, Assertion, Card, Decision, Member, Run, RunState
 
 from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
@@ -72,7 +73,19 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
     approval = await deps.decisions.approval(approval_id)
     suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
     cards: JSON = [to_json(each) for each in deps.decisions.cards(approval)]
-    return answer({**approval_json(approval, deps.review_url), "suggested": suggested, "cards": cards})
+    shown = {**approval_json(approval, deps.review_url), "suggested": suggested, "cards": cards}
+    return answer({**shown, **await _find_warnings(deps, approval)})
+
+
+async def _find_warnings(deps: Dependencies, approval: Approval) -> dict[str, JSON]:
+    """Compute what the page warns of; nothing once the approval is decided."""
+    if approval.run.state is not RunState.PENDING:
+        return {"warnings": [], "novel": {}}
+    (before,) = await deps.decisions.precedents((approval,))
+    found = risks(approval, before, deps.submission.offering().offers.get(approval.run.action))
+    warnings: JSON = [to_json(each) for each in found.warnings()]
+    novel = {name: new_here(name, before) for name in approval.run.arguments}
+    return {"warnings": warnings, "novel": {name: note for name, note in novel.items() if note}}
 
 
 ANSWERS.differ(Card, parts=Member(write=lambda parts: [{"name": name, "values": values} for name, values in parts]))

@@ -184,6 +184,8 @@ _REFERRED = frozenset((Change, Fault, Grant, Predicate, Run, Scope))
 
 _CARD = made_of({"step": TEXT, "kind": TEXT, "parts": list_of(made_of({"name": TEXT, "values": list_of(ANY)}))})
 
+_WARNING = made_of({"name": TEXT, "label": TEXT, "message": TEXT, "why": TEXT})
+
 CALLS: Mapping[str, Schema] = {
     "requests": COUNT,
     "input_tokens": {**COUNT, "description": "all that was read, cached or not"},
@@ -233,6 +235,12 @@ COMPONENTS: Mapping[str, Schema] = {
             "grant": ref("Grant"),
             "suggested": list_of(ref("Predicate")),
             "cards": {**list_of(_CARD), **_says("what would be sent as what a person knows, such as a message")},
+            "warnings": {**list_of(_WARNING), **_says("reasons to look twice before the decision")},
+            "novel": {
+                "type": "object",
+                "additionalProperties": TEXT,
+                **_says("by argument, the note that its value was never used before"),
+            },
         },
     ),
     "Grant": described(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aileron.cli._output import block, heading, in_words, say, value, values, when
+from aileron.review import Headline, find_deceptive
 from aileron.values import (
     JSON,
     Card,
@@ -17,12 +18,11 @@ from aileron.values import (
     ReviewedPreview,
     ReviewedRequest,
     ReviewedStep,
-    cautions,
+    RunState,
     find_in_cards,
     from_json,
     join_values,
     place,
-    strings_in,
 )
 
 _IN = "  "
@@ -36,11 +36,56 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
     :param raw: print all arguments under their own names instead.
     """
     run, review = approval["run"], from_json(Review, approval["review"])
-    heading("{name} {version}", name=review.action.name or run["action"], version=review.action.version)
+    cards = [_read_card(each) for each in approval.get("cards") or ()]
+    _show_headline(run, session, review, cards)
     if approval.get("stale"):
         say("  CHANGED since it was first shown: {why}", why=approval["stale"])
+    if approval.get("changes"):
+        heading("Changes since it was last shown")
+        _show(approval["changes"], review)
+    show_edits(run)
+    novel = approval.get("novel") or {}
+    shown = () if raw else cards
+    for each in shown:
+        _show_card(each)
+    _show_arguments(review.arguments, run, find_in_cards(review.arguments, shown), novel)
+    _show_warnings(approval.get("warnings") or ())
+    show_requests(review)
+    _show_session(session)
+    _show_details(approval, review)
+    _show_suggested(approval.get("suggested") or ())
+
+
+def _show_headline(
+    run: Mapping[str, Any], session: Mapping[str, Any] | None, review: Review, cards: Sequence[Card]
+) -> None:
+    """Print in one line who wants to do what, and where."""
+    own = run.get("session_id") is None
+    said = Headline.of(run["action"], RunState(run["state"]), own, review.steps, cards)
+    where = f" on {', '.join(said.hosts)}" if said.hosts else ""
+    places = "".join(f" · {each}" for each in said.places)
+    who = "You" if own else "unknown" if session is None else session["agent"]
+    heading(
+        "{who} {verb} {action}{where}{places}", who=who, verb=said.verb, action=said.action, where=where, places=places
+    )
+
+
+def _show_warnings(warnings: Sequence[Mapping[str, Any]]) -> None:
+    """Print what the approval's page warns of as well."""
+    if warnings:
+        heading("Check before you approve")
+    for each in warnings:
+        label, message = str(each["label"]), str(each["message"])
+        say("  {label}: {message}", label=label, message=message.removeprefix(label).lstrip(". "))
+
+
+def _show_details(approval: Mapping[str, Any], review: Review) -> None:
+    """Print what identifies the request: ids, files and digests."""
+    run = approval["run"]
+    heading("Details")
     values(
         {
+            "action": f"{review.action.name or run['action']} {review.action.version}".rstrip(),
             "state": run["state"],
             "run": approval["id"],
             "requested": when(approval["requested_at"]),
@@ -51,19 +96,7 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
         },
         _IN,
     )
-    if approval.get("changes"):
-        heading("Changes since it was last shown")
-        _show(approval["changes"], review)
-    _show_session(session)
-    show_edits(run)
-    cards = () if raw else [_read_card(each) for each in approval.get("cards") or ()]
-    for each in cards:
-        _show_card(each)
-    _show_arguments(review.arguments, run, find_in_cards(review.arguments, cards))
-    show_requests(review)
-    say()
     values({"digest": approval["digest"]})
-    _show_suggested(approval.get("suggested") or ())
 
 
 def show_requests(review: Review) -> None:
@@ -87,7 +120,6 @@ def _show_session(session: Mapping[str, Any] | None) -> None:
             "agent (self-reported)": session["agent"],
             "working directory (self-reported)": session["working_dir"],
             "session": session["id"],
-            "session started": when(session["started_at"]),
             "session opened by": process(session.get("peer")),
         },
         _IN,
@@ -111,21 +143,30 @@ def _show_card(card: Card) -> None:
     for name, parts in card.parts:
         joined = join_values(parts)
         value(name.capitalize(), joined, _IN, multiline=isinstance(joined, str) and "\n" in joined, width=width)
+        _show_cautions(joined)
 
 
-def _show_arguments(shown: Sequence[ReviewedArgument], run: Mapping[str, Any], in_cards: Collection[str]) -> None:
+def _show_arguments(
+    shown: Sequence[ReviewedArgument], run: Mapping[str, Any], in_cards: Collection[str], novel: Mapping[str, str]
+) -> None:
     rest = [each for each in shown if each.name not in in_cards]
     if rest or not shown:
         heading("Other arguments" if in_cards else "Arguments")
-    arguments = run.get("arguments") or {}
-    if shown:
-        width = max((len(each.label) for each in rest), default=0)
-        for each in rest:
-            value(each.label, each.value, _IN, multiline=each.multiline, width=width)
-    else:
-        values(arguments, _IN)
-    for caution in dict.fromkeys(caution for text in strings_in(arguments, keys=True) for caution in cautions(text)):
-        say("  Caution: {caution}", caution=caution)
+    width = max((len(each.label) for each in rest), default=0)
+    for each in rest:
+        value(each.label, each.value, _IN, multiline=each.multiline, width=width)
+        _show_cautions(each.value, novel.get(each.name, ""))
+    for name in sorted(in_cards & novel.keys()):
+        say("  Caution: {name}: {note}", name=name, note=novel[name])
+    if not shown:
+        values(run.get("arguments") or {}, _IN)
+        _show_cautions(run.get("arguments") or {})
+
+
+def _show_cautions(given: JSON, *more: str) -> None:
+    """Print beneath a value what may mislead its reader."""
+    for caution in dict.fromkeys((*filter(None, more), *find_deceptive(given, in_words(given)))):
+        say("    Caution: {caution}", caution=caution)
 
 
 def _show_step(number: int, step: ReviewedStep, lacking: str | None) -> None:
@@ -220,6 +261,7 @@ def _show_field(field: PreviewField, width: int) -> None:
         say("  {label}  -", label=field.label.ljust(width))
         return
     value(field.label, field.value, _IN, multiline=field.multiline, width=width)
+    _show_cautions(field.value)
     if field.cut is not None:
         say("    Only the beginning is shown; the full value has {bytes} bytes.", bytes=field.cut.size)
 

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
+from aileron.review import host_of, risks
 from aileron.values import (
     JSON,
     MOST_PAGE_BYTES,
@@ -33,7 +34,7 @@ from aileron.web._texts import agent, countdown, moment
 from .decision import FLOOD, deny_all
 from .hosts import draw_waiting
 from .reading import reading
-from .review import account, arguments, host_of, risks
+from .review import account, arguments
 
 _ROW, _LIST, _FLOOD = map(template, ("approval_row.xml", "approvals.xml", "approval_flood.xml"))
 _MOST_CHARACTERS = 160

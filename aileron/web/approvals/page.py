@@ -9,6 +9,7 @@ from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
+from aileron.review import REASONS, Headline, new_here, risks
 from aileron.values import (
     JSON,
     Approval,
@@ -33,8 +34,8 @@ from aileron.web._texts import STATES, agent, countdown, moment, process, proces
 
 from .decision import decision_form, edit_form
 from .reading import box, differences, reading
-from .requests import draw_card, draw_request, find_open, find_places
-from .review import REASONS, arguments, host_of, new_here, preview_trouble, risks
+from .requests import draw_card, draw_request, find_open
+from .review import arguments, preview_trouble
 
 _TEMPLATE, _CONTENT = template("approval.xml"), template("approval_content.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
@@ -165,15 +166,12 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
 
 def headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
     """Say who wants to do what, and where: on which hosts, to whom there, by whose account."""
-    run, own, steps = approval.run, approval.run.session_id is None, approval.review.steps
+    run, own = approval.run, approval.run.session_id is None
+    said = Headline.of(run.action, run.state, own, approval.review.steps, cards)
     yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
-    verb = "want to run " if own else "wants to run "
-    yield from (" ", verb if run.state is RunState.PENDING else "requested ", visible(run.action))
-    hosts = dict.fromkeys(filter(None, map(host_of, steps)))
-    yield from (" on " if hosts else "", visible(", ".join(hosts)))
-    accounts = dict.fromkeys(step.binding.account for step in steps if step.binding and step.binding.account)
-    where = dict.fromkeys((*find_places(cards), *(f"as {visible(each)}" for each in accounts)))
-    yield tags.span("".join(f" · {each}" for each in where), **{"class": "quiet"})
+    yield from (" ", said.verb, " ", visible(said.action))
+    yield from (" on " if said.hosts else "", visible(", ".join(said.hosts)))
+    yield tags.span("".join(f" · {visible(each)}" for each in said.places), **{"class": "quiet"})
 
 
 def _summary(approval: Approval, offer: Offer) -> str:

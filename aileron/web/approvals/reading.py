@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import define, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
-from aileron.values import JSON, Change, Review, cautions, comparing_steps, place, strings_in, visible
+from aileron.review import find_deceptive, has_gaps
+from aileron.values import JSON, Change, Review, comparing_steps, place, visible
 from aileron.web._texts import count, render_value
 
-from .markup import addresses, markup
-
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
-_MOST_OF_A_KIND = 6
-_BLANKS = re.compile(r" {10}|(?:\A|\n)(?: *\n){3}")
-_TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
-_MARKS = frozenset("\u200e\u200f\u061c")
 _MOST_COMPARED = 20_000
 MOST_WORD_STEPS = 4_000_000
 """Of comparing for one page: two tenths of a second, however many texts there are."""
@@ -57,45 +50,9 @@ def reading(value: JSON, *more: str) -> TextReading:
     """
     text = render_value(value)
     long = len(text) > _LONG_CHARACTERS or text.count("\n") >= _LONG_LINES
-    gaps = _BLANKS.search(text) is not None
-    texts = list(strings_in(value, keys=True))
-    notes = [*more, *_notes(texts)]
-    if gaps:
-        notes.append("Contains long runs of whitespace; text may be hidden below or to the right.")
-    return TextReading(text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)))
-
-
-def _notes(texts: Sequence[str]) -> Iterator[str]:
-    yield _unseen("".join(texts))
-    if not all(unicodedata.is_normalized("NFC", text) for text in texts):
-        yield "Not in composed form (NFC): text that looks the same may have different bytes."
-    yield from _some("characters", (note for text in texts for note in cautions(text)))
-    yield from _some("addresses", (note for text in texts for note in addresses(text)))
-    yield from _some("markup", (note for text in texts for note in markup(text)))
-
-
-def _unseen(text: str) -> str:
-    """Count the characters that are shown in their place since nobody would see them, or what they cover."""
-    unseen = {each: times for each, times in Counter(text).items() if visible(each, multiline=True) != each}
-    if not unseen:
-        return ""
-    characters = "invisible or overlapping character"
-    said = f"Contains {count(sum(unseen.values()), characters, f'{characters}s')}"
-    turned = any(unicodedata.bidirectional(each) in _TURNS or each in _MARKS for each in unseen)
-    example = visible(next(iter(unseen)))
-    return f"{said}, shown as {example} or similar.{' Some change the reading direction.' if turned else ''}"
-
-
-def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
-    """Yield the first of them, each once; no more are worked out than are shown."""
-    distinct: dict[str, None] = {}
-    for note in notes:
-        if note not in distinct and len(distinct) == _MOST_OF_A_KIND:
-            yield f"More warnings about {what} are not listed."
-            return
-        if note not in distinct:
-            distinct[note] = None
-            yield note
+    large = long or has_gaps(text)
+    notes = filter(None, (*more, *find_deceptive(value, text)))
+    return TextReading(text, _size(value, text) if large else "", large, "\n".join(notes))
 
 
 def _size(value: JSON, text: str) -> str:

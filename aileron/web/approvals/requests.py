@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
+from aileron.review import host_of
 from aileron.values import (
     JSON,
-    PRESENTATIONS,
     READ,
     Approval,
     Card,
@@ -27,7 +27,7 @@ from aileron.values import (
 from aileron.web._texts import render_value
 
 from .reading import TextReading, box, reading
-from .review import account, host_of, indent, lacking_text
+from .review import account, indent, lacking_text
 
 _MOST_COLOURED = 20_000
 _DECODER = json.JSONDecoder()
@@ -35,7 +35,6 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _AUTHORITY_END = re.compile(r"[/?#\\]")
 _KIND_OF_BODY = frozenset(("accept", "content-type"))
 _MOST_BESIDE, _MOST_MARKS, _MOST_AROUND = 1000, 10, 40
-_MOST_IN_HEADLINE = 60
 
 
 def draw_request(
@@ -218,11 +217,3 @@ def find_open(approval: Approval, given: Sequence[ReviewedArgument], cards: Sequ
     seen = [each.value for each in approval.review.shown_preview.fields if each.cut is None]
     joined = [join_values(values) for card in cards for _, values in card.parts]
     return frozenset(leaves([*(each.value for each in given), *seen, *joined]))
-
-
-def find_places(cards: Sequence[Card]) -> Iterator[str]:
-    """Find where each card goes, in a few words for a headline."""
-    for card in cards:
-        place = join_values(dict(card.parts).get(PRESENTATIONS[card.kind][0], ("",)))
-        if isinstance(place, str) and place.strip() and len(place) <= _MOST_IN_HEADLINE and "\n" not in place:
-            yield visible(place)

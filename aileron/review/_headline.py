@@ -1,0 +1,49 @@
+"""Says in one line what a request would do, where, and as whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from aileron.values import PRESENTATIONS, Card, ReviewedStep, RunState, join_values
+
+from ._risks import host_of
+
+_MOST_CHARACTERS = 60
+
+
+@frozen
+class Headline:
+    """The parts of the first line of a review; all of them are foreign text.
+
+    :ivar verb: such as C{wants to run}.
+    :ivar hosts: where the requests go.
+    :ivar places: where on those hosts, and by whose account, such as C{#general} and C{as me@example.org}.
+    """
+
+    verb: str
+    action: str
+    hosts: tuple[str, ...]
+    places: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, action: str, state: RunState, own: bool, steps: Sequence[ReviewedStep], cards: Sequence[Card]
+    ) -> Headline:
+        """Compute the parts for a run.
+
+        :param own: whether the operator asked for it, without an agent.
+        """
+        verb = ("want to run" if own else "wants to run") if state is RunState.PENDING else "requested"
+        accounts = (step.binding.account for step in steps if step.binding and step.binding.account)
+        places = dict.fromkeys((*find_places(cards), *(f"as {each}" for each in accounts)))
+        return cls(verb, action, tuple(dict.fromkeys(filter(None, map(host_of, steps)))), tuple(places))
+
+
+def find_places(cards: Sequence[Card]) -> Iterator[str]:
+    """Find where each card goes, in a few words."""
+    for card in cards:
+        place = join_values(dict(card.parts).get(PRESENTATIONS[card.kind][0], ("",)))
+        if isinstance(place, str) and place.strip() and len(place) <= _MOST_CHARACTERS and "\n" not in place:
+            yield place

@@ -1,0 +1,65 @@
+"""Says what may mislead the reader of a foreign text: unseen characters, look-alikes, odd addresses, and markup."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from aileron.values import JSON, cautions, strings_in, visible
+
+from ._markup import addresses, markup
+
+_MOST_OF_A_KIND = 6
+_BLANKS = re.compile(r" {10}|(?:\A|\n)(?: *\n){3}")
+_TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_MARKS = frozenset("\u200e\u200f\u061c")
+
+
+def find_deceptive(value: JSON, text: str) -> Iterator[str]:
+    """Yield a sentence for each thing in C{value} that may mislead its reader.
+
+    :param text: C{value} as the reader sees it.
+    """
+    yield from filter(None, _find_in(list(strings_in(value, keys=True))))
+    if has_gaps(text):
+        yield "Contains long runs of whitespace; text may be hidden below or to the right."
+
+
+def has_gaps(text: str) -> bool:
+    """Tell whether C{text} has runs of whitespace that may push a part of it out of sight."""
+    return _BLANKS.search(text) is not None
+
+
+def _find_in(texts: Sequence[str]) -> Iterator[str]:
+    yield _unseen("".join(texts))
+    if not all(unicodedata.is_normalized("NFC", text) for text in texts):
+        yield "Not in composed form (NFC): text that looks the same may have different bytes."
+    yield from _some("characters", (note for text in texts for note in cautions(text)))
+    yield from _some("addresses", (note for text in texts for note in addresses(text)))
+    yield from _some("markup", (note for text in texts for note in markup(text)))
+
+
+def _unseen(text: str) -> str:
+    """Count the characters that are shown in their place since nobody would see them, or what they cover."""
+    unseen = {each: times for each, times in Counter(text).items() if visible(each, multiline=True) != each}
+    if not unseen:
+        return ""
+    total = sum(unseen.values())
+    said = f"Contains {total:,} invisible or overlapping character{'' if total == 1 else 's'}"
+    turned = any(unicodedata.bidirectional(each) in _TURNS or each in _MARKS for each in unseen)
+    example = visible(next(iter(unseen)))
+    return f"{said}, shown as {example} or similar.{' Some change the reading direction.' if turned else ''}"
+
+
+def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
+    """Yield the first of them, each once; no more are worked out than are shown."""
+    distinct: dict[str, None] = {}
+    for note in notes:
+        if note not in distinct and len(distinct) == _MOST_OF_A_KIND:
+            yield f"More warnings about {what} are not listed."
+            return
+        if note not in distinct:
+            distinct[note] = None
+            yield note
