@@ -19,7 +19,7 @@ from zope.interface.exceptions import Invalid
 from zope.interface.verify import verifyObject
 
 from aileron.errors import AileronError
-from aileron.interfaces import IConnector, ICredential
+from aileron.interfaces import IConnector, ICredential, IInputNormalizer
 from aileron.redaction import Redactor, secrets_in
 from aileron.values import (
     JSON,
@@ -68,7 +68,7 @@ class _Overheard:
         return await self.credential.refused(sent, challenge)
 
 
-@implementer(IConnector)
+@implementer(IConnector, IInputNormalizer)
 @frozen
 class Screened:
     """Another connector, between which and the rest of the daemon no secret passes back."""
@@ -80,6 +80,10 @@ class Screened:
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         return self.connector.prepare(operation, inputs, base_url, effect_key)
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        own = IInputNormalizer(self.connector, None)
+        return value if own is None else own.normalize_input(operation, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         return await self._screen(lambda heard: self.connector.read(request, heard, seconds), credential)

@@ -4,7 +4,7 @@ An C{async def} of an interface is implemented by an C{async def}; callers await
 """
 
 from ._authority import IControl, IGrants, IOperatorLimits, IPasskeyBook, IRecordKeys, ITrust
-from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
+from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors, IInputNormalizer
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from ._runner import IDecisions, ISubmission
 from ._services import IAgentRoutes, IAgentTools, IConnectingReactor, IMcp, IMeter, IMeters, INotifier, ITotals
@@ -28,6 +28,7 @@ __all__ = [
     "IGrantService",
     "IGrants",
     "IInBandMemories",
+    "IInputNormalizer",
     "ILimitService",
     "IMcp",
     "IMeter",

@@ -73,6 +73,23 @@ class IConnector(Interface):
         """
 
 
+class IInputNormalizer(Interface):
+    """A connector that knows which spellings of an input mean the same to its service.
+
+    A plugin may provide it beside L{IConnector}; every kind of connector that ships with Aileron does.
+    """
+
+    def normalize_input(operation: str, name: str, value: JSON) -> JSON:
+        """Return the form in which an input is counted for limits, and compared with what was denied.
+
+        Two values with which the service does the same have the same form, such as C{Bob <bob@example.org>} and
+        C{bob@example.org}.  A list counts as its elements.  Pure, and never raises: an operation or a name that is
+        unknown, or a value that makes no request, is returned as it is.
+
+        :param value: its texts are in NFKC, case-folded, and hold no invisible characters.
+        """
+
+
 class IConnectors(Interface):
     """The registry: every connector by its name."""
 

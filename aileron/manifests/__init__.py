@@ -6,7 +6,15 @@ from ._inputs import MAX_CHOICES, MAX_INPUTS, MAX_LENGTH
 from ._own_schema import input_schema_problem
 from ._parse import MAX_FILE_BYTES, ManifestFault, check, parse
 from ._references import look_up
-from ._resolve import KnownValues, preview_paths, resolve, resolve_inverse, resolve_preview, uses_outputs
+from ._resolve import (
+    KnownValues,
+    inputs_given,
+    preview_paths,
+    resolve,
+    resolve_inverse,
+    resolve_preview,
+    uses_outputs,
+)
 from ._tool import input_schema, tool_name
 
 __all__ = [
@@ -21,6 +29,7 @@ __all__ = [
     "check_arguments",
     "input_schema",
     "input_schema_problem",
+    "inputs_given",
     "look_up",
     "parse",
     "preview_paths",

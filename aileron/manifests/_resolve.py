@@ -68,6 +68,16 @@ def uses_outputs(step: Step) -> bool:
     return any(isinstance(part, OutputReference) for part in _parts(step.inputs))
 
 
+def inputs_given(step: Step, argument: str) -> tuple[str, ...]:
+    """Return the inputs of the step's operation that hold an argument of the action, alone or in a list."""
+    return tuple(name for name, value in step.inputs.items() if _is_given(value, ArgumentReference(argument)))
+
+
+def _is_given(value: JSON, reference: ArgumentReference) -> bool:
+    texts = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+    return any(isinstance(each, str) and template_parts(each) == (reference,) for each in texts)
+
+
 def preview_paths(inputs: JSON) -> tuple[str, ...]:
     """Find the paths into the preview that C{inputs} refer to, each once."""
     return tuple(dict.fromkeys(part.path for part in _parts(inputs) if isinstance(part, PreviewReference)))

@@ -32,6 +32,7 @@ from aileron.runner.gate import ApprovalGate, PasskeyCheck
 from aileron.runner.grant_check import GrantCheck
 from aileron.runner.grants import GrantMatcher, GrantService
 from aileron.runner.limits import Caps, Limits
+from aileron.runner.normalization import ArgumentNormalizer
 from aileron.runner.offerings import Offerings, TrustedTexts, TrustService
 from aileron.runner.outcomes import LateAnswers, RetryPolicy
 from aileron.runner.pauses import EffectGate, Pauses
@@ -163,13 +164,14 @@ class _Assembly:
         pauses = Pauses(
             operator_limits=given.operator_limits, watermarks=given.watermarks, runs=self.runs, clock=given.clock
         )
+        normalizer = ArgumentNormalizer(catalogue=given.catalogue, connectors=given.connectors)
         breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
         self.limits = Limits(
             effects=EffectGate(
                 vault=given.vault, bindings=given.bindings, pauses=pauses, rates=RateLimits(clock=given.clock)
             ),
-            caps=Caps(runs=self.runs, operator_limits=given.operator_limits, usual=given.loops),
-            denials=Denials(runs=self.runs, breaker=breaker),
+            caps=Caps(runs=self.runs, operator_limits=given.operator_limits, normalizer=normalizer, usual=given.loops),
+            denials=Denials(runs=self.runs, breaker=breaker, normalizer=normalizer),
         )
         self.effects = self.limits.effects
         self.decisions = Decisions(control=given.control, audit=given.audit, events=self.runs.events)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded
+from aileron.runner.normalization import ArgumentNormalizer
 from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import Tasks
 from aileron.values import (
@@ -171,48 +171,17 @@ LONGEST = timedelta(days=1)
 
 FORGIVEN = "approval.forgiven"
 _MOST = 100  # of one action: the oldest beyond are forgotten
-_MOST_OF_WORD = 256
-"""Longer words are normalised in pieces of so many characters: marks that are piled on one letter are put in order in
-quadratic time."""
-
-
-def request_digest(arguments: JSON) -> str:
-    """Compute the digest by which two requests for the same action are told to be the same.
-
-    Texts count in NFKC, without case, and with each run of whitespace as one blank.  Everything else counts as it is:
-    names, numbers, the order of lists, every word and every sign.
-    """
-    return digest_of_bytes(compact(_normal(arguments)).encode("ascii"))
-
-
-def _normal(value: JSON) -> JSON:
-    if isinstance(value, str):
-        return normalize_text(value)
-    if isinstance(value, Mapping):
-        return {key: _normal(item) for key, item in value.items()}
-    if isinstance(value, Sequence):
-        return [_normal(item) for item in value]
-    return value
-
-
-def normalize_text(text: str) -> str:
-    """Write C{text} in NFKC, case-folded, and with single blanks."""
-    if not text.isascii():
-        text = " ".join(map(_compose, text.split()))
-    return " ".join(text.casefold().split())
-
-
-def _compose(word: str) -> str:
-    pieces = (word[at : at + _MOST_OF_WORD] for at in range(0, len(word), _MOST_OF_WORD))
-    return "".join(unicodedata.normalize("NFKC", each) for each in pieces)
 
 
 @frozen
 class _Denied:
-    """Holds one denial, as later calls are compared with it."""
+    """A denial, as later calls are compared with it.
+
+    :ivar digests: of the request, as L{ArgumentNormalizer.digests} computes them.
+    """
 
     run_id: str
-    request: str
+    digests: frozenset[str]
     at: datetime
     reason: str | None
 
@@ -223,6 +192,7 @@ class Denials:
 
     _runs: RunRepository
     _breaker: LoopBreaker
+    _normalizer: ArgumentNormalizer
     _of: dict[str, deque[_Denied]] = field(factory=dict, init=False)
 
     async def learn(self) -> None:
@@ -261,9 +231,9 @@ class Denials:
         lately = [each for each in self._of.get(action.name, ()) if each.at + cool_down > now]
         if not lately:
             return
-        asked = request_digest(arguments)
+        asked = self._normalizer.digests(action.name, arguments)
         for each in reversed(lately):
-            if each.request == asked:
+            if asked & each.digests:
                 raise _refusal(each, each.at + cool_down, now)
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
@@ -287,7 +257,7 @@ class Denials:
     def _keep(self, approval: Approval) -> None:
         run = approval.run
         at = approval.decided_at or run.changed_at
-        denied = _Denied(run.id, request_digest(run.asked_for), at, approval.reason)
+        denied = _Denied(run.id, self._normalizer.digests(run.action, run.asked_for), at, approval.reason)
         kept = self._of.setdefault(run.action, deque(maxlen=_MOST))
         kept.append(denied)
         while kept[0].at <= at - LONGEST:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from aileron.comparison import normalize_address
 from aileron.errors import LimitExceeded, NotFound
 from aileron.interfaces import IOperatorLimits
 from aileron.runner.denials import Denials
+from aileron.runner.normalization import ArgumentNormalizer
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan
 from aileron.runner.runs import RunRepository
@@ -42,33 +44,34 @@ def _is_hourly(cap: Cap) -> bool:
     return cap.argument is None and cap.seconds == _HOUR_SECONDS
 
 
-def _charges(
-    cap: Cap, action: Action | None, arguments: Mapping[str, JSON], session_id: str | None
-) -> Iterator[Charge]:
+def _charges(cap: Cap, action: Action | None, values: Sequence[str], session_id: str | None) -> Iterator[Charge]:
     counted: dict[str, JSON] = {"action": None if action is None else action.name, "argument": cap.argument}
     if cap.per_session:
         counted["session"] = session_id
     if cap.argument is None:
         yield Charge(_key(counted), cap.most, cap.seconds, _message(cap, action))
         return
-    for value in _values(cap.argument, arguments.get(cap.argument)):
+    for value in values:
         yield Charge(_key({**counted, "value": value}), cap.most, cap.seconds, _message(cap, action))
 
 
 def _values(name: str, given: JSON) -> Sequence[str]:
-    """Each different value of an argument, as it is counted; an argument that is not given has none."""
+    """Return each different value of a normalized argument, as it is counted; one that is not given has none."""
     if given is None:
         return ()
     items = [given] if isinstance(given, str | Mapping) or not isinstance(given, Sequence) else given
-    values = dict.fromkeys(_normalize(item) for item in items)
+    values = dict.fromkeys(_write_counted(item) for item in items)
     if len(values) > MOST_VALUES:
         raise LimitExceeded(f"{name} has more than {MOST_VALUES} values, and each of them is limited.")
     return tuple(values)
 
 
-def _normalize(value: JSON) -> str:
-    """Normalise a text whatever its case and the blanks around it; anything else is as it is, apart from every text."""
-    return f"text {value.strip().casefold()}" if isinstance(value, str) else f"json {compact(value)}"
+def _write_counted(value: JSON) -> str:
+    """Write a value as it is counted; a text is apart from everything else.
+
+    A capped argument is what something is counted for, so an address with a name counts as the address.
+    """
+    return f"text {normalize_address(value)}" if isinstance(value, str) else f"json {compact(value)}"
 
 
 def _key(counted: Mapping[str, JSON]) -> str:
@@ -95,6 +98,7 @@ class Caps:
 
     _runs: RunRepository
     _operator_limits: IOperatorLimits
+    _normalizer: ArgumentNormalizer
     _usual: Cap | None = field(converter=_usual)  # of an agent's unwatched writes that have no other hourly limit
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
@@ -111,11 +115,23 @@ class Caps:
             and not any(map(_is_hourly, caps))
         ):
             caps.append(self._usual)
-        found = [each for cap in caps for each in _charges(cap, action, arguments, session_id)]
+        found = [
+            charge
+            for cap in caps
+            for charge in _charges(cap, action, self._list_values(cap, action, arguments), session_id)
+        ]
         for each in own:
             if each.action is None:
-                found.extend(_charges(each.cap, None, arguments, session_id))
+                values = self._list_values(each.cap, action, arguments)
+                found.extend(_charges(each.cap, None, values, session_id))
         return tuple(found)
+
+    def _list_values(self, cap: Cap, action: Action, arguments: Mapping[str, JSON]) -> Sequence[str]:
+        """Return the values that a cap counts apart, as the connectors normalize them; empty: it counts none apart."""
+        name = cap.argument
+        if name is None or name not in arguments:
+            return ()
+        return _values(name, self._normalizer.normalize(action, name, arguments[name]))
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
         """Pass only where a run could begin now: a courtesy to who would be asked; it is charged when it begins.

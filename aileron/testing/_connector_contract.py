@@ -12,7 +12,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.credentials import place
 from aileron.errors import BindingFailed, CapabilityDenied
-from aileron.interfaces import IConnector, ICredential
+from aileron.interfaces import IConnector, ICredential, IInputNormalizer
 from aileron.values import JSON, READ, WRITE, Authorization, Outcome, Request, Scope, Sought, to_json, utc
 
 from ._case import MixedIn
@@ -158,6 +158,17 @@ class ConnectorContract(MixedIn):
         self.assertNotEqual(
             to_json(self.prepared(rig, rig.writes, "effect-1")), to_json(self.prepared(rig, rig.writes, "effect-2"))
         )
+
+    def test_compares_alike(self) -> None:
+        """A connector that knows how inputs compare says so twice alike, and nothing of what it does not know."""
+        rig = self.rig()
+        if not IInputNormalizer.providedBy(rig.connector):
+            return
+        normalizer = IInputNormalizer(rig.connector)
+        for name, value in {**rig.inputs, "to": "bob <b@example.org>", "unknown": [1, None]}.items():
+            form = normalizer.normalize_input(rig.writes, name, value)
+            self.assertEqual(normalizer.normalize_input(rig.writes, name, form), form)
+            self.assertEqual(normalizer.normalize_input("no_such_operation", name, value), value)
 
     def test_unknown_operation(self) -> None:
         """An operation that is not declared is denied."""

@@ -14,7 +14,7 @@ from zope.interface import implementer
 
 from aileron.addresses import read_origin
 from aileron.errors import CapabilityDenied, ResourceLimitExceeded
-from aileron.interfaces import IConnector, IConnectors, ICredential
+from aileron.interfaces import IConnector, IConnectors, ICredential, IInputNormalizer
 from aileron.values import (
     JSON,
     READ,
@@ -84,7 +84,7 @@ Found = Finding | Deferred[Finding] | Exception
 """What a look may come to, likewise."""
 
 
-@implementer(IConnector)
+@implementer(IConnector, IInputNormalizer)
 @define
 class ScriptedConnector:
     """Answers from a script, one entry a sending, then with C{usual}; remembers every sending.
@@ -125,6 +125,12 @@ class ScriptedConnector:
             body=canonical(inputs),
             credential_header=self.description.credential.header if self.description.credential else None,
         )
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        """Return the address after a name in a text C{to}; everything else as it is."""
+        if operation not in self.description.operations or name != "to" or not isinstance(value, str):
+            return value
+        return [each.rpartition("<")[2].strip(" >") for each in value.split(";")]
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Return the script's next entry, for a read."""

@@ -11,6 +11,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "aileron.runner": (
         "scheduling",
         "runs",
+        "normalization",
         "offerings",
         "plan",
         "outcomes",

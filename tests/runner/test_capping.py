@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
-from aileron.runner.limits import MOST_VALUES, _normalize, _values
+from aileron.runner.limits import MOST_VALUES, _values, _write_counted
 from aileron.values import JSON, Cap, LoopLimits, OwnCap, RunState, utc
 
 from .kit import OPERATOR, START, manifest, step
@@ -194,7 +194,7 @@ class ValueTests(CappedCase):
 
     def test_kinds(self) -> None:
         """A text is no number, however it is written, and true is not 1."""
-        counted = {_normalize(value) for value in ("1", 1, True, None, "true", [1], {"a": 1})}
+        counted = {_write_counted(value) for value in ("1", 1, True, None, "true", [1], {"a": 1})}
         self.assertEqual(len(counted), 7)
 
     def test_arrays(self) -> None:
@@ -210,6 +210,31 @@ class ValueTests(CappedCase):
         """A text counts as the same with blanks around it."""
         arguments: Mapping[str, JSON] = {"to": f" {text}\t"}
         self.assertEqual(_values("to", arguments["to"]), _values("to", text))
+
+
+class FormTests(CappedCase):
+    """One value in different spellings."""
+
+    def same(self, *texts: str) -> None:
+        """Pass if each of these texts meets a full limit."""
+        for text in texts:
+            self.fails(self.runner.submission.submit(self.call("few", {"text": text})), LimitExceeded)
+
+    def test_address(self) -> None:
+        """An address counts as one with a name before it, and with a character in it that cannot be seen."""
+        self.limit("few", "[limits.per_argument.text]\nper_hour = 1")
+        self.submit("few", {"text": "b@example.org"})
+        self.same("Bob <b@example.org>", "B@Example.org", "b\u200b@example.org", '"Bob, B." <b\u00ad@example.org>')
+        self.submit("few", {"text": "Bob <bob@example.org>"})
+
+    def test_connector(self) -> None:
+        """What the connector says is one value counts as one; where it says that a text lists several, each counts."""
+        text = manifest("few", step("post", inputs='to = "${args.text}"'), gated=False)
+        self.write("few", text.replace("[[execute]]", "[limits.per_argument.text]\nper_hour = 1\n\n[[execute]]"))
+        self.runner.look()
+        self.submit("few", {"text": "Ada <a@example.org>; b@example.org"})
+        self.same("b@example.org", "c@example.org; a@example.org")
+        self.submit("few", {"text": "c@example.org"})
 
 
 class ForgedTests(CappedCase):

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.comparison import normalize_text
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
 from aileron.runner import denials as _breaker
-from aileron.runner.denials import CallCounts, normalize_text, request_digest
+from aileron.runner.denials import CallCounts
+from aileron.runner.normalization import request_digest
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 from tests.extent import examples
 from tests.growth import seconds
@@ -71,6 +73,28 @@ class CoolDownTests(DeniedCase):
         self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(1,)])
         self.clock.advance(600)
         self.assertIs(self.submit().state, RunState.PENDING)
+
+    def test_invisible(self) -> None:
+        """A character that cannot be seen makes no other request, in texts as in the names of their members."""
+        self.deny("Send it")
+        for each in (
+            "Send\u200b it",
+            "Se\u00adnd it",
+            "Send it\ufe0f",
+            "Send it\U000e0041",
+            "Send\x00 it",
+            "Send\u2800it",
+        ):
+            self.turned_away(each)
+
+    def test_form(self) -> None:
+        """What the connector says means the same is the same, also after a restart."""
+        self.offer("gated", step("post", inputs='to = "${args.text}"'))
+        self.deny("Bob <b@example.org>")
+        self.turned_away("b@example.org")
+        self.restart()
+        self.turned_away("b@example.org")
+        self.assertIs(self.submit("gated", {"text": "c@example.org"}).state, RunState.PENDING)
 
     def test_same(self) -> None:
         """However it is written it is the same; another action, number, word or sign is not; the operator may."""
@@ -282,6 +306,8 @@ class SameRequestTests(SynchronousTestCase):
         self.assertFalse(same({"to": ["Anna"]}, {"to": ["Anna", "Anna"]}))
         self.assertFalse(same({"to": "Anna"}, {"to": "Anna", "cc": None}))
         self.assertFalse(same({"to": "Anna"}, {"To": "Anna"}))
+        self.assertTrue(same({"n": {"a\u200b": 1}}, {"n": {"a": 1}}))
+        self.assertFalse(same({"a": 1, "a\u200b": 2}, {"a": 1}))
 
     @settings(deadline=None, max_examples=examples(100))
     @given(_VALUES)

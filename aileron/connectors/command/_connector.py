@@ -13,6 +13,7 @@ from twisted.internet.defer import TimeoutError as Overdue
 from zope.interface import implementer
 
 from aileron.connectors._decode import decode, show_safely
+from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._template import Omitted, ReferenceScope, problem, references, render, scalar
 from aileron.errors import (
     CapabilityDenied,
@@ -22,7 +23,7 @@ from aileron.errors import (
     NetworkError,
     ResourceLimitExceeded,
 )
-from aileron.interfaces import IConnector, ICredential
+from aileron.interfaces import IConnector, ICredential, IInputNormalizer
 from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought, visible
 
 from ._enclosure import Enclose
@@ -35,7 +36,7 @@ _FROM_BUBBLEWRAP = b"bwrap: "
 _LOOKING_SECONDS, _MOST_CHANGED = 10.0, 50
 
 
-@implementer(IConnector)
+@implementer(IConnector, IInputNormalizer)
 @frozen
 class CommandConnector:
     """Runs programs as its file declares.
@@ -80,6 +81,10 @@ class CommandConnector:
             raise InvalidRequest("An input is no proper Unicode text.") from error
         about, url = declared.operation, f"file://{declared.program}"
         return Request(spec.description.fqn, operation, about.effect, about.idempotent, "RUN", url, body=body)
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        declared = self.spec.description.operations.get(operation)
+        return value if declared is None else normalize_recipients(declared, name, value)
 
     def _find(self, operation: str) -> CommandOperation:
         if operation not in self.spec.operations:

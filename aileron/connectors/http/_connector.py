@@ -13,10 +13,11 @@ from zope.interface import implementer
 from aileron.addresses import read_origin
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
 from aileron.connectors._places import own_base_url
+from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time, with_credential
 from aileron.connectors._template import ReferenceScope
 from aileron.errors import CapabilityDenied, InvalidRequest
-from aileron.interfaces import IConnector, ICredential
+from aileron.interfaces import IConnector, ICredential, IInputNormalizer
 from aileron.redaction import Redactor, secrets_in
 from aileron.values import (
     JSON,
@@ -41,7 +42,7 @@ _UNAUTHORIZED = 401
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-@implementer(IConnector)
+@implementer(IConnector, IInputNormalizer)
 @frozen
 class HttpConnector:
     """Speaks HTTP as its file declares.
@@ -64,6 +65,10 @@ class HttpConnector:
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         return prepare(self.spec, self._check_declared(operation), base_url, ReferenceScope(inputs, effect_key))
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        declared = self.spec.description.operations.get(operation)
+        return value if declared is None else normalize_recipients(declared, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Send a read, following what redirects its operation allows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from urllib.parse import quote
@@ -15,13 +15,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.comparison import normalize_addresses, normalize_text
 from aileron.connectors._answer import Flight
 from aileron.connectors._connection import ConnectionOpener
 from aileron.connectors._conversation import NotUnderstood, Rejected
+from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import open_credential
 from aileron.connectors._template import problem
 from aileron.errors import BindingFailed, CapabilityDenied, NetworkError
-from aileron.interfaces import IConnector, ICredential
+from aileron.interfaces import IConnector, ICredential, IInputNormalizer
 from aileron.redaction import Redactor
 from aileron.values import (
     JSON,
@@ -35,7 +37,7 @@ from aileron.values import (
     canonical,
 )
 
-from .compose import Composed, compose, message_id
+from .compose import Composed, compose, message_id, read_mail_address
 from .imap import ImapSession, quoted, read_number
 from .reading import (
     MOST_MESSAGE_BYTES,
@@ -61,7 +63,7 @@ _COPY_SECONDS = 20.0
 _MOST_MAILBOXES = 500
 
 
-@implementer(IConnector)
+@implementer(IConnector, IInputNormalizer)
 @frozen
 class MailConnector:
     """Speaks SMTP and IMAP as its file declares.
@@ -112,6 +114,10 @@ class MailConnector:
             body=body,
             credential_header=description.credential.header if description.credential else None,
         )
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        declared = self.spec.description.operations.get(operation)
+        return value if declared is None else normalize_recipients(declared, name, value, _read_addresses)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Look into a mailbox."""
@@ -310,3 +316,11 @@ def _read_login(sent: Authorization, user: str) -> MailLogin | None:
     except ValueError:
         raise BindingFailed("The credential is no name and password.") from None
     return MailLogin(name, password)
+
+
+def _read_addresses(text: str) -> Iterable[str]:
+    """Return the address that is sent to for C{text}; of what is none, whatever it lists."""
+    try:
+        return [normalize_text(read_mail_address(text).addr_spec)]
+    except ValueError:
+        return normalize_addresses(text)

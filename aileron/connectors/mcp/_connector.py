@@ -14,9 +14,10 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.connectors._decode import show_safely
+from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
 from aileron.errors import CapabilityDenied, ExternalApiError, HashMismatch, InvalidRequest
-from aileron.interfaces import IConnector, ICredential
+from aileron.interfaces import IConnector, ICredential, IInputNormalizer
 from aileron.values import (
     JSON,
     READ,
@@ -45,7 +46,7 @@ _CALL, _LIST = "CALL", "LIST"
 _UNAUTHORIZED = 401
 
 
-@implementer(IConnector)
+@implementer(IConnector, IInputNormalizer)
 @frozen
 class McpConnector:
     """Calls tools as its file declares them.
@@ -93,6 +94,10 @@ class McpConnector:
             credential_query=need.query if need else None,
             credential_path=need.path if need else None,
         )
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        declared = self.spec.description.operations.get(operation)
+        return value if declared is None else normalize_recipients(declared, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         if self._find(request.operation).effect != READ:

@@ -1,0 +1,90 @@
+"""The forms in which foreign texts and mail addresses are compared: what looks the same has the same form."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_MOST_OF_WORD = 256
+"""Longer words are normalized in pieces of so many characters: marks that are piled on one letter are put in order in
+quadratic time."""
+
+_MOST_ADDRESS = 400
+_NAMED = re.compile(r"[^<>]*<(?P<address>[^<>]*)>\s*")
+_INVISIBLE = frozenset(("Cc", "Cf"))
+
+# Default_Ignorable_Code_Point of Unicode beyond the categories above: joiners, vowel and variation selectors, tags.
+_IGNORABLE = frozenset(
+    (
+        0x034F,
+        0x17B4,
+        0x17B5,
+        0x180B,
+        0x180C,
+        0x180D,
+        0x180F,
+        0x2065,
+        *range(0xFE00, 0xFE10),
+        *range(0xFFF0, 0xFFF9),
+        *range(0xE0000, 0xE1000),
+    )
+)
+# Characters without ink that are as wide as a letter.
+_BLANKS = frozenset(map(chr, (0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, 0x13441, 0x13442, 0x1D159)))
+
+
+def normalize_text(text: str) -> str:
+    """Return the text in NFKC, case-folded, with single blanks and without characters that cannot be seen."""
+    return " ".join(strip_invisible(text).casefold().split())
+
+
+def strip_invisible(text: str) -> str:
+    """Return the text in NFKC, with single blanks and without characters that cannot be seen."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    shown = text.translate({ord(each): _show(each) for each in set(text)})
+    return " ".join(" ".join(map(_compose, shown.split())).split())
+
+
+def _show(character: str) -> str:
+    if character in _BLANKS or character.isspace():
+        return " "
+    is_invisible = unicodedata.category(character) in _INVISIBLE or ord(character) in _IGNORABLE
+    return "" if is_invisible else character
+
+
+def _compose(word: str) -> str:
+    pieces = (word[at : at + _MOST_OF_WORD] for at in range(0, len(word), _MOST_OF_WORD))
+    return "".join(unicodedata.normalize("NFKC", each) for each in pieces)
+
+
+def normalize_address(text: str) -> str:
+    """Return the address of C{Bob <bob@example.org>} in lower case; any other text as L{normalize_text} does."""
+    named = _NAMED.fullmatch(text) if len(text) <= _MOST_ADDRESS else None
+    return normalize_text(named["address"] if named and "@" in named["address"] else text)
+
+
+def normalize_addresses(text: str) -> Iterator[str]:
+    """Yield each of the addresses that the text lists, with commas or semicolons between, as L{normalize_address} does.
+
+    A comma in a quoted name is one of the name.
+    """
+    for each in _split(text):
+        if each.strip():
+            yield normalize_address(each)
+
+
+def _split(text: str) -> Iterator[str]:
+    start, quoted, escaped = 0, False, False
+    for at, character in enumerate(text):
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = quoted
+        elif character == '"':
+            quoted = not quoted
+        elif character in ",;" and not quoted:
+            yield text[start:at]
+            start = at + 1
+    yield text[start:]

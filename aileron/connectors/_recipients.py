@@ -1,0 +1,45 @@
+"""The form in which recipients among an operation's inputs are counted for limits and compared with denied ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from aileron.comparison import normalize_addresses
+from aileron.values import JSON, Operation
+
+_PARTS = {"mail": frozenset({"to", "cc", "bcc"}), "event": frozenset({"attendees"})}
+_NAMES = frozenset(
+    {"to", "cc", "bcc", "reply_to", "recipient", "recipients", "attendee", "attendees", "email", "emails", "address"}
+)
+
+
+def normalize_recipients(
+    operation: Operation, name: str, value: JSON, read: Callable[[str], Iterable[str]] = normalize_addresses
+) -> JSON:
+    """Return the addresses in an input that holds recipients, each once and in order; any other value as it is.
+
+    The presentation of the operation says which inputs hold recipients.  Without one, their names do.
+
+    :param read: returns the addresses that one text lists.
+    """
+    if _is_channel(operation, name) and isinstance(value, str):
+        return value.removeprefix("#")
+    texts = [value] if isinstance(value, str) else value
+    if not _holds_addresses(operation, name) or not isinstance(texts, Sequence):
+        return value
+    if not all(isinstance(each, str) for each in texts):
+        return value
+    found = sorted({address for each in texts for address in read(str(each))})
+    return [*found] if any("@" in each for each in found) else value
+
+
+def _is_channel(operation: Operation, name: str) -> bool:
+    hint = operation.presentation
+    return hint is not None and hint.kind == "message" and name in hint.parts.get("to", ())
+
+
+def _holds_addresses(operation: Operation, name: str) -> bool:
+    hint = operation.presentation
+    if hint is None or hint.kind not in _PARTS:
+        return name in _NAMES
+    return name in _NAMES or any(name in hint.parts.get(part, ()) for part in _PARTS[hint.kind])
