@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.interfaces import IAgentTools, IAudit
+from aileron.interfaces import IAgentTools, IAudit, IInBandMemories
 from aileron.values import JSON, Actor, Event, Session, compact, utc
 
 from ._turns import CallResult, ModelCall, OfferedTool, Turn
@@ -28,34 +28,64 @@ _LABEL = re.compile(rb"\r\nidempotency-key: *([^\r]+)", re.IGNORECASE).search
 _COUNTED = re.compile(rb"\r\nx-stainless-retry-count: *[1-9]", re.IGNORECASE).search
 
 
+@frozen
+class RequestIdentity:
+    """A request of a session's, as it is known when its client sends it again.
+
+    :ivar id: of the first that was sent.
+    :ivar digest: of what is sent again.
+    """
+
+    id: str
+    digest: bytes
+
+
 @define
 class RequestIds:
     """The identifiers of requests that came of late; one that its client sends again has that of the first.
+
+    Those of which calls were made are in the store as well: a restart forgets the others.
 
     :ivar fresh: makes ULIDs.
     """
 
     _fresh: Callable[[], str]
     _clock: IReactorTime
+    _store: IInBandMemories
     _known: OrderedDict[bytes, tuple[str, float]] = field(factory=OrderedDict, init=False)
 
-    def find(self, session_id: str, lines: bytes, digest: bytes) -> str:
-        """Return the identifier of a session's request.
+    async def find(self, session_id: str, lines: bytes, digest: bytes) -> RequestIdentity:
+        """Return the identity of a session's request.
 
         :param lines: of its head, among them those by which an SDK says that it sends it again.
         :param digest: of its body.
+        :raises StoreUnavailable: it cannot be told whether the request was sent before.
         """
         label = found[1] if (found := _LABEL(lines)) else b""
         digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + digest).digest()
-        now = self._clock.seconds()
-        request_id, began = self._known.pop(digest, ("", 0.0))
-        again = (label or _COUNTED(lines)) and now - began < AGAIN_SECONDS
-        if not (again and request_id):
-            request_id = self._fresh()
-        self._known[digest] = request_id, now
+        request_id = ""
+        if label or _COUNTED(lines):
+            stored = None
+            if digest not in self._known:
+                stored = await self._store.find_request(session_id, digest, AGAIN_SECONDS)
+            request_id = self._find_known(digest) or stored or ""  # it may have been sent once more meanwhile
+        request_id = request_id or self._fresh()
+        self._known[digest] = request_id, self._clock.seconds()
+        self._known.move_to_end(digest)
         if len(self._known) > _MOST_REQUESTS:
             self._known.popitem(last=False)
-        return request_id
+        return RequestIdentity(request_id, digest)
+
+    async def keep(self, session_id: str, request: RequestIdentity) -> None:
+        """Store a request whose first call is about to be made; durable when this returns.
+
+        :raises StoreUnavailable: it is not stored.
+        """
+        await self._store.keep_request(session_id, request.digest, request.id)
+
+    def _find_known(self, digest: bytes) -> str:
+        request_id, seen = self._known.get(digest, ("", 0.0))
+        return request_id if self._clock.seconds() - seen < AGAIN_SECONDS else ""
 
 
 @frozen
@@ -63,7 +93,8 @@ class SessionCalls:
     """The calls of one client's request.
 
     :ivar key: the session's in-band key.
-    :ivar request_id: another one in each request, so that no call of another has the same idempotency key.
+    :ivar request: another one in each request, so that no call of another has the same idempotency key.
+    :ivar requests: stores the request before its first call.
     :ivar about: what is told with each turn on record.
     :ivar ids: fresh ULIDs.
     :ivar unknown_warnings: returns those of a session's warnings that are not on record yet.
@@ -75,10 +106,12 @@ class SessionCalls:
     ids: Callable[[], str]
     session: Session
     key: str = field(repr=False)
-    request_id: str
+    request: RequestIdentity
+    requests: RequestIds
     about: Mapping[str, JSON]
     unknown_warnings: Callable[[str, Iterable[str]], list[str]]
     _asked: Counter[str] = field(factory=Counter, init=False, repr=False)
+    _stored: list[RequestIdentity] = field(factory=list, init=False, repr=False)
 
     async def offered(self) -> list[OfferedTool]:
         """Return what the model is offered."""
@@ -88,8 +121,14 @@ class SessionCalls:
     async def run(self, turn: Turn, number: int, wait_seconds: float) -> list[CallResult]:
         """Run the calls of a turn, all at once, and put it on record.  Cancelling ends the wait, never a run.
 
+        Before the first call the request is stored: if the daemon ends then, the client's next try is the same request.
+
         :param number: of the turn, within the request.
+        :raises StoreUnavailable: the request cannot be stored.  Nothing was run.
         """
+        if not self._stored:
+            await self.requests.keep(self.session.id, self.request)
+            self._stored.append(self.request)
         shapes: list[dict[str, JSON]] = [{"tool": call.name, "outcome": "left"} for call in turn.calls]
         pairs = zip(turn.calls, shapes, strict=True)
         asked = [Deferred.fromCoroutine(self._run(call, shape, wait_seconds)) for call, shape in pairs]
@@ -121,7 +160,7 @@ class SessionCalls:
         await self.record("in_band.turn", about)
 
     async def _run(self, call: ModelCall, shape: dict[str, JSON], wait_seconds: float) -> CallResult:
-        said = compact([self.session.id, self.request_id, call.name, call.arguments])
+        said = compact([self.session.id, self.request.id, call.name, call.arguments])
         shape["input_bytes"] = len(compact(call.arguments))
         if call.problem:
             result, outcome = CallResult(call.id, call.problem, is_error=True), "invalid"

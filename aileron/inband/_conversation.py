@@ -74,7 +74,7 @@ class ReplyLoop:
 
     protocol: type[ClientRequest]
     provider: ProviderRequest
-    identify: Callable[[], Awaitable[Callable[[InBandExchange], SessionCalls] | None]]
+    identify: Callable[[], Awaitable[Callable[[InBandExchange], Awaitable[SessionCalls]] | None]]
     reading: LongReading
     memories: IInBandMemories
     clock: IReactorTime
@@ -92,7 +92,7 @@ class ReplyLoop:
                 await self._refuse_stranger(client)
                 return
             await client.collect()
-            calls = known(client)
+            calls = await known(client)
             exchange = await self._open(client, calls)
             await self._go_on(client, exchange, calls)
         except CancelledError:

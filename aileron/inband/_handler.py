@@ -128,7 +128,7 @@ class InBandRoute:
         )
         return conversation.run(exchange)
 
-    async def _identify(self, exchange: InBandExchange) -> Callable[[InBandExchange], SessionCalls] | None:
+    async def _identify(self, exchange: InBandExchange) -> Callable[[InBandExchange], Awaitable[SessionCalls]] | None:
         parts = self.handler.parts
         digest = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
         session = await parts.sessions.by_in_band_key(digest)
@@ -137,7 +137,7 @@ class InBandRoute:
         exchange.belong_to(session.id)
         return partial(self._begin, session)
 
-    def _begin(self, session: Session, exchange: InBandExchange) -> SessionCalls:
+    async def _begin(self, session: Session, exchange: InBandExchange) -> SessionCalls:
         parts = self.handler.parts
         return SessionCalls(
             parts.tools,
@@ -146,7 +146,8 @@ class InBandRoute:
             parts.ids,
             session=session,
             key=self.key,
-            request_id=self.handler.requests.find(session.id, self.provider.lines, exchange.digest),
+            request=await self.handler.requests.find(session.id, self.provider.lines, exchange.digest),
+            requests=self.handler.requests,
             about={"protocol": self.name},
             unknown_warnings=self.handler.unknown_warnings,
         )
@@ -168,7 +169,7 @@ class InBandHandler:
     _table: RelayRoutes = field(factory=lambda: RelayRoutes(_routes()), init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.requests = RequestIds(self.parts.ids, self.parts.clock)
+        self.requests = RequestIds(self.parts.ids, self.parts.clock, self.parts.memories)
         self.reading = LongReading(self.parts.in_thread)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:

@@ -196,10 +196,10 @@ class ISessions(Interface):
 
 
 class IInBandMemories(Interface):
-    """The parts of replies that in-band mode hid from its clients, for as long as their session lives, and a week.
+    """The state of in-band mode that outlasts a restart, for as long as its session lives.
 
-    They survive restarts.  What they hold is calls of actions with their results, which runs hold as well, and what
-    a model wrote between them.
+    Parts of replies that it hid from its clients are kept for a week: calls of actions with their results, which runs
+    hold as well, and what a model wrote between them.  Identifiers of requests are kept for an hour.
     """
 
     async def keep(session_id: str, keys: Sequence[str], content: str) -> None:
@@ -212,6 +212,20 @@ class IInBandMemories(Interface):
     async def find(session_id: str, keys: Sequence[str]) -> Sequence[tuple[tuple[str, ...], str]]:
         """Return the keys and the content of the session's that have any of C{keys}, oldest first, each once.
 
+        :raises StoreUnavailable: it cannot be told.
+        """
+
+    async def keep_request(session_id: str, digest: bytes, request_id: str) -> None:
+        """Store the identifier of a session's request, durable when this returns; cancelling ends the wait alone.
+
+        :param digest: of 32 bytes, of what the client sends again.  An earlier request that has it is replaced.
+        :raises StoreUnavailable: it is not kept.
+        """
+
+    async def find_request(session_id: str, digest: bytes, within_seconds: float) -> str | None:
+        """Return the identifier of a session's request, or L{None} if none with this digest was stored so lately.
+
+        :param within_seconds: an hour at most.
         :raises StoreUnavailable: it cannot be told.
         """
 

@@ -1,4 +1,4 @@
-"""Keeps over SQLite what in-band mode hid from its clients, within bounds, and only for so long."""
+"""Keeps over SQLite what in-band mode hid from its clients, and which requests it knows, and only for so long."""
 
 from __future__ import annotations
 
@@ -50,11 +50,17 @@ _FIND = """
     ORDER BY ordinal
 """
 
+REQUESTS_KEPT = timedelta(hours=1)
+
+_KEEP_REQUEST = "INSERT OR REPLACE INTO in_band_requests (session_id, digest, request_id, seen_at) VALUES (?, ?, ?, ?)"
+_EXPIRE_REQUESTS = "DELETE FROM in_band_requests WHERE seen_at < ?"
+_FIND_REQUEST = "SELECT request_id FROM in_band_requests WHERE session_id = ? AND digest = ? AND seen_at > ?"
+
 
 @implementer(IInBandMemories)
 @frozen
 class SQLiteInBandMemories:
-    """Keeps C{in_band_memories}; a trigger deletes those of a session that ends."""
+    """Keeps C{in_band_memories} and C{in_band_requests}; triggers delete those of a session that ends."""
 
     _writer: Writer
     _readers: Readers
@@ -66,6 +72,13 @@ class SQLiteInBandMemories:
 
     async def find(self, session_id: str, keys: Sequence[str]) -> Sequence[tuple[tuple[str, ...], str]]:
         return await self._readers.read(_find, session_id, compact(list(keys)), timestamp(self._now() - KEPT))
+
+    async def keep_request(self, session_id: str, digest: bytes, request_id: str) -> None:
+        await shielded(self._writer.write(_keep_request, (session_id, digest, request_id), self._now()))
+
+    async def find_request(self, session_id: str, digest: bytes, within_seconds: float) -> str | None:
+        since = timestamp(self._now() - timedelta(seconds=within_seconds))
+        return await self._readers.read(_find_request, session_id, digest, since)
 
     def _now(self) -> datetime:
         return utc(self._clock.seconds())
@@ -80,3 +93,13 @@ def _keep(cursor: sqlite3.Cursor, row: tuple[str, str, str, int], now: datetime)
 def _find(cursor: sqlite3.Cursor, session_id: str, keys: str, since: str) -> list[tuple[tuple[str, ...], str]]:
     rows = cursor.execute(_FIND, (session_id, since, keys))
     return [(tuple(json.loads(row["keys"])), row["content"]) for row in rows]
+
+
+def _keep_request(cursor: sqlite3.Cursor, row: tuple[str, bytes, str], now: datetime) -> None:
+    cursor.execute(_KEEP_REQUEST, (*row, timestamp(now)))
+    cursor.execute(_EXPIRE_REQUESTS, (timestamp(now - REQUESTS_KEPT),))
+
+
+def _find_request(cursor: sqlite3.Cursor, session_id: str, digest: bytes, since: str) -> str | None:
+    row = cursor.execute(_FIND_REQUEST, (session_id, digest, since)).fetchone()
+    return None if row is None else str(row["request_id"])

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import count
 
 from twisted.logger import capturedLogs
 
-from aileron.inband._calls import AGAIN_SECONDS, RequestIds
 from aileron.inband._conversation import (
     DOCUMENT_WAIT_SECONDS,
     KEEP_ALIVE_SECONDS,
@@ -105,51 +102,6 @@ class TurnTests(InBandCase):
         self.net.run()
         keys = [key for _, _, key, _ in self.tools.called]
         self.assertEqual((len(keys), len(set(keys))), (8, 8))
-
-    def _keys(self, *lines: str, calls: Sequence[Called] = (SHIP,), model: str = "m") -> list[str]:
-        """Send a request of which the model makes these calls, leave, and tell their idempotency keys."""
-        before = len(self.tools.called)
-        line, there = self.ask(self.post({**asked(), "model": model}, *lines))
-        self.next_request(there)
-        self.say(there, *calls)
-        self.net.run()
-        line.end.loseConnection()
-        self.wait(1)
-        return [key for _, _, key, _ in self.tools.called[before:]]
-
-    def test_sent_again(self) -> None:
-        """The same call of a request that an SDK sends again is the same run, whatever its id, or its place in a turn.
-
-        It is another where the request is not marked as sent again, or says something else.
-        """
-        again = "X-Stainless-Retry-Count: 1"
-        self.tools.answers = [WAITING]
-        first = self._keys("X-Stainless-Retry-Count: 0")
-        moved = Called("c9", "ship", '{ "to" : "you" }')
-        self.assertEqual(self._keys(again, calls=[Called("c8", "look_up"), moved])[1:], first)
-        self.assertEqual(self._keys("X-Stainless-Retry-Count: 2"), first)
-        twice = self._keys(again, calls=[SHIP, moved])
-        self.assertEqual((twice[0], twice[1] in first), (first[0], False))
-        self.assertNotEqual(self._keys(again, calls=[Called("c1", "ship", '{"to": "them"}')]), first)
-        self.assertNotEqual(self._keys(again, model="n"), first)
-        other = self._keys()
-        self.assertNotEqual(other, first)
-        self.assertEqual(self._keys(again), other)
-        labelled = self._keys("Idempotency-Key: a")
-        self.assertEqual(self._keys("idempotency-key: a"), labelled)
-        self.assertNotIn(self._keys("Idempotency-Key: b"), [first, other, labelled])
-
-    def test_sent_again_late(self) -> None:
-        """After half an hour, or too many other requests, a request is a new one."""
-        requests = RequestIds(count(1).__next__, self.clock)  # type: ignore[arg-type]
-        again = b"\r\nX-Stainless-Retry-Count: 1"
-        self.assertEqual([requests.find("s", again, b"a"), requests.find("s", again, b"a")], [1, 1])
-        self.assertEqual(requests.find("t", again, b"a"), 2)
-        self.clock.advance(AGAIN_SECONDS)
-        self.assertEqual(requests.find("s", again, b"a"), 3)
-        for number in range(4096):
-            requests.find("s", b"", b"%d" % number)
-        self.assertEqual(requests.find("s", again, b"a"), 4100)
 
     def test_client_tools(self) -> None:
         """A turn with calls of the client's alone is the client's, and nothing runs."""

@@ -311,6 +311,13 @@ class FullMemories:
         """Find none."""
         return ()
 
+    async def keep_request(self, session_id: str, digest: bytes, request_id: str) -> None:
+        """Keep nothing."""
+
+    async def find_request(self, session_id: str, digest: bytes, within_seconds: float) -> str | None:
+        """Find none."""
+        return None
+
 
 class StoreTests(InBandCase):
     """A store that cannot be written, and tools that fail."""

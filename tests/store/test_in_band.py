@@ -9,7 +9,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IInBandMemories
 from aileron.store import Store
-from aileron.store._in_band import KEPT, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL, MOST_MEMORIES
+from aileron.store._in_band import KEPT, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL, MOST_MEMORIES, REQUESTS_KEPT
 from aileron.testing import example_session, memory_store
 from aileron.testing._examples import NOON
 
@@ -97,3 +97,27 @@ class InBandMemoriesTests(DatabaseCase):
             self.keep("y", content=half * 2, session_id=f"other-{number}")
         self.assertEqual(self.find("b", "c"), [])
         self.assertEqual(len(self.find("y", session_id="other-0")), 1)
+
+    def test_requests(self) -> None:
+        """A request is found by session and digest as long as is asked, after a restart too; the last one counts."""
+        digest, other = b"d" * 32, b"e" * 32
+        self.do(self.memories.keep_request(ONE, digest, "r1"))
+        self.do(self.memories.keep_request(ONE, other, "r2"))
+        self.memories = self.opened().in_band
+        self.clock.advance(599)
+        self.assertEqual(self.do(self.memories.find_request(ONE, digest, 600)), "r1")
+        self.assertIsNone(self.do(self.memories.find_request("session-2", digest, 600)))
+        self.do(self.memories.keep_request(ONE, other, "r3"))
+        self.clock.advance(1)
+        self.assertIsNone(self.do(self.memories.find_request(ONE, digest, 600)))
+        self.assertEqual(self.do(self.memories.find_request(ONE, other, 600)), "r3")
+
+    def test_requests_go(self) -> None:
+        """Requests go after an hour, when another is kept, and with their session."""
+        count = "SELECT count(*) FROM in_band_requests"
+        self.do(self.memories.keep_request(ONE, b"d" * 32, "r1"))
+        self.clock.advance(REQUESTS_KEPT.total_seconds() + 1)
+        self.do(self.memories.keep_request(ONE, b"e" * 32, "r2"))
+        self.assertEqual(self.query(count), [(1,)])
+        self.do(self.store.sessions.end(ONE, 0, ()))
+        self.assertEqual(self.query(count), [(0,)])
