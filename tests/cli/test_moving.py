@@ -8,9 +8,12 @@ import stat
 import tomllib
 from pathlib import Path
 
+from aileron.cli.actions import moved_tools
 from aileron.connectors import check
+from aileron.errors import InternalError
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import binding
+from tests.cli.test_tools import CREATE, SEARCH, listed
 from tests.cli.test_trust import TrustCase, item
 
 REMOTE = {"url": "https://mcp.linear.app/mcp", "headers": {"Authorization": "Bearer canary-linear"}}
@@ -18,8 +21,15 @@ LOCAL = {"command": "/usr/bin/env", "args": ["-y"], "env": {"GITHUB_TOKEN": "can
 OLD = {"command": "/usr/bin/env", "args": ["--api-key", "canary-old"]}
 
 
-class MoveTests(TrustCase):
-    """C{aileron import cursor}."""
+class MoveCase(TrustCase):
+    """C{aileron import cursor}.
+
+    :ivar actions: that the daemon finds in the home, new.
+    :ivar lists: whether the tools of a server can be listed without an approval: there is a sandbox.
+    """
+
+    lists = False
+    actions: tuple[str, ...] = ()
 
     def setUp(self) -> None:
         super().setUp()
@@ -37,12 +47,16 @@ class MoveTests(TrustCase):
         self.site.answer("GET", "/v1/bindings", {"items": []})
         self.site.answer("POST", "/v1/bindings/setup", lambda body: binding(connector=body["connector"]))
 
+        self.patch(moved_tools, "needs_approval", lambda _cli, _server: not self.lists)
+
     def imported(
         self, *arguments: str, names: tuple[str, ...] = ("linear-work", "github"), answers: tuple[str, ...] = ()
     ) -> tuple[int, str, str]:
         """Run it with these answers; the daemon finds these connectors new."""
         paths = {name: str(self.home.connectors / f"{name}.toml") for name in names}
-        self.lying(*(item(f"local://me/{name}", "connector", path=path) for name, path in paths.items()))
+        items = [item(f"local://me/{name}", "connector", path=path) for name, path in paths.items()]
+        items += [item(name, path=str(self.home.actions / f"{name}.md")) for name in self.actions]
+        self.lying(*items)
         self.typed = [*answers]
         code, out, err = self.command("import", "cursor", *arguments)
         self.assertEqual(self.typed, [], err)
@@ -56,6 +70,10 @@ class MoveTests(TrustCase):
     def bound(self) -> list[tuple[str, str]]:
         """The secrets that went into the vault."""
         return [(body["connector"], body["secret"]) for body in self.site.bodies("POST", "/v1/bindings/setup")]
+
+
+class MoveTests(MoveCase):
+    """What is shown, written and bound."""
 
     def test_shown(self) -> None:
         """A list shows each server, and which secrets stand in plain text; without a yes nothing is changed."""
@@ -255,3 +273,64 @@ class MoveTests(TrustCase):
         self.assertEqual((code, self.site.asked), (0, []))
         self.assertIn("There is no server to move.", out)
         self.assertIn("Left alone: it is not valid JSON", err)
+
+
+class ToolsTests(MoveCase):
+    """The tools of a server that was moved, in the same login."""
+
+    lists = True
+    actions = ("github-list-tools", "github-create-issue", "github-search")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.site.answer("POST", "/v1/actions/github-list-tools/run", listed(CREATE, SEARCH))
+
+    def move(self, *answers: str) -> tuple[int, str, str]:
+        """Move one server with these answers after those about the server itself."""
+        return self.imported(names=("github",), answers=("2", PASSPHRASE, "y", *answers))
+
+    def trusted(self) -> list[list[str]]:
+        """What was trusted, in turn."""
+        return [[each["name"] for each in body["items"]] for body in self.site.bodies("POST", "/v1/trust")]
+
+    def test_chosen(self) -> None:
+        """One passphrase does: the listing is trusted with the server, and the tools that were chosen after it."""
+        code, out, err = self.move("1", "y", "y")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.prompts.count("Passphrase of the vault"), 1)
+        first, second = self.trusted()
+        self.assertEqual(set(first), {"local://me/github", "github-list-tools"})
+        self.assertEqual(set(second), {"local://me/github", "github-create-issue"})
+        operations = tomllib.loads((self.home.connectors / "github.toml").read_text())["operations"]
+        self.assertEqual([(name, each["effect"]) for name, each in operations.items()], [("create_issue", "read")])
+        self.assertIn("required = false", (self.home.actions / "github-create-issue.md").read_text())
+        self.assertIn("The server says of these tools that they only read", out)
+
+    def test_all(self) -> None:
+        """Without a yes, what the server says of its tools counts for nothing: each needs an approval."""
+        self.assertEqual(self.move("all", "", "y")[0], 0)
+        for name in ("github-create-issue", "github-search"):
+            self.assertIn("required = true", (self.home.actions / f"{name}.md").read_text())
+
+    def test_none(self) -> None:
+        """Enter takes none; a number that is not there is asked for again; how to do it later is said."""
+        for answers in (("",), ("none",), ("7", "none")):
+            code, _, err = self.move(*answers)
+            self.assertEqual((code, self.trusted()[-1].count("github-search")), (0, 0))
+            self.assertIn("aileron connector import local://me/github", err)
+            self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="local://me/github")]})
+
+    def test_refused(self) -> None:
+        """A no to the tools leaves the server as it was trusted, and no file of theirs."""
+        code, _, err = self.move("all", "", "n")
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("operations", self.connector("github"))
+        self.assertEqual([path.name for path in self.home.actions.iterdir()], ["github-list-tools.md"])
+        self.assertEqual(len(self.trusted()), 1)
+
+    def test_silent(self) -> None:
+        """A server that does not list its tools stays moved."""
+        self.site.answer("POST", "/v1/actions/github-list-tools/run", InternalError("It broke."))
+        code, _, err = self.move()
+        self.assertEqual((code, len(self.bound())), (0, 1))
+        self.assertIn("local://me/github did not list its tools. It broke.", err)

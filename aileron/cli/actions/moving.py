@@ -16,13 +16,15 @@ from attrs import frozen
 
 from aileron.addresses import may_be_private, read_origin
 from aileron.cli import _completion
-from aileron.cli._context import CliContext
+from aileron.cli._context import CliContext, Links
 from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, note, say, say_json, table
-from aileron.cli._session import OperatorCommand, as_operator, operator_command
+from aileron.cli._session import OperatorCommand, operator, operator_command
 from aileron.cli.actions.connect import open_vault
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
+from aileron.cli.actions.moved_tools import add_listing, choose_tools
+from aileron.cli.actions.tools import find_server
 from aileron.cli.actions.trusting import TrustRequest, choose, trust, yes
 from aileron.cli.vault.binding import service_of
 from aileron.credentials import ApiKey
@@ -196,21 +198,35 @@ def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool)
         if "directory" in tables["mcp"]:
             Path(str(tables["mcp"]["directory"])).mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    async def work(operator: Operator) -> None:
-        await trust(cli, operator, TrustRequest("connector", paths=tuple(paths), sure=sure))
-        bound = {each["connector"] for each in (await operator.get("bindings"))["items"]}
-        for each in moves:
-            for secret in each.entry.secrets:
-                if each.connector in bound:
-                    note("{name} already has a credential, which was kept.", name=each.connector)
-                    continue
-                body = {"connector": each.connector, "service": service_of(each.connector), "secret": secret.value}
-                made = await operator.post("bindings", "setup", body=body)
-                say("{name} is bound to {connector}.", name=made["name"], connector=each.connector)
+    servers = [find_server(cli, move.connector) for move in moves]
+    listings = {} if sure else {server.name: add_listing(cli, server) for server in servers}
+    paths += filter(None, listings.values())
 
-    as_operator(cli, command.passphrase_fd, work, key=key)
+    async def work(links: Links) -> None:
+        async with operator(cli, links, command.passphrase_fd, key) as client:
+            await trust(cli, client, TrustRequest("connector", paths=tuple(paths), sure=sure))
+            await _bind(client, moves)
+            for server in servers:
+                if listings.get(server.name) is not None:
+                    await choose_tools(cli, links, client, server)
+
+    cli.drive(work)
+    for server in servers:
+        if listings.get(server.name) is None:
+            note("To use {name}, choose its tools: aileron connector import {name}", name=server.name)
+
+
+async def _bind(client: Operator, moves: Sequence[_ServerMove]) -> None:
+    """Put the secrets into the vault, but for connectors that have a credential already."""
+    bound = {each["connector"] for each in (await client.get("bindings"))["items"]}
     for each in moves:
-        note("To use {name}, choose its tools: aileron connector import {name}", name=each.connector)
+        for secret in each.entry.secrets:
+            if each.connector in bound:
+                note("{name} already has a credential, which was kept.", name=each.connector)
+                continue
+            body = {"connector": each.connector, "service": service_of(each.connector), "secret": secret.value}
+            made = await client.post("bindings", "setup", body=body)
+            say("{name} is bound to {connector}.", name=made["name"], connector=each.connector)
 
 
 def _install(cli: CliContext, move: _ServerMove) -> InstalledServer | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aileron.client import Daemon, DaemonAnswer
     from aileron.importing import ServerTools
 
-_WAIT_SECONDS = 120
+LIST_SECONDS = 120
 _MOST_BYTES = 4 * 1024 * 1024
 _CONNECTOR = """\
 [connector]
@@ -138,12 +138,17 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
         say("  {command}", command=command)
 
 
+def listing_action(server: ServerConnector) -> str:
+    """Return the text of the action that lists the tools of a server, for one whose listing needs no approval."""
+    return _listing(server.name, str(server.values["connector"].get("version")), required=False)
+
+
 def _listing(name: str, version: str, *, required: bool) -> str:
     action = _listing_of(name.rpartition("/")[2])
     return _LISTING.format(action=action, name=name, version=version, required=json.dumps(required))
 
 
-def _needs_approval(cli: CliContext, server: ServerConnector) -> bool:
+def needs_approval(cli: CliContext, server: ServerConnector) -> bool:
     """Tell whether even a listing runs only after an approval: the daemon refuses it otherwise."""
     from aileron.launch import find_sandbox
 
@@ -183,11 +188,18 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str]) -
 
     :raises CommandError: the server did not list them.
     """
+    body = _ask_for_tools(cli, server)
+    return None if body is None else parse_tools(server, body, reads)
+
+
+def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequence[str] = ()) -> ServerTools:
+    """Read the tools of a server from the answer to the action that lists them.
+
+    :param reads: tools of which the operator says that they only read.
+    :raises CommandError: the server did not list them, or has no such tool.
+    """
     from aileron.importing import ServerTools
 
-    body = _ask_for_tools(cli, server)
-    if body is None:
-        return None
     result: Any = body.get("result") or {}
     found: Mapping[str, Any] = result.get("output", {})
     tools = found.get("tools")
@@ -213,13 +225,13 @@ def _ask_for_tools(cli: CliContext, server: ServerConnector) -> Mapping[str, JSO
     from aileron.client import DaemonFault
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
-        return await daemon.run(server.listing, {}, wait_seconds=_WAIT_SECONDS)
+        return await daemon.run(server.listing, {}, wait_seconds=LIST_SECONDS)
 
-    if _needs_approval(cli, server):
+    if needs_approval(cli, server):
         words = (
             "{name} is started only after an approval. If this command waits, approve {action} within {most} minutes."
         )
-        note(words, name=server.name, action=server.listing, most=_WAIT_SECONDS // 60)
+        note(words, name=server.name, action=server.listing, most=LIST_SECONDS // 60)
     try:
         with progress(f"Asking {server.name} for its tools"):
             return as_session(cli, ask).body
@@ -236,7 +248,7 @@ def write_listing(cli: CliContext, server: ServerConnector, path: Path, *, force
     """
     if path.exists() and not force:
         return False
-    version, required = str(server.values["connector"].get("version")), _needs_approval(cli, server)
+    version, required = str(server.values["connector"].get("version")), needs_approval(cli, server)
     write_files({path: _listing(server.name, version, required=required)}, replaced=(path,) if force else ())
     return True
 
