@@ -269,6 +269,7 @@ class _Assembly:
             scheduler=self.scheduler,
             tasks=self.tasks,
             locks=self.locks,
+            contents=self.given.contents,
         )
 
     def _build_trust(self, rollbacks: RollbackDetector) -> TrustService:

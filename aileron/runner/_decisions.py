@@ -19,6 +19,7 @@ from aileron.runner._scheduler import RunScheduler
 from aileron.runner.denials import Denials
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantService, suggest_predicates
+from aileron.runner.offerings import TrustedTexts
 from aileron.runner.previews import lacks_preview
 from aileron.runner.requests import require_digest
 from aileron.runner.runs import RunRepository, transition
@@ -29,6 +30,7 @@ from aileron.values import (
     Approval,
     Ask,
     Card,
+    Change,
     Decision,
     Grant,
     NewGrant,
@@ -57,6 +59,9 @@ REPEATED_WITHIN = timedelta(days=1)
 """A call that another session completed within this time is worth a warning where the same is asked again."""
 
 MOST_REPEATS = 3
+
+_FILES = ("/manifest_digest", "/content_hash")
+"""Where a review names a file by its digest."""
 
 _SHORT = 200
 _Key: TypeAlias = tuple[type, JSON]
@@ -171,11 +176,20 @@ class DecisionService:
     _scheduler: RunScheduler
     _tasks: Tasks
     _locks: KeyedLocks
+    _contents: TrustedTexts
 
     async def approval(self, run_id: str) -> Approval:
         requests = self._gate.requests
         requests.planner.offerings.refresh()
-        return await self._gate.previews.looked_at(await requests.show(await self._runs.approval(run_id)))
+        found = await self._gate.previews.looked_at(await requests.show(await self._runs.approval(run_id)))
+        return evolve(found, changes=tuple([await self._find_texts(each) for each in found.changes]))
+
+    async def _find_texts(self, change: Change) -> Change:
+        """Return a change of a file with its texts in the place of their digests, if both are known."""
+        if change.kind != "changed" or not change.path.endswith(_FILES):
+            return change
+        before, after = [await self._contents.get(str(digest)) for digest in (change.before, change.after)]
+        return change if before is None or after is None else evolve(change, before=before, after=after)
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         requests = self._gate.requests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from aileron.values import (
     ReviewedRequest,
     ReviewedStep,
     RunState,
+    comparing_steps,
     find_in_cards,
     from_json,
     join_values,
@@ -26,6 +28,8 @@ from aileron.values import (
 )
 
 _IN = "  "
+_FEW_LINES = 4
+_MOST_STEPS = 2_000_000  # of comparing: a tenth of a second
 
 
 def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, *, raw: bool = False) -> None:
@@ -273,6 +277,19 @@ def show_edits(run: Mapping[str, Any]) -> None:
         _show(run["edited"], Review())
 
 
+def _compare_lines(before: JSON, after: JSON) -> list[str]:
+    """Return the lines in which two texts of several lines differ, as a unified diff.
+
+    Return nothing for other values, and for texts that take too long to compare.
+    """
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return []
+    pages = before.split("\n"), after.split("\n")
+    if min(map(len, pages)) < _FEW_LINES or comparing_steps(*pages) > _MOST_STEPS:
+        return []
+    return list(difflib.unified_diff(*pages, "before", "after", lineterm="", n=1))
+
+
 def _show(changes: Iterable[Mapping[str, Any]], review: Review) -> None:
     for change in changes:
         where, kind = str(change.get("path")), change.get("kind")
@@ -280,6 +297,9 @@ def _show(changes: Iterable[Mapping[str, Any]], review: Review) -> None:
             say("  {more}", more=change.get("after"))
             continue
         say("  {where}", where=place(where, review).removeprefix("/") or "all")
+        if lines := _compare_lines(change.get("before"), change.get("after")):
+            block("\n".join(lines), _IN * 2)
+            continue
         for sign, side, absent in (("-", "before", "added"), ("+", "after", "removed")):
             if kind != absent:
                 lines = in_words(change.get(side)).split("\n")
