@@ -78,11 +78,10 @@ def place(pointer: str, review: Review) -> str:
             return f"preview: {' '.join([label, *(each for each in rest if each != 'value')])}" if label else pointer
         case ["preview", *rest]:
             return " ".join(["preview:", *rest]).replace("_", " ") if rest else "preview"
-        case ["steps", index, "content_hash"]:
-            return f"the connector's file of step {_name([each.id for each in review.steps], index) or index}"
         case ["steps", index, *rest]:
             step = _name([each.id for each in review.steps], index) or index
-            return " ".join([f"step {step}:", *rest]).replace("_", " ")
+            what = ["the connector's file"] if rest == ["content_hash"] else rest
+            return " ".join([f"step {step}:", *what]).replace("_", " ")
         case ["manifest_digest"]:
             return "the action's file"
     return pointer

@@ -105,7 +105,7 @@ class PlaceTests(SynchronousTestCase):
             ("/preview/status", "preview: status"),
             ("/preview", "preview"),
             ("/steps/0/request/url", "step send: request url"),
-            ("/steps/0/content_hash", "step send: content hash"),
+            ("/steps/0/content_hash", "step send: the connector's file"),
             ("/steps/3", "step 3:"),
             ("/manifest_digest", "the action's file"),
             ("/a~1b", "/a~1b"),
