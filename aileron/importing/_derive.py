@@ -15,6 +15,8 @@ from ._references import ApiDocument, Inexpressible, WorkBudget, list_of, table_
 from ._schemas import flatten
 
 MOST_NAME = 40
+_NOT_AS_EXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a part of a document that is no table or list where one should be leads to."""
 _MOST_ALIKE, _MOST_LEVELS = 20, 3
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -103,6 +105,9 @@ def guarded(summary: OperationSummary, describe: Callable[[OperationSummary], Ap
         return describe(summary)
     except Inexpressible as problem:
         return ApiOperation(summary.name, summary.words, refused=str(problem))
+    except _NOT_AS_EXPECTED as problem:  # of others the import goes on
+        why = f"it is described in a way that is not understood ({type(problem).__name__})"
+        return ApiOperation(summary.name, summary.words, refused=why)
 
 
 def discloses(name: str) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from attrs import field, frozen
 
 from aileron.values import JSON, WRITE
 
+_MOST_NAMED = 250
 PATH, QUERY, HEADER, BODY, GIVEN, ARGUMENT = "path", "query", "header", "body", "given", "argument"
 """Where an argument of an operation goes; C{BODY} with the names that lead to it, C{GIVEN} to no part of a request that
 the connector file describes, and C{ARGUMENT} to none either, but under the name that an MCP server has for it."""
@@ -33,6 +34,13 @@ class ApiParameter:
     required: bool = True
     description: str = ""
     marks: tuple[str, ...] = ()
+
+    def is_placed_like(self, other: ApiParameter) -> bool:
+        """Tell whether only one of two arguments would reach the request; a header counts in any case."""
+        mine, others = ((each.place, each.steps) for each in (self, other))
+        if self.place == HEADER:
+            mine, others = ((place, tuple(map(str.lower, steps))) for place, steps in (mine, others))
+        return mine == others
 
 
 @frozen
@@ -141,6 +149,17 @@ class OperationSummary:
     path: str
     effect: str
     words: str
+
+
+def name_left_out(problem: str, names: Sequence[str]) -> Iterator[str]:
+    """Write the marks of what is left out for one reason; all names are told, if need be in several."""
+    told = ""
+    for name in names:
+        if told and len(told) + len(name) > _MOST_NAMED:
+            yield f"left out, because {problem}: {told}"
+            told = ""
+        told = f"{told}, {name}" if told else name
+    yield f"left out, because {problem}: {told}"
 
 
 class ApiReader(Protocol):

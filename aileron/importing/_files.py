@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,21 +10,22 @@ from attrs import evolve, frozen
 from tomlkit.items import AoT, InlineTable, Item, Table
 from tomlkit.toml_document import TOMLDocument
 
-from aileron.manifests import MAX_CHOICES, MAX_INPUTS, MAX_LENGTH
-from aileron.values import JSON, READ, visible
+from aileron.manifests import MAX_CHOICES, MAX_LENGTH, ManifestFault, parse
+from aileron.values import JSON, READ, strings_in, visible
 
 from ._description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter, NotImported
+from ._fitting import fit
 
-MOST_SCHEMAS = 64 * 1024
-"""Bytes of all schemas of an action; writing them takes time that grows with the square of their members."""
 MOST_WORDS, MOST_BODY = 400, 2000
 VERSION = "1.0.0"
 _HTTP = "http"
+_ANY_CONNECTOR = "local://me/x"
 MARK = "TODO(import): "
 
 _MOST_COLUMNS = 120
 _MOST_NAME = 64
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_REFERENCE = re.compile(r"\$\{in\.([a-z][a-z0-9_]*)\}")
 _TAG = re.compile(r"<[/a-zA-Z][^<>]{0,200}>")
 _BLANKS = re.compile(r"\s+")
 _KEYS = {"minimum": "minimum", "maximum": "maximum", "maxLength": "max_length", "format": "format", "enum": "enum"}
@@ -66,7 +66,7 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
         stays as it is.  Empty: it is written anew.
     :raises NotImported: the operations do not fit into that file.
     """
-    fitted = [_fit(each) for each in description.operations]
+    fitted = [_written(fit(each), with_actions=with_actions) for each in description.operations]
     operations = [each for each in fitted if not each.refused]
     document = _extended(existing, description) if existing else _head(description)
     tables = document.setdefault("operations", tomlkit.table(is_super_table=True))
@@ -91,6 +91,29 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
     )
 
 
+def _written(operation: ApiOperation, *, with_actions: bool) -> ApiOperation:
+    """Return an operation as it is, or refused with the reason why no sound file can be made of it alone."""
+    if operation.refused:
+        return operation
+    try:
+        table = _operation_table(operation, with_actions=with_actions).unwrap()
+        action = _action(_ANY_CONNECTOR, "action", operation)
+        if with_actions:
+            parse(action.text.encode(), action.name)
+    except ManifestFault as fault:
+        return evolve(operation, refused=f"its action would have an error: {fault.errors[0].message}")
+    except ValueError as problem:
+        return evolve(operation, refused=str(problem))
+    lost = ", ".join(_lost_inputs(operation, table))
+    return evolve(operation, refused=f"{lost} would not reach its request") if lost else operation
+
+
+def _lost_inputs(operation: ApiOperation, table: Mapping[str, JSON]) -> list[str]:
+    """Find inputs of an action that reach no part of the request which is written in the file."""
+    used = {name for text in strings_in(table) for name in _REFERENCE.findall(text)}
+    return [each.name for each in operation.parameters if operation.method and each.name not in used]
+
+
 def one_line(text: str, most: int = MOST_WORDS) -> str:
     """Return foreign text as one line that is fit to be shown, without the tags of HTML and not too long."""
     plain = visible(_BLANKS.sub(" ", _TAG.sub("", text[: most * 4])).strip())
@@ -101,38 +124,6 @@ def _all_marks(operation: ApiOperation) -> Iterator[str]:
     yield from operation.marks
     for each in operation.parameters:
         yield from (f"{each.name}: {mark}" for mark in each.marks)
-
-
-def _fit(operation: ApiOperation) -> ApiOperation:
-    """Leave out what an action has no room for: of what is optional that which lies deepest."""
-    if operation.refused:
-        return operation
-    ordered = sorted(
-        operation.parameters, key=lambda each: (not each.required, sum(1 + step.count("[") for step in each.steps))
-    )
-    room, left_out = MOST_SCHEMAS, dict[str, list[str]]()
-    names = set[str]()
-    for each in ordered:
-        text = json.dumps([each.steps, each.schema], ensure_ascii=False, default=dict)
-        if why := _misfit(text, room, len(names)):
-            if each.required:
-                return evolve(operation, refused=f"{each.name} is required, but {why}")
-            left_out.setdefault(why, []).append(each.name)
-        else:
-            room -= len(text)
-            names.add(each.name)
-    kept = tuple(each for each in operation.parameters if each.name in names)
-    marks = [f"left out, because {why}: {', '.join(gone)}" for why, gone in left_out.items()]
-    return evolve(operation, parameters=kept, marks=(*operation.marks, *marks))
-
-
-def _misfit(text: str, room: int, number: int) -> str:
-    """Tell why an argument has no place in an action; empty: it has."""
-    if visible(text) != text:
-        return "it holds characters that cannot be seen"
-    if len(text) > room:
-        return "an action would be too large"
-    return f"an action has at most {MAX_INPUTS} inputs" if number == MAX_INPUTS else ""
 
 
 def _head(description: ApiDescription) -> TOMLDocument:
@@ -279,8 +270,16 @@ def _action(connector: str, name: str, operation: ApiOperation) -> WrittenFile:
     document.add("approval", _table({"required": operation.effect != READ or operation.asked}))
     title = one_line(operation.title, 100) or operation.name.replace("_", " ").capitalize()
     words = one_line(operation.description, MOST_BODY)
-    text = f"+++\n{tomlkit.dumps(document).strip()}\n+++\n# {title}\n"
-    return WrittenFile(f"{name}.md", f"{text}\n{words}\n" if words and words != title else text)
+    words = words if words and words != title else _words(title, operation)
+    return WrittenFile(f"{name}.md", f"+++\n{tomlkit.dumps(document).strip()}\n+++\n# {title}\n\n{words}\n")
+
+
+def _words(title: str, operation: ApiOperation) -> str:
+    """Write what a model reads of an operation that its document says little about."""
+    request = f"{operation.method} {operation.path}" if operation.method else f"{operation.name}"
+    given = [f"{each.name}{'' if each.required else ' (optional)'}" for each in operation.parameters]
+    takes = f" It takes {', '.join(given)}." if given else ""
+    return one_line(f"{title.rstrip('.')}. Calls {request}.{takes}", MOST_BODY)
 
 
 def _input(parameter: ApiParameter) -> Table:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urljoin
 
 from attrs import define, evolve, field
 
-from aileron.addresses import host_shown, is_loopback, read_base_url
-from aileron.values import JSON, READ, fill, misplaced
+from aileron.addresses import host_shown
+from aileron.values import JSON, READ
 
 from ._derive import credential_of, discloses, effect_of, error_of, guarded, name_of, pages_of, paths_of, wanted_of
 from ._description import (
@@ -19,21 +18,22 @@ from ._description import (
     ApiDescription,
     ApiOperation,
     ApiParameter,
-    ApiVariable,
     NotImported,
     OperationSummary,
 )
 from ._files import one_line
 from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
 from ._requests import JSON_TYPE, Arguments
+from ._servers import FIXED, choose_server, read_server
 
 MOST_WORDS = 200
+_MOST_TOLD = 5
 MOST_LOOKED_AT = 2_000
 """Of the schemas of an answer."""
+_EMPTY = ("204", "205")
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
-_VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
-_VALUE = re.compile(r"[A-Za-z0-9_~-]{1,63}")
 _IN_PATH = re.compile(r"\{([^{}/]{1,200})\}")
+_BUNDLE = "Put all parts into one file first, for example with the npm package @redocly/cli: redocly bundle FILE"
 _CONVERT = "Convert it first, for example with the npm package swagger2openapi: swagger2openapi FILE -o openapi.json"
 
 
@@ -49,6 +49,7 @@ class OpenApi:
     address: str = ""
     base_url: str = ""
     _operations: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], OperationSummary]] = field(init=False)
+    _skipped: dict[str, list[str]] = field(init=False, factory=dict)
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> OpenApi | None:
@@ -63,7 +64,11 @@ class OpenApi:
             return None
         if not version.startswith(("3.0", "3.1")):
             raise NotImported(f"The document is OpenAPI {one_line(version, 20)}; only 3.0 and 3.1 are read.")
-        return cls(ApiDocument(root), address, base_url)
+        found = cls(ApiDocument(root), address, base_url)
+        if found._skipped and not found._operations:
+            problem, paths = next(iter(found._skipped.items()))
+            raise NotImported(f"The document has no operation: its path {one_line(paths[0], 80)} {problem}.", _BUNDLE)
+        return found
 
     @property
     def title(self) -> str:
@@ -84,7 +89,8 @@ class OpenApi:
         for path, value in table_of(self.document.root.get("paths")).items():
             try:
                 item = self.document.follow(value).keys
-            except Inexpressible:
+            except Inexpressible as problem:
+                self._skipped.setdefault(str(problem), []).append(path)
                 continue
             yield from ((path, each, item, table_of(item[each])) for each in _METHODS if table_of(item.get(each)))
 
@@ -95,13 +101,15 @@ class OpenApi:
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
         """Describe the API with the operations C{chosen}."""
         root = self.document.root
-        base_url, variables, marks = self._place(root)
+        servers = [table_of(each) for each in list_of(root.get("servers"))]
+        base_url, variables, marks = (self.base_url, (), ()) if self.base_url else choose_server(servers, self.address)
         schemes = table_of(table_of(root.get("components")).get("securitySchemes"))
         needs = [self._needs(self._operations[each.name][1]) for each in chosen]
         secured = [need for need in needs if any(names for names, _ in need)]
         scopes = list(dict.fromkeys(scope for need in secured for _, names in need for scope in names))
         wanted = [names for names, _ in secured[0]] if secured else []
-        no_need = schemes and not secured
+        says = "security" in root or all("security" in self._operations[each.name][1] for each in chosen)
+        no_need = not secured and (schemes or says)
         credential = None if no_need else credential_of(schemes, wanted, scopes)
         hosts: dict[str, str] = {}
         keys = {} if credential is None else credential.keys
@@ -114,8 +122,18 @@ class OpenApi:
             credential=None if credential is None else _with_host(credential, base_url),
             variables=variables,
             hosts=hosts,
-            marks=marks,
+            marks=(*marks, *self._unsure(chosen, schemes)),
         )
+
+    def _unsure(self, chosen: Sequence[OperationSummary], schemes: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what is unsure of the whole: paths that were left out, and a credential that nothing asks for."""
+        for problem, paths in self._skipped.items():
+            told = ", ".join(paths[:_MOST_TOLD]) + (" and others" if paths[_MOST_TOLD:] else "")
+            yield f"left out, because it {problem}: {told}"
+        said = ("security" in self._operations[each.name][1] for each in chosen)
+        if schemes and "security" not in self.document.root and not any(said):
+            names = ", ".join(list(schemes)[:_MOST_TOLD])
+            yield f"the document describes a credential ({names}), but no operation asks for it: none is sent"
 
     def _needs(self, operation: Mapping[str, Any]) -> list[tuple[Any, Any]]:
         return list(wanted_of(operation.get("security", self.document.root.get("security"))))
@@ -136,13 +154,15 @@ class OpenApi:
         arguments.add_parameters(item.get("parameters"), operation.get("parameters"))
         if "requestBody" in operation:
             arguments.add_body(operation["requestBody"], chosen.method)
-        path, slashes = arguments.write_path(chosen.path.partition("#")[0])
+        path, slashes = arguments.write_path(chosen.path.partition("#")[0], guess=True)
         host = self._host(operation.get("servers", item.get("servers")), base_url, hosts)
         sent = (f"it goes to {hosts[host]}, with the credential: check that this is the service",) if host else ()
         answer, marks = self._answer(operation, [each for each in arguments.found if each.place == QUERY], effect)
         if chosen.method == "HEAD":
             answer = {"answer": "none"}
         headers = {"headers": arguments.headers} if arguments.headers else {}
+        joined: dict[str, JSON] = {"joined": arguments.joined} if arguments.joined else {}
+        optional: dict[str, JSON] = {"optional_body": True} if arguments.optional_body else {}
         scopes = [each for _, names in self._needs(operation) for each in names if each in list_of(keys.get("scopes"))]
         return ApiOperation(
             name=chosen.name,
@@ -158,7 +178,7 @@ class OpenApi:
             constant=tuple(arguments.constant),
             scopes=tuple(dict.fromkeys(scopes)),
             host=host,
-            extra={**headers, **slashes, **answer},
+            extra={**headers, **slashes, **joined, **optional, **answer},
             marks=(*unsure, *sent, *arguments.marks, *marks),
         )
 
@@ -167,18 +187,15 @@ class OpenApi:
     ) -> tuple[dict[str, JSON], Sequence[str]]:
         """Derive how an answer is read: its form, its pages, its failures."""
         answers = {str(status): each for status, each in table_of(operation.get("responses")).items()}
-        success = self._content(answers, "2")
+        success = self._content(answers, "2") or self._content({"2": answers.get("default", {})}, "2")
         failure = self._content(answers, "4") or self._content({"4": answers.get("default", {})}, "4")
-        kind = _form(success[0]) if success else "json"
+        kind, unsure = self._kind(answers, success)
         wrong = self._paths(failure)
+        if kind == "auto":
+            message = error_of({}, wrong).get("message")
+            return {"answer": kind, **({"error": {"message": message}} if message else {})}, unsure
         if kind != "json":
-            return {"answer": kind}, ()
-        bare = [
-            status
-            for status, each in answers.items()
-            if status[:1] == "2" and not {"$ref", "content"} & {*table_of(each)}
-        ]
-        unsure = (f"an answer {bare[0]} has no content, and its outcome would be unknown",) if bare and success else ()
+            return {"answer": kind}, unsure
         right = self._paths(success)
         error = error_of(right, wrong)
         paged: tuple[dict[str, JSON], tuple[str, ...]] = ({}, ())
@@ -186,6 +203,22 @@ class OpenApi:
             names = [each.steps[0] for each in query if each.schema["type"] in ("integer", "number", "string")]
             paged = pages_of(names, right, linked=success is not None and success[2])
         return {**({"error": error} if error else {}), **paged[0]}, paged[1] if effect == READ else unsure
+
+    def _kind(self, answers: Mapping[str, Any], success: tuple[str, Node, bool] | None) -> tuple[str, tuple[str, ...]]:
+        """Tell how a success is read, and what is unsure of that; one of an unknown type is read as it comes."""
+        bare = sorted(
+            status
+            for status, each in answers.items()
+            if status[:1] == "2" and not {"$ref", "content"} & {*table_of(each)}
+        )
+        if success is not None and success[0]:
+            kind = _form(success[0])
+            sure = kind != "json" or not bare
+            return kind, () if sure else (f"an answer {bare[0]} has no content, and its outcome would be unknown",)
+        if success is not None and bare and all(status in _EMPTY for status in bare):
+            return "none", ()
+        said = f"its answer {bare[0]}" if bare else "its answer"
+        return "auto", (f"{said} is not described: what comes is read by its type",)
 
     def _content(self, answers: Mapping[str, Any], first: str) -> tuple[str, Node, bool] | None:
         """Find the content of the first answer whose status begins so: its type, itself, and whether it has links."""
@@ -199,7 +232,7 @@ class OpenApi:
             linked = "link" in {name.lower() for name in table_of(node.keys.get("headers"))}
             content = table_of(node.keys.get("content"))
             if not content:
-                return ("", Node({}), linked) if first == "2" and status != "default" else None
+                return ("", Node({}), linked) if first == "2" and status != "2" else None
             names = sorted(content, key=lambda name: not JSON_TYPE.fullmatch(name.partition(";")[0].strip().lower()))
             return names[0], Node(table_of(content[names[0]]), node.trail), linked
         return None
@@ -209,15 +242,6 @@ class OpenApi:
             return {}
         return paths_of(self.document, content[1].keys["schema"], WorkBudget(MOST_LOOKED_AT))
 
-    def _place(self, root: Mapping[str, Any]) -> tuple[str, tuple[ApiVariable, ...], tuple[str, ...]]:
-        """Return the base URL, with variables, and what is unsure of it."""
-        if self.base_url:
-            return self.base_url, (), ()
-        servers = [table_of(each) for each in list_of(root.get("servers"))]
-        server = next((each for each in servers if text_of(each.get("url")).startswith("https://")), {})
-        server = server or (servers[0] if servers else {})
-        return read_server(server, self.address)
-
     def _host(self, servers: object, base_url: str, hosts: dict[str, str]) -> str:
         """Name the host that an operation goes to, if it has its own; empty: that of the base URL."""
         given = [table_of(each) for each in list_of(servers)]
@@ -226,7 +250,7 @@ class OpenApi:
         url, variables, marks = read_server(given[0], self.address)
         if url == base_url:
             return ""
-        if not url or variables or marks:
+        if not url or variables or any(not each.startswith(FIXED) for each in marks):
             raise Inexpressible("goes to a host that a connector file cannot name")
         name = next((each for each, known in hosts.items() if known == url), None)
         if name is None:
@@ -248,41 +272,6 @@ def _with_host(credential: ApiCredential, base_url: str) -> ApiCredential:
         return credential
     mark = f"the client's secret is sent to {host}: check that this is the service"
     return evolve(credential, marks=(*credential.marks, mark))
-
-
-def read_server(server: Mapping[str, Any], address: str) -> tuple[str, tuple[ApiVariable, ...], tuple[str, ...]]:
-    """Read a server's URL as a base URL with variables; empty: it is none, as the marks say.
-
-    :param address: of the document, from which a relative one is seen.
-    """
-    url = urljoin(address, text_of(server.get("url")) or "/") if address else text_of(server.get("url"))
-    url = f"https:{url}" if url.startswith("//") else url
-    marks: tuple[str, ...] = ()
-    variables: list[ApiVariable] = []
-    for name in dict.fromkeys(_VARIABLE.findall(url)):
-        about = table_of(table_of(server.get("variables")).get(name))
-        usual, own = str(about.get("default", "")), name_of(name, most=30)
-        choices = [str(each) for each in list_of(about.get("enum"))]
-        if not all(_VALUE.fullmatch(each) for each in (usual, *choices)):
-            url = url.replace(f"{{{name}}}", usual)
-            continue
-        pattern = "|".join(re.escape(each).replace("\\-", "-") for each in choices) or "[A-Za-z0-9_~-]+"
-        title = one_line(text_of(about.get("description")), 80) or name
-        variables.append(ApiVariable(own, title, pattern if len(pattern) < 200 else "[A-Za-z0-9_~-]+", usual, usual))
-        url = url.replace(f"{{{name}}}", f"{{{own}}}")
-    examples = {each.name: each.example for each in variables}
-    if url.startswith("http://") and not is_loopback(host_shown(fill(url, examples))):
-        url, marks = f"https{url[4:]}", ("the document says http://; https:// is used instead",)
-    if url.startswith("http://") and not address.startswith("http://"):
-        marks = ("the document says that the service is on this machine: check what is there",)
-    problem, base = misplaced(url), ""
-    try:
-        base = read_base_url(fill(url, examples), exact=True).url
-    except ValueError as error:
-        problem = str(error)
-    if problem is not None:
-        return "", (), (f"the document has no usable base URL ({one_line(url, 100) or 'none'}): it {problem}",)
-    return url.rstrip("/") if variables else base, tuple(variables), marks
 
 
 def _form(media_type: str) -> str:

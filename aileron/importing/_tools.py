@@ -15,7 +15,8 @@ from aileron.values import JSON, READ, WRITE, digest, visible
 from ._derive import name_of
 from ._description import ARGUMENT, ApiDescription, ApiOperation, OperationSummary
 from ._files import one_line
-from ._references import ApiDocument, Inexpressible, WorkBudget, table_of, text_of
+from ._members import find_members
+from ._references import ApiDocument, Inexpressible, WorkBudget, list_of, table_of, text_of
 from ._requests import Arguments
 from ._schemas import flatten
 
@@ -154,8 +155,11 @@ def _arguments(schema: Mapping[str, JSON]) -> Arguments:
     """
     document, work = ApiDocument(schema), WorkBudget()
     arguments = Arguments(document, work, frozenset())
-    if table_of(flatten(document, schema, work).keys.get("properties")):
+    node = flatten(document, schema, work)
+    if find_members(document, node, work).found:
         arguments.add_members(schema)
+    elif node.keys.get("additionalProperties") or list_of(node.keys.get("anyOf")) or list_of(node.keys.get("oneOf")):
+        arguments.mark("it takes arguments that it does not describe, and they cannot be given")
     return arguments
 
 

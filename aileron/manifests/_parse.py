@@ -15,6 +15,7 @@ from ._rules import read_approval, read_limits, with_preview
 from ._steps import MAX_STEPS, Place, StepScope, read_inputs_of, read_steps
 from ._tool import input_schema, tool_name
 
+_ONLY_HEADING = "the body is only a heading: write below it what the action does and when to use it, for the model"
 MAX_FILE_BYTES = 256 * 1024
 _FENCE = "+++"
 
@@ -231,11 +232,21 @@ def _read_timeout(root: FileTable) -> float:
 
 
 def check(path: str) -> list[LoadError]:
-    """Every fault of the action file at C{path}; empty if it would load (alone: other files are not looked at)."""
+    """Return every fault of the action file at C{path}, alone: other files are not looked at.
+
+    One that would load, but tells a model nothing beyond its heading, has a fault here as well.
+    """
     try:
-        parse(read_file(path, MAX_FILE_BYTES).data, printable(path))
+        action = parse(read_file(path, MAX_FILE_BYTES).data, printable(path))
     except Unreadable as fault:
         return [unreadable(fault)]
     except ManifestFault as fault:
         return list(fault.errors)
+    if not action.intent.strip() and not any(map(_is_told, action.body.splitlines())):
+        return [LoadError("validation_error", _ONLY_HEADING, printable(path))]
     return []
+
+
+def _is_told(line: str) -> bool:
+    """Tell whether a line of the body says something to the model: a heading becomes the title of the tool."""
+    return bool(line.strip()) and not line.lstrip().startswith("#")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import evolve
 
 from aileron.cli._context import CliContext
+from aileron.cli.actions import importing
+from aileron.cli.actions.copying import Sort
 from aileron.errors import NetworkError
+from aileron.importing import WrittenFiles
+from aileron.values import LoadError
 from tests.cli.daemon import CommandCase
 from tests.importing.library import LIBRARY
 
@@ -182,3 +187,36 @@ class ImportTests(CommandCase):
             code, _, err = self.imported(*arguments, source=source)
             self.assertEqual((code, words in err), (1, True), (arguments, err))
         self.assertEqual(self.names(), [])
+
+    def test_one_bad(self) -> None:
+        """An operation of which no sound file can be made is left out with its reason, and the others are written."""
+        paths = {
+            f"/{name}": {
+                "get": {
+                    "operationId": name,
+                    "parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}],
+                    "responses": {"200": {"content": {"application/json": {"schema": {"type": "object"}}}}},
+                }
+            }
+            for name in ("good", "bad")
+        }
+        document = {
+            "openapi": "3.0.0",
+            "info": {"title": "Two"},
+            "paths": paths,
+            "servers": [{"url": "https://a.example"}],
+        }
+        source = Path(self.mktemp()).absolute()
+        source.write_text(json.dumps(document))
+        real = importing.find_faults
+
+        def find_faults(written: WrittenFiles, connectors: Sort) -> Sequence[LoadError]:
+            fault = LoadError("validation_error", "`query` is odd", "two.toml")
+            return [fault] if "[operations.bad]" in written.connector.text else real(written, connectors)
+
+        self.patch(importing, "find_faults", find_faults)
+        code, _, err = self.imported("--op", "good", "--op", "bad", source=str(source))
+        self.assertEqual((code, self.names()), (0, ["two-good.md", "two.toml"]), err)
+        self.assertIn("Not imported: bad: its files would have an error: `query` is odd", err)
+        _, _, err = self.imported("--op", "bad", "--force", source=str(source))
+        self.assertIn("the files would have errors", err)

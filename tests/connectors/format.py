@@ -164,7 +164,8 @@ def _reconcile() -> Schema:
 
 def _bodies() -> Schema:
     query = {"type": "string", "not": {"pattern": r"\$\{"}, "pattern": r"\S"}
-    parts = {"anyOf": [_TEXT, _part("filename")]}
+    lone = [_table({key: _TEXT}, (key,)) for key in (_multipart.FILES, _multipart.JSON_PART)]
+    parts = {"anyOf": [_TEXT, _part("filename"), *lone]}
     file = _table(dict.fromkeys(_multipart.KEYS, _TEXT), ("media_type",), **_one_of(("base64", "text")))
     return {
         "json": {},
@@ -201,19 +202,28 @@ def _operation_table() -> Schema:
         "precondition": _TEXTS,
         "answer_headers": {"type": "object", "maxProperties": _result.MOST_HEADERS, "additionalProperties": _TEXT},
         "redirect": _choice(_operation.REDIRECTS),
+        "optional_body": _FLAG,
+        "joined": _tables(
+            _operations.NAME.pattern, _table(dict.fromkeys(("before", "between", "pair"), _ANY_TEXT), ("between",))
+        ),
         "max_response_bytes": _number("integer", 1, _spec.MOST_RESPONSE_BYTES),
         "timeout_seconds": _number("number", _operations.LEAST_SECONDS, _spec.MOST_TIMEOUT_SECONDS),
         "reconcile": _reconcile(),
         "present": {"oneOf": [_present(kind, parts) for kind, parts in PRESENTATIONS.items()]},
         "pages": {"oneOf": [_pages_of(kind) for kind in _pages.KINDS]},
     }
-    bodiless = {"properties": {"method": _choice(_operation.WITHOUT_BODY)}, "required": ["method"]}
     reads = {"required": ["effect"], "properties": {"effect": {"const": READ}}}
     judged = {"required": ["error"], "properties": {"error": {"required": ["when"]}}}
     one_body: list[Schema] = [{"required": [body]} for body in _operation.BODIES]
     rules = [
         {"oneOf": [*one_body, _without(*_operation.BODIES)]},
-        {"if": bodiless, "then": _without(*_operation.BODIES)},
+        *(
+            {
+                "if": {"properties": {"method": {"const": method}}, "required": ["method"]},
+                "then": _without(*(each for each in _operation.BODIES if each not in bodies)),
+            }
+            for method, bodies in _operation.BODIES_OF.items()
+        ),
         {"if": {"required": ["graphql"]}, "then": judged},
         {"if": reads, "then": _without("reconcile", "precondition"), "else": _without("pages", "answer_headers")},
     ]

@@ -251,7 +251,7 @@ class RefusedTests(SynchronousTestCase):
     def test_inexpressible(self) -> None:
         """What the writer of files refuses is refused with its reason."""
         for words, told in (
-            ((URL, *BEARER, "-X", "GET", "-d", '{"a": 1}'), "a GET has not"),
+            ((URL, *BEARER, "-X", "GET", "-d", "a=1"), "a GET has not"),
             ((f"{URL}/{{a,b}}", *BEARER), "its path"),
             ((f"{URL}/[1-3]", *BEARER), "its path"),
             ((URL, *BEARER, "-d", '{"a\u202e": 1}'), "cannot be seen"),

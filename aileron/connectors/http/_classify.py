@@ -53,6 +53,9 @@ class Reader:
         :param now: for a C{Retry-After} that names a date.
         """
         self.echo.listen(answer.head)
+        if self.operation.answer == "auto":
+            form = find_form(answer.headers.get("content-type", ""), answer.body)
+            return evolve(self, operation=evolve(self.operation, answer=form)).outcome(answer, now)
         if 200 <= answer.status <= 299:
             return self._judge_accepted(answer, now)
         return self._judge_rejected(answer, now)
@@ -172,6 +175,26 @@ class Reader:
         path = self.operation.error.message
         found = ABSENT if path is None or isinstance(content, MissingPath) else at(content, path)
         return show_safely(str(found)) if isinstance(found, str | int | float) and found != "" else None
+
+
+def find_form(media_type: str, body: bytes) -> str:
+    """Find out how an answer is read whose file says C{auto}: as its type says, if it is of that form."""
+    plain = media_type.partition(";")[0].strip().lower()
+    is_json, is_xml = plain.endswith(("/json", "+json")), plain.endswith(("/xml", "+xml"))
+    if not body:
+        return "none"
+    for form, read in (("json", decode), ("xml", lambda body: decode_xml(body, ()))):
+        if (form == "json" and (is_json or not plain)) or (form == "xml" and is_xml):
+            try:
+                read(body)
+            except ValueError:
+                continue
+            return form
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return "file"
+    return "text" if plain.startswith("text/") or is_json or is_xml or not plain else "file"
 
 
 def may_pass(status: int) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 
 from aileron.connectors._template import (
+    REFERENCE,
     Omitted,
     ReferenceScope,
     Template,
@@ -19,19 +20,23 @@ from aileron.connectors._template import (
 )
 from aileron.errors import InvalidRequest
 from aileron.tables import FileTable
-from aileron.values import JSON, UploadPart, media_type_of, regular_base64
+from aileron.values import JSON, UploadPart, canonical, media_type_of, regular_base64
 
 MULTIPART, FILE = "multipart", "file"
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 KEYS = ("filename", "media_type", "base64", "text")
+FILES, JSON_PART = "files", "json"
+"""A part that is written as many files as its input lists, each with its L{KEYS}; and one that is written as JSON."""
 
 
 def read_upload(table: FileTable, kind: str) -> Template:
     """Check a table C{multipart}, or C{file}, and return it; faults go where the table's go."""
     inside = table.table(kind)
     for name, value in inside.values.items() if kind == MULTIPART else ():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value.keys() & {FILES, JSON_PART}:
+            _check_lone(inside.table(name))
+        elif isinstance(value, dict):
             _check_file(inside.table(name), "filename")
         elif inside.text(name):
             check_references(inside, name, value)
@@ -40,6 +45,18 @@ def read_upload(table: FileTable, kind: str) -> Template:
     elif not inside.values:
         table.fault(kind, "must have at least one part")
     return dict(inside.values)
+
+
+def _check_lone(table: FileTable) -> None:
+    """Check a part that says one thing: the input that it is made of."""
+    for key in (FILES, JSON_PART):
+        text = table.text(key, required=False)
+        check_references(table, key, text)
+        if text and not REFERENCE.fullmatch(text):
+            table.fault(key, "must be exactly one ${in.<name>}")
+    if len(table.values) > 1:
+        table.fault(FILES, "must stand alone")
+    table.close()
 
 
 def _check_file(table: FileTable, *required: str) -> None:
@@ -70,34 +87,68 @@ def encode_upload(
 
 def _part(name: str, template: Template, scope: ReferenceScope) -> Iterator[UploadPart]:
     """Make a part; none of what was not given."""
+    if isinstance(template, Mapping) and template.keys() & {FILES, JSON_PART}:
+        yield from _lone(name, template, scope)
+        return
     if isinstance(template, Mapping):
         yield from _file(name, template, scope)
         return
     value = render(template, scope)
-    if value is not None and not isinstance(value, Omitted):
-        yield UploadPart(name, _bytes(scalar(value, name)))
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    for each in value if several else [value]:  # type: ignore[union-attr]
+        if each is not None and not isinstance(each, Omitted):
+            yield UploadPart(name, _bytes(scalar(each, name)))
+
+
+def _lone(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Iterator[UploadPart]:
+    """Make the parts of an input that lists files, or the one of an input that is written as JSON."""
+    value = render(next(iter(template.values())), scope)
+    if value is None or isinstance(value, Omitted):
+        return
+    if JSON_PART in template:
+        try:
+            yield UploadPart(name, canonical(value), "application/json")
+        except ValueError as error:
+            raise problem(name, "holds a number or a text that JSON cannot carry") from error
+        return
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise problem(name, "must be an array of files")
+    for each in value:
+        if not isinstance(each, Mapping) or each.keys() - {*KEYS} or not {"filename", "media_type"} <= each.keys():
+            raise problem(name, "must have filename, media_type and base64 or text for each file")
+        if ("base64" in each) is ("text" in each):
+            raise problem(name, "must say what the content of each file is: one of base64 and text")
+        yield from _content(name, each, name)
 
 
 def _file(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Iterator[UploadPart]:
-    encoded = "base64" in template
-    given = template["base64" if encoded else "text"]
+    given = template["base64" if "base64" in template else "text"]
     value = render(given, scope)
     if value is None or isinstance(value, Omitted):
         return
-    said = ", ".join(sorted(references(given))).removeprefix("in.") or name
-    text = scalar(value, said)
+    rendered = {key: render(each, scope) for key, each in template.items()}
+    yield from _content(name, rendered, ", ".join(sorted(references(given))).removeprefix("in.") or name)
+
+
+def _content(name: str, file: Mapping[str, JSON | Omitted], said: str) -> Iterator[UploadPart]:
+    """Make the part of a file whose keys are rendered.
+
+    :param said: the input that its content is.
+    """
+    encoded = "base64" in file
+    text = scalar(file["base64" if encoded else "text"], said)
     regular = regular_base64(text) if encoded else ""
     if regular is None:
         raise problem(said, "must be base64")
-    media_type = _value(template, "media_type", scope)
+    media_type = _value(file, "media_type")
     if media_type_of(media_type) != media_type:
         raise InvalidRequest("The media type of a file must be one in lower case, such as image/png.")
     content = base64.b64decode(regular) if encoded else _bytes(text)
-    yield UploadPart(name, content, media_type, _value(template, "filename", scope) if "filename" in template else None)
+    yield UploadPart(name, content, media_type, _value(file, "filename") if "filename" in file else None)
 
 
-def _value(template: Mapping[str, JSON], key: str, scope: ReferenceScope) -> str:
-    text = scalar(render(template[key], scope), key)
+def _value(file: Mapping[str, JSON | Omitted], key: str) -> str:
+    text = scalar(file[key], key)
     if not _bytes(text) or _CONTROL.search(text):
         raise InvalidRequest(f"The {key.replace('_', ' ')} of a file must not be empty or hold a control character.")
     return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from attrs import evolve
 
@@ -14,6 +14,7 @@ from aileron.credentials import KINDS
 from aileron.tables import ANY_TEXT, FileTable, quote
 from aileron.values import READ, WRITE, CredentialNeed, Operation
 
+from ._joined import read_joined
 from ._lookup import read_lookup
 from ._mail import read_mail
 from ._multipart import FILE, MULTIPART, read_upload
@@ -33,8 +34,10 @@ from ._when import condition, dotted
 
 BODIES = ("json", "graphql", "form", "text", "mail", MULTIPART, FILE)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-WITHOUT_BODY = ("GET", "HEAD")
-ANSWERS = ("json", "xml", "text", "file", "none")
+BODIES_OF = {"GET": ("json",), "HEAD": ()}
+"""The bodies that some methods can have: others, all."""
+AUTO = "auto"
+ANSWERS = ("json", "xml", "text", "file", "none", AUTO)
 REDIRECTS = ("never", "same-origin")
 REFUSED = (300, 599)
 _LEAST_ERROR = 400
@@ -85,10 +88,19 @@ def read_operation(
         place=table.choice("host", places, "") or None,
         slashes=frozenset(table.some("slashes", inputs_of(*segments), _NO_SLASHES)),
         lists=frozenset(table.texts("lists", required=False)),
+        optional_body=table.flag("optional_body", default=False),
+        joined=read_joined(table, _flat_inputs(segments, query, headers, body)),
     )
     _check_answer(table, operation)
     table.close()
     return operation
+
+
+def _flat_inputs(
+    segments: Sequence[str], query: Mapping[str, Template], headers: Mapping[str, str], body: RequestBody | None
+) -> frozenset[str]:
+    """Return the inputs of what is no JSON."""
+    return inputs_of(*segments, query, headers, body.template if body and body.kind == "form" else None)
 
 
 def _check_answer(table: FileTable, operation: HttpOperation) -> None:
@@ -100,9 +112,11 @@ def _check_answer(table: FileTable, operation: HttpOperation) -> None:
         table.fault("max_response_bytes", f"must be at most {MOST_ATTACHED_BYTES} for a file")
     if operation.lookup is not None and operation.operation.effect == READ:
         table.fault("reconcile", "is for what has an effect")
-    named = result is not None or error.when is not None or error.message is not None
+    named = result is not None or error.when is not None or (error.message is not None and answer != AUTO)
     if answer not in _NAMED and named:
         table.fault("answer", "must be json or xml where parts of the answer are named")
+    if operation.optional_body and operation.body is None:
+        table.fault("optional_body", "is for an operation that has a body")
     if answer != "xml" and operation.lists:
         table.fault("lists", "is for an answer that is xml")
     if operation.operation.output_schema is not None and (answer == "file" or has_attachments(result)):
@@ -195,7 +209,7 @@ def _body(table: FileTable, method: str) -> RequestBody | None:
     table.skip(*given)
     if len(given) > 1:
         table.fault(given[1], f"must not stand beside {given[0]}")
-    if given and method in WITHOUT_BODY:
+    if given and given[0] not in BODIES_OF.get(method, BODIES):
         table.fault(given[0], f"must not stand with {method}")
     if not given:
         return None

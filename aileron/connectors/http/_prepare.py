@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from urllib.parse import quote, urlencode
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
 
 from aileron.addresses import BaseUrl
 from aileron.connectors._headers import header_value
 from aileron.connectors._places import own_base_url
-from aileron.connectors._template import REFERENCE, Omitted, ReferenceScope, Template, problem, render, scalar, text
+from aileron.connectors._template import (
+    REFERENCE,
+    Omitted,
+    ReferenceScope,
+    Template,
+    inputs_of,
+    problem,
+    render,
+    scalar,
+    text,
+)
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request, UploadPart, canonical
 
+from ._joined import JoinedInput
 from ._mail import write_mail
 from ._multipart import FILE, MULTIPART, encode_upload
 from ._spec import HttpOperation, HttpSpec, RequestBody
@@ -29,6 +40,7 @@ _ACCEPTS = {
     "text": "text/*, */*;q=0.1",
     "file": "*/*",
     "none": "*/*",
+    "auto": "application/json, */*;q=0.5",
 }
 
 
@@ -40,7 +52,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     """
     base = _find_allowed(spec, operation, base_url)
     _no_strangers(operation, scope.inputs)
-    body, media_type, parts = _encode(operation.body, scope)
+    body, media_type, parts = _encode(operation, scope)
     description, need = spec.description, spec.description.credential
     return Request(
         connector=description.fqn,
@@ -98,8 +110,12 @@ def _segment(template: str, operation: HttpOperation, scope: ReferenceScope) -> 
 
 
 def _part(reference: str, operation: HttpOperation, scope: ReferenceScope) -> str:
-    name, value = reference.removeprefix("in."), scalar(scope.value(reference), reference)
+    name, given = reference.removeprefix("in."), scope.value(reference)
+    joined = operation.joined.get(name)
     try:
+        if joined and not isinstance(given, Omitted) and (written := joined.write(given, name, _render_segment)):
+            return written
+        value = scalar(given, reference)
         return "/".join(map(_render_segment, value.split("/") if name in operation.slashes else [value]))
     except ValueError as error:
         raise problem(name, str(error)) from error
@@ -118,29 +134,43 @@ def _render_segment(text: str) -> str:
 
 
 def _query(operation: HttpOperation, scope: ReferenceScope) -> str:
-    pairs = _url_encoded(operation.query, scope)
+    pairs = _url_encoded(operation.query, operation, scope)
     return f"?{pairs}" if pairs else ""
 
 
-def _url_encoded(templates: Mapping[str, Template], scope: ReferenceScope) -> str:
+def _url_encoded(templates: Mapping[str, Template], operation: HttpOperation, scope: ReferenceScope) -> str:
+    """Write a query (without the question mark) or a form body."""
     try:
-        return _form(pair for name, template in templates.items() for pair in _pairs(name, template, scope))
+        return "&".join(
+            f"{_quote(name)}={value}"
+            for name, template in templates.items()
+            for value in _values(name, template, operation, scope)
+        )
     except UnicodeEncodeError as error:
         raise InvalidRequest("An input is no proper Unicode text.") from error
 
 
-def _form(pairs: Iterable[tuple[str, str]]) -> str:
-    """Write C{pairs} as a query (without the question mark) or as a form body."""
-    return urlencode(list(pairs), quote_via=quote, safe="", errors="strict")
+def _quote(text: str) -> str:
+    return quote(text, safe="", errors="strict")
 
 
-def _pairs(name: str, template: Template, scope: ReferenceScope) -> Iterator[tuple[str, str]]:
-    """Yield a value once, an array's elements each, an omitted one or null not at all."""
-    value = render(template, scope)
+def _values(name: str, template: Template, operation: HttpOperation, scope: ReferenceScope) -> Iterator[str]:
+    """Yield a value once, an array's elements each, a joined input as one, an omitted one or null not at all."""
+    value, joined = render(template, scope), _joined(template, operation)
+    if joined is not None:
+        written = None if isinstance(value, Omitted) else joined.write(value, name, _quote)
+        yield from () if written is None else (written,)
+        return
     several = isinstance(value, Sequence) and not isinstance(value, str)
     for each in value if several else [value]:  # type: ignore[union-attr]
         if each is not None and not isinstance(each, Omitted):
-            yield name, scalar(each, name)
+            yield _quote(scalar(each, name))
+
+
+def _joined(template: Template, operation: HttpOperation) -> JoinedInput | None:
+    """Return how the input is joined that C{template} is a lone reference to."""
+    lone = REFERENCE.fullmatch(template) if isinstance(template, str) and operation.joined else None
+    return operation.joined.get(lone[1].removeprefix("in.")) if lone else None
 
 
 def _headers(operation: HttpOperation, media_type: str, scope: ReferenceScope) -> Iterator[tuple[str, str]]:
@@ -150,13 +180,17 @@ def _headers(operation: HttpOperation, media_type: str, scope: ReferenceScope) -
     if media_type and "content-type" not in named:
         yield "Content-Type", media_type
     for name, template in operation.headers.items():
-        value = _header(name, template, scope)
+        if not media_type and operation.body is not None and name.lower() == "content-type":
+            continue  # of a body that is left out
+        value = _header(name, template, operation, scope)
         if value is not None:
             yield name, value
 
 
-def _header(name: str, template: str, scope: ReferenceScope) -> str | None:
-    value = render(template, scope)
+def _header(name: str, template: str, operation: HttpOperation, scope: ReferenceScope) -> str | None:
+    value, joined = render(template, scope), _joined(template, operation)
+    if joined is not None and not isinstance(value, Omitted):
+        value = joined.write(value, name, str)
     if value is None or isinstance(value, Omitted):
         return None
     try:
@@ -165,18 +199,27 @@ def _header(name: str, template: str, scope: ReferenceScope) -> str | None:
         raise InvalidRequest(f"The header {name} {error}.") from error
 
 
-def _encode(body: RequestBody | None, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[UploadPart]]:
-    """Return the body, its type, and the parts of one that carries files."""
-    if body is None:
+def _encode(operation: HttpOperation, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[UploadPart]]:
+    """Return the body, its type, and the parts of one that carries files; nothing of a body that is left out."""
+    body = operation.body
+    if body is None or _is_left_out(operation, body, scope):
         return None, "", ()
     if body.kind in (MULTIPART, FILE) and isinstance(body.template, Mapping):
         return encode_upload(body.kind, body.template, scope)
-    return _encode_text(body, scope), _CONTENT_TYPES[body.kind], ()
+    return _encode_text(operation, body, scope), _CONTENT_TYPES[body.kind], ()
 
 
-def _encode_text(body: RequestBody, scope: ReferenceScope) -> bytes:
+def _is_left_out(operation: HttpOperation, body: RequestBody, scope: ReferenceScope) -> bool:
+    """Tell whether no body is sent: it is one input that was not given, or optional, and none of its inputs was."""
+    lone = REFERENCE.fullmatch(body.template) if isinstance(body.template, str) else None
+    if lone is not None:
+        return isinstance(scope.value(lone[1]), Omitted)
+    return operation.optional_body and not inputs_of(body.template) & scope.inputs.keys()
+
+
+def _encode_text(operation: HttpOperation, body: RequestBody, scope: ReferenceScope) -> bytes:
     if body.kind == "form" and isinstance(body.template, Mapping):
-        return _url_encoded(body.template, scope).encode("ascii")
+        return _url_encoded(body.template, operation, scope).encode("ascii")
     if body.kind == "mail" and isinstance(body.template, Mapping):
         return write_mail(body.template, scope)
     try:

@@ -10,6 +10,7 @@ from aileron.addresses import Origin
 from aileron.connectors._template import Template
 from aileron.values import ConnectorDescription, Operation, UrlTemplate
 
+from ._joined import JoinedInput
 from ._lookup import Lookup
 from ._pages import Pages
 from ._result import Parts
@@ -52,7 +53,7 @@ class HttpOperation:
 
     :ivar segments: the path; a segment is either literal or exactly one reference.
     :ivar slashes: inputs of the path that may be of several segments.
-    :ivar answer: C{json}, C{xml}, C{text}, C{file} or C{none}: how a success is read.
+    :ivar answer: C{json}, C{xml}, C{text}, C{file} or C{none}: how a success is read; C{auto}: as its type says.
     :ivar lists: elements of an XML answer that are arrays.
     :ivar result: which parts of a JSON or XML answer make the output; L{None}: all of it.
     :ivar refused: statuses that say that nothing happened, beside those that always do.
@@ -61,6 +62,8 @@ class HttpOperation:
     :ivar answer_headers: which headers of the answer are part of the result, under which names.
     :ivar pages: how what it reads is divided; L{None}: it is not.
     :ivar place: the name of another host that it goes to; L{None}: the base URL's.
+    :ivar optional_body: whether no body is sent if no input of it is given.
+    :ivar joined: inputs whose parts stand behind each other in one text.
     """
 
     operation: Operation
@@ -82,6 +85,8 @@ class HttpOperation:
     place: str | None = None
     slashes: frozenset[str] = frozenset()
     lists: frozenset[str] = frozenset()
+    optional_body: bool = False
+    joined: Mapping[str, JoinedInput] = field(factory=dict)
 
     @property
     def is_graphql(self) -> bool:
