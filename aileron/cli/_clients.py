@@ -126,7 +126,7 @@ def config(cli: CliContext, client: str, name: str | None, as_json: bool) -> Non
     note("  1. Add to {path}: clients: [{name}]", path=cli.home.config, name=called)
     note("  2. aileron config trust")
     note("  3. aileron daemon stop, then aileron vault unlock (changes apply after a restart)")
-    note("aileron-mcp then opens a session that ends with the client. List sessions: aileron sessions list --live")
+    note("aileron-mcp then opens a session that ends with the client. List sessions: aileron session list --live")
 
 
 def _command() -> str:

@@ -86,11 +86,11 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
             break
         except (OSError, ValueError) as error:
             if not left or not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
-                raise CommandError(f"No daemon responds at {url}.", "Check the daemon: aileron daemon status") from None
+                raise CommandError(f"No daemon responds at {url}.", "Check the daemon: aileron status") from None
     if status != 200 or not isinstance(body, dict):
         raise CommandError(
             f"The program at {url} is not this home's daemon (HTTP {status}).",
-            "Check the daemon: aileron daemon status",
+            "Check the daemon: aileron status",
         )
     return body
 

@@ -121,7 +121,7 @@ def _of_the_client(error: BaseException) -> Iterator[str]:
         yield from _problems(error.fault.details)
         yield from filter(None, (what_then(error.fault.kind, error.message, error.fault.details),))
         if error.run_id:
-            yield f"See the run: aileron runs show {error.run_id}"
+            yield f"See the run: aileron run show {error.run_id}"
     elif isinstance(error, DaemonUnreachable):
         yield error.message
         yield _whether_sent(error.sent)
@@ -142,8 +142,8 @@ def _problems(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _whether_sent(sent: bool) -> str:
     if sent:
-        return "The request may have been received. Check before you retry: aileron runs list"
-    return "Nothing was sent. Check whether the daemon is running: aileron daemon status"
+        return "The request may have been received. Check before you retry: aileron run list"
+    return "Nothing was sent. Check whether the daemon is running: aileron status"
 
 
 def _place(error: BaseException) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,72 +17,45 @@ from aileron import __version__
 from ._context import CliContext, pass_cli, real_context
 from ._errors import FAILED, report
 from ._output import set_width
+from ._tree import COMMANDS, FRONT, OLD_NAMES, PARTS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_COMMANDS = {
-    "demo": ".daemon.launch:demo",
-    "setup": ".actions.setup:setup",
-    "connect": ".actions.connect:connect",
-    "import": ".actions.moving:import_servers",
-    "launch": ".daemon.launch:launch",
-    "open": ".vault.open:open_pages",
-    "watch": ".approvals.watch:watch",
-    "approve": ".approvals.approval:approve",
-    "deny": ".approvals.approval:deny",
-    "approval": ".approvals.approval:approval",
-    "grant": ".approvals.grant:grant",
-    "pause": ".approvals.limits:pause",
-    "resume": ".approvals.limits:resume",
-    "cap": ".approvals.limits:cap",
-    "egress": ".approvals.egress:egress",
-    "status": ".daemon.status:status",
-    "gateway": ".daemon.status:gateway",
-    "action": ".actions.action:action",
-    "runs": ".records.runs:runs",
-    "audit": ".records.audit:audit",
-    "vault": ".vault.command:vault",
-    "binding": ".vault.binding:binding",
-    "notification": ".vault.notification:notification",
-    "connector": ".actions.connector:connector",
-    "sync": ".actions.packages:sync",
-    "prove": ".actions.prove:prove_connectors",
-    "config": ".actions.trusting:config",
-    "sessions": ".records.sessions:sessions",
-    "mcp": "._clients:mcp",
-    "daemon": ".daemon.command:daemon",
-    "logs": ".daemon.logs:logs",
-    "backup": ".daemon.backup:backup",
-    "upgrade": ".daemon.upgrade:upgrade",
-    "doctor": ".doctor.command:doctor",
-    "operator": ".vault.operator:operator",
-    "completion": "._completion:completion",
-    "version": ".daemon.status:version",
-}
-
 _NEARLY, _MOST_MEANT = 0.9, 3
+_ALL = "aileron.all"
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name.
-
-    :param commands_at: for each command the module that has it, and what it is called there, as C{module:name}.
-    """
-
-    def __init__(self, *args: Any, commands_at: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._at = commands_at
+    """The group of all commands, which imports one when it is asked for, and knows them by their old names too."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names, in the order in which they were given."""
-        return list(self._at)
+        """List the names, in the order of the help, without old ones."""
+        return list(COMMANDS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options; C{--all} counts wherever it stands before a command, also behind C{--help}."""
+        own = takewhile(lambda each: each.startswith("-"), args)
+        ctx.meta[_ALL] = "--all" in own
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by the parts of the help: the usual ones, or all."""
+        everything = ctx.meta.get(_ALL)
+        for title, part in PARTS.items():
+            shown = [(name, self.get_command(ctx, name)) for name in part if everything or name in FRONT]
+            room = 2 * formatter.width
+            with formatter.section(title):
+                formatter.write_dl([(name, each.get_short_help_str(room)) for name, each in shown if each is not None])
+        if not everything:
+            formatter.write_paragraph()
+            formatter.write_text("All commands: aileron --help --all")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names and options; a shell that waits for them is not kept by the imports of all."""
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name) for name in self._at if name.startswith(incomplete)]
+        found = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
@@ -100,17 +74,20 @@ class LazyGroup(click.Group):
     def _find_meant(self, ctx: click.Context, name: str) -> Sequence[str]:
         """Find what is called so, or nearly so, within a group, as C{approve} is; else the command nearest to it."""
         within: dict[str, list[str]] = {}
-        for group in self._at:
+        for group in COMMANDS:
             command = self.get_command(ctx, group)
-            for each in command.list_commands(ctx) if isinstance(command, click.Group) else ():
-                within.setdefault(each, []).append(f"{group} {each}")
-        near = get_close_matches(name, within.keys() - self._at.keys(), n=1, cutoff=_NEARLY)
-        found = within[near[0]] if near else get_close_matches(name, self._at, n=1)
-        return found if len(found) <= _MOST_MEANT else ()
+            for each, found in command.commands.items() if isinstance(command, click.Group) else ():
+                if not found.hidden:
+                    within.setdefault(each, []).append(f"{group} {each}")
+        named = {**within, **{each: [each] for each in COMMANDS}}
+        near = get_close_matches(name, named, n=1, cutoff=_NEARLY)
+        meant = named[near[0]] if near else get_close_matches(name, COMMANDS, n=1)
+        return meant if len(meant) <= _MOST_MEANT else ()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; L{None}: there is no such name."""
-        place = self._at.get(cmd_name)
+        old = OLD_NAMES.get(cmd_name)
+        place = COMMANDS.get(cmd_name) if old is None else old.place
         if place is None:
             return None
         module, name = place.split(":")
@@ -122,11 +99,11 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    commands_at=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )
 @click.version_option(__version__, message="aileron %(version)s")
+@click.option("--all", is_flag=True, hidden=True, expose_value=False)
 @click.option("--width", type=click.IntRange(0, 1000), default=0, hidden=True, expose_value=False, callback=set_width)
 @pass_cli
 @click.pass_context
@@ -134,7 +111,7 @@ def aileron(ctx: click.Context, cli: CliContext) -> None:
     """Let coding agents act on real services: without keys, and only as you approve.
 
     Start with `aileron demo`, or with `aileron setup`. Without a command, `aileron` shows the
-    current state and what to do next.
+    current state and what to do next. `aileron --help --all` lists all commands.
     """
     if ctx.invoked_subcommand is None:
         from .daemon.status import overview
@@ -164,8 +141,9 @@ def main() -> None:
 
 def _listing(arguments: Sequence[str]) -> str:
     """Return the command that lists what the group of this command is about; empty: there is none."""
-    name = next((each for each in arguments if each in _COMMANDS), "")
+    name = next((each for each in arguments if each in COMMANDS or each in OLD_NAMES), "")
     group = aileron.get_command(click.Context(aileron), name)
+    name = OLD_NAMES[name].now if name in OLD_NAMES else name
     return f"aileron {name} list" if isinstance(group, click.Group) and "list" in group.commands else ""
 
 

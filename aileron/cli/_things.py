@@ -19,7 +19,7 @@ def _describe_run(run: Mapping[str, Any]) -> str:
     return f"{run['action']}  {run['state']}  {when(run['received_at'])}"
 
 
-RUN = IdKind("run", "/v1/runs", "aileron runs list", _describe_run)
+RUN = IdKind("run", "/v1/runs", "aileron run list", _describe_run)
 UNSTARTED_RUN = evolve(RUN, noun="run that has not started", query={"state": ",".join(_NOT_STARTED)})
 COMPLETED_RUN = evolve(RUN, noun="completed run", query={"state": RunState.COMPLETED})
 UNKNOWN_RUN = evolve(RUN, noun="run with an unknown outcome", query={"state": RunState.UNKNOWN})
@@ -38,7 +38,7 @@ APPROVAL = IdKind(
 SESSION = IdKind(
     "session",
     "/v1/sessions",
-    "aileron sessions list",
+    "aileron session list",
     lambda session: f"{session['agent']}  {session['working_dir']}  {when(session['started_at'])}",
     query={"commands": "false"},
 )

@@ -115,7 +115,7 @@ async def _open(scene: Stage, approval_id: str) -> None:
 
 async def _say(scene: Stage, approval: Mapping[str, Any], answer: bool) -> None:
     word = ("approve", "--yes") if answer else ("deny", "--reason", "Not today.")
-    decision = ("approval", *word, str(approval["id"]))
+    decision = (*word, str(approval["id"]))
     command(decision, "Your decision, for exactly the digest above.")
     await scene.as_operator(*decision, "--digest", str(approval["digest"]))
 
@@ -214,11 +214,11 @@ async def _set_up(scene: Stage) -> None:
     added = await scene.as_operator("action", "add", str(source), "--yes")
     printed(added.splitlines()[-1])
     command(
-        ("binding", "setup", "local://demo/team-chat"),
+        ("credential", "setup", "local://demo/team-chat"),
         "Stores the key of your team's chat. Only the daemon has it now.",
     )
     await scene.as_operator(
-        "binding", "setup", "local://demo/team-chat", "--base-url", scene.chat_url, secret_fd=scene.key
+        "credential", "setup", "local://demo/team-chat", "--base-url", scene.chat_url, secret_fd=scene.key
     )
 
 

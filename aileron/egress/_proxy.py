@@ -249,7 +249,7 @@ class ProxyConnection(Protocol):
             self._refuse(502, f"Aileron: {self.host} cannot be reached")
         elif not isinstance(error, CancelledError):
             _log.failure("connecting a sandbox", failure)
-            self._refuse(500, "Aileron: the connection failed; see aileron logs")
+            self._refuse(500, "Aileron: the connection failed; see aileron log")
 
     def _report(self, type_: str, why: str) -> None:
         if self._access is not None:
@@ -322,4 +322,4 @@ def _explain(error: BaseException | None) -> str:
     """Say why a connection was not made."""
     if isinstance(error, EgressRefused | Unreachable):
         return error.why
-    return _GIVEN_UP if isinstance(error, CancelledError) else "it failed; see aileron logs"
+    return _GIVEN_UP if isinstance(error, CancelledError) else "it failed; see aileron log"

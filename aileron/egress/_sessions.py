@@ -51,7 +51,7 @@ _PROJECTS_FILE = NAME
 _ENDED = "the session has ended"
 _BOUND = (
     "This session's hosts were named when it first asked for access, and other hosts are not added to them. To allow "
-    "another host, use: aileron egress allow HOST"
+    "another host, use: aileron network allow HOST"
 )
 
 _log = Logger()
@@ -172,7 +172,7 @@ class EgressSessions:
             with _on_record():
                 await self._note(access, host, allowed)
             if allowed is None:
-                raise EgressRefused("it waits for approval; see aileron egress list")
+                raise EgressRefused("it waits for approval; see aileron network list")
             if self._has_ended(access):
                 self.report("egress.failed", access, host, _ENDED)
                 raise EgressRefused(_ENDED)

@@ -96,7 +96,7 @@ class Injection:
         if binding is None:
             raise BindingRequired(
                 f"There is no binding {name}, whose key is to go to {provider.name}: "
-                f"run `aileron binding setup {provider.fqn}`.",
+                f"run `aileron credential setup {provider.fqn}`.",
                 details,
             )
         if binding.connector != provider.fqn:
@@ -104,7 +104,7 @@ class Injection:
         if binding.scope != scope:
             raise BindingFailed(
                 f"The key of {provider.name} was not bound for {scope.hosts[0]} as it is now set in "
-                f"{_name_source(provider)}. If you mean it to go there: `aileron binding rebind {name}`.",
+                f"{_name_source(provider)}. If you mean it to go there: `aileron credential rebind {name}`.",
                 details,
             )
         return binding

@@ -184,7 +184,7 @@ def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
     if summary["waiting"]:
         yield "pending approvals can still be decided: aileron approval list"
     if summary["in_doubt"]:
-        yield "runs with unknown outcome may have happened: aileron runs list --state unknown"
+        yield "runs with unknown outcome may have happened: aileron run list --state unknown"
 
 
 def _count_things(number: int, thing: str) -> str:

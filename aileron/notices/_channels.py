@@ -70,7 +70,7 @@ async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
     if scope is None or not bound:
         raise Undelivered(f"Its secret is missing: aileron notification add {name}", again=False)
     if len(bound) > 1:
-        raise Undelivered("It has more than one secret. Revoke the others: aileron binding revoke", again=False)
+        raise Undelivered("It has more than one secret. Revoke the others: aileron credential revoke", again=False)
     try:
         return await bindings.credential(bound[0], scope).reveal()
     except VaultLocked:

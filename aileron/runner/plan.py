@@ -297,7 +297,7 @@ class Planner:
             )
         if not bound and (description.credential is not None or description.base_url is None):
             raise BindingRequired(
-                f"No credential is bound to {description.fqn}. Run `aileron binding setup {description.fqn}`.",
+                f"No credential is bound to {description.fqn}. Run `aileron credential setup {description.fqn}`.",
                 {"connector": description.fqn},
             )
         return bound[0] if bound else None

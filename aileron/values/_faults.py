@@ -56,7 +56,7 @@ class Advice:
 _NOTHING_CHANGED = "Nothing was changed."
 _NOTHING_SENT = "Nothing was sent."
 _NOTHING_DONE = "Nothing was done."
-_RECORDED = Advice("The attempt is recorded.", "See failed runs: aileron runs list --state failed")
+_RECORDED = Advice("The attempt is recorded.", "See failed runs: aileron run list --state failed")
 
 ADVICE: Mapping[str, Advice] = {
     "invalid_request": Advice(_NOTHING_CHANGED),
@@ -70,13 +70,13 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "unauthorized": Advice(_NOTHING_DONE, "Log in again: run the command again, or aileron open.", "Run aileron open."),
     "forbidden": Advice(_NOTHING_DONE, "Check the installation: aileron doctor"),
-    "approval_denied": Advice(_NOTHING_SENT, "To let agents request it again: aileron approval forgive ID"),
+    "approval_denied": Advice(_NOTHING_SENT, "To let agents request it again: aileron approval allow-retry ID"),
     "approval_expired": Advice(_NOTHING_SENT, "It can be requested again."),
     "approval_stale": Advice("Nothing was decided.", "Review it again: aileron approval show ID", "Review it again."),
     "cancelled": Advice(_NOTHING_SENT, "It can be requested again."),
     "capability_denied": Advice(_NOTHING_SENT, "See what the connector declares: aileron connector show NAME"),
-    "binding_required": Advice(_NOTHING_SENT, "List bindings: aileron binding list"),
-    "binding_failed": Advice("The action was not completed.", "Check the bindings: aileron binding list"),
+    "binding_required": Advice(_NOTHING_SENT, "List bindings: aileron credential list"),
+    "binding_failed": Advice("The action was not completed.", "Check the bindings: aileron credential list"),
     "hash_mismatch": Advice(_NOTHING_SENT, "Review what changed, then trust or pin it as it is now."),
     "signature_failure": Advice(_NOTHING_DONE, "Check the installation: aileron doctor"),
     "vault_locked": Advice("Pending requests are kept.", "Unlock it: aileron vault unlock"),
@@ -84,7 +84,7 @@ ADVICE: Mapping[str, Advice] = {
     "connector_runtime_error": _RECORDED,
     "outcome_unknown": Advice(
         "It is not retried automatically.",
-        "Check whether it happened, then record it: aileron runs settle <run> --happened (or --did-not-happen)",
+        "Check whether it happened, then record it: aileron run settle <run> --happened (or --did-not-happen)",
     ),
     "network_error": Advice(
         "A service that was not reached received nothing.", "Check the connections: aileron doctor --network"
@@ -95,7 +95,7 @@ ADVICE: Mapping[str, Advice] = {
     "store_unavailable": Advice(
         "Nothing was saved.", "Try again in a moment. If it persists, check the installation: aileron doctor"
     ),
-    "internal_error": Advice("Completed steps are recorded.", "See the daemon's log: aileron logs"),
+    "internal_error": Advice("Completed steps are recorded.", "See the daemon's log: aileron log"),
 }
 """Closed, as the taxonomy is."""
 

@@ -68,7 +68,7 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
         yield tags.p(visible(credential.problem), **{"class": "warning"})
     if credential.state.surplus:
         yield quiet(visible(credential.state.surplus), " To sign in again for less:")
-        yield command("aileron", "binding", "renew", binding.name)
+        yield command("aileron", "credential", "renew", binding.name)
     known = [("Account", binding.account), ("Used for", binding.connector), ("Added", binding.created_at)]
     known += [("Expires", credential.state.expires_at)] if credential.state.expires_at else []
     if wanted not in (None, binding.scope) and binding.address_problem is None:
@@ -93,7 +93,7 @@ def draw_connect(about: ConnectorDescription) -> Iterator[Part]:
         yield command("aileron", "connect", about.fqn.removeprefix(_BUILTIN))
         yield quiet("To add only the credential:")
     yield quiet("Run this in your terminal. It asks for the secret there: no page shows or takes one.")
-    yield command("aileron", "binding", "setup", about.fqn, *chosen)
+    yield command("aileron", "credential", "setup", about.fqn, *chosen)
     if about.template is not None and about.template.placed:
         yield quiet("Its base URL is ", tags.code(about.template.text), ": set your own values.")
     elif about.template is not None:

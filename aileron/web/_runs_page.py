@@ -323,7 +323,7 @@ def _draw_attached(run: Run, attachments: Sequence[Attachment]) -> Iterator[Part
             yield tags.h3(f"Attachment {number}")
             yield draw_whole(f"attachment-{number}", attachment.text, f"Attachment {number}")
     if attachments:
-        yield quiet(f"To save the attachments as files, run: aileron runs save {run.id} DIRECTORY")
+        yield quiet(f"To save the attachments as files, run: aileron run save {run.id} DIRECTORY")
 
 
 def _fault(fault: Fault) -> Iterator[tuple[str, Cell]]:

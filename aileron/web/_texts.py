@@ -80,7 +80,7 @@ def credential_problem(binding: Binding, state: CredentialState) -> str:
     settings = {} if binding.scope is None else binding.scope.settings
     how = "renew" if binding.kind == "oauth2" and {"token_url", "discover"} & {*settings} else "replace"
     more = f" It will ask for these scopes: {', '.join(state.wanted)}." if state.wanted else ""
-    return f"{state.reason}{more} Run: aileron binding {how} {binding.name}"
+    return f"{state.reason}{more} Run: aileron credential {how} {binding.name}"
 
 
 def segment(text: str) -> str:

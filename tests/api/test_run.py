@@ -173,7 +173,7 @@ class RunTests(ApiCase):
         self.agents.treq.flush()
         heard = self.successResultOf(answer)
         self.assertEqual((heard.status, heard.json["status"]), (202, "awaiting_credential"))
-        for part in ("renews the credential", "nothing was sent", "aileron binding list"):
+        for part in ("renews the credential", "nothing was sent", "aileron credential list"):
             self.assertIn(part, heard.json["message"])
 
     def test_ungated_waits_until_settled(self) -> None:

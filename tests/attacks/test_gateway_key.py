@@ -194,7 +194,7 @@ class GatewayKeyTests(AttackTestCase):
         await self.restart()
         answers = await self.send(self.request("/v1/chat/completions"), self.request("/v1/responses"))
         self.assertEqual(self.refusals(answers), [(403, "binding_failed"), (400, "binding_failed")])
-        self.assertIn(b"aileron binding rebind api_key/openai/default", answers[0])
+        self.assertIn(b"aileron credential rebind api_key/openai/default", answers[0])
         self.assertEqual((self.evil.requests, self.provider.requests), ([], []))
         await self.assert_hidden(*answers)
 

@@ -102,17 +102,17 @@ class RunTests(ServedCase):
         self.assertEqual(
             (code, '"picture": "[attachment 1: image/png, 3 bytes]"' in out, "AAEC" in out), (0, True, False)
         )
-        self.assertIn(f"aileron runs save {RUN} DIRECTORY", err)
+        self.assertIn(f"aileron run save {RUN} DIRECTORY", err)
 
     def test_pending(self) -> None:
         """A run that waits has an exit code of its own, and says to a person what to do; a failure is an error."""
         told = {"run_id": RUN, "approval_id": RUN, "review_url": "http://x/approvals/1", "message": "Ask the user."}
         for status, words in (
             ("awaiting_vault", "aileron vault unlock"),
-            ("awaiting_credential", "aileron binding list"),
-            ("approved", f"aileron runs show {RUN}"),
+            ("awaiting_credential", "aileron credential list"),
+            ("approved", f"aileron run show {RUN}"),
             ("executing", "hello has not finished."),
-            ("pending_approval", f"or aileron approval approve {RUN}"),
+            ("pending_approval", f"or aileron approve {RUN}"),
         ):
             waits = {**told, "status": status}
             self.site.answer("POST", "/v1/actions/hello/run", waits)

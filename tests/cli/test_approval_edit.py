@@ -51,7 +51,7 @@ class EditTests(EditCase):
         self.assertEqual(code, 0, err)
         self.assertEqual(self.sent(), [{"args": {"channel": "#eng", "count": 2}, "digest": DIGEST}])
         self.assertIn("POST https://slack.com/api/chat.postMessage", out)
-        self.assertIn(f"Nothing is decided yet. To approve it: aileron approval approve {RUN}", err)
+        self.assertIn(f"Nothing is decided yet. To approve it: aileron approve {RUN}", err)
         out = self.as_operator("approval", "edit", RUN, "--arg", "channel=#all", "--json")[1]
         self.assertEqual(json.loads(out)["session"]["agent"], "opencode")
 

@@ -137,8 +137,8 @@ class BindingTests(ServedCase):
         for part in ("bound", "check", "needs rebind"):
             self.assertIn(part, out)
         self.assertIn("b: Its secret came back␛.", err)
-        self.assertIn(f"aileron binding rebind {NAME}", err)
-        self.assertEqual(err.count("aileron binding rebind"), 1)
+        self.assertIn(f"aileron credential rebind {NAME}", err)
+        self.assertEqual(err.count("aileron credential rebind"), 1)
 
     def test_surplus(self) -> None:
         """A credential that was given more than is needed is bound, and it is told what, and how to have less."""
@@ -147,7 +147,7 @@ class BindingTests(ServedCase):
         self.site.answer("GET", "/v1/bindings", {"items": [binding(name="a", kind="oauth2", scope=scope, state=state)]})
         _, out, err = self.as_operator("binding", "list")
         self.assertIn("bound", out)
-        for part in ("a: It was given more: mail␛.", "aileron binding renew a"):
+        for part in ("a: It was given more: mail␛.", "aileron credential renew a"):
             self.assertIn(part, err)
 
     def test_state(self) -> None:
@@ -161,7 +161,7 @@ class BindingTests(ServedCase):
         for part in ("expires 2026-06-01", "needs you"):
             self.assertIn(part, out)
         self.assertIn("b cannot be used: The server refused␛.", err)
-        self.assertIn("aileron binding replace b", err)
+        self.assertIn("aileron credential replace b", err)
 
     def test_replace(self) -> None:
         """Another secret is typed, sent once and shown nowhere."""

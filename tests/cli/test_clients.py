@@ -52,14 +52,14 @@ class SnippetTests(CommandCase):
 
 
 class OpenTests(CommandCase):
-    """C{aileron sessions open}."""
+    """C{aileron session open}."""
 
     def test_opened(self) -> None:
         """A session with an end is opened with the launch key; its token is printed once, for an environment."""
         self.serve()
         code, out, err = self.command("sessions", "open", "builder", "--hours", "2")
         self.assertEqual((code, out), (0, "AILERON_URL=http://127.0.0.1:9\nAILERON_TOKEN=ail_a_agent\n"))
-        self.assertIn("aileron sessions end S", err)
+        self.assertIn("aileron session end S", err)
         self.assertNotIn("ail_a_agent", err)
         [asked] = self.site.asked
         self.assertEqual((asked.bearer, asked.body["minutes"]), (LAUNCH_KEY, 120))
@@ -67,7 +67,7 @@ class OpenTests(CommandCase):
 
 
 class WatchTests(ServedCase):
-    """C{aileron sessions watch}."""
+    """C{aileron session watch}."""
 
     def cli_context(self) -> CliContext:
         """Without a wait."""

@@ -131,14 +131,14 @@ class ConnectTests(TrustCase):
         code, out, err = self.connected("1", PASSPHRASE, "y", actions=CHOSEN[:1])
         self.assertEqual((code, self.typed, self.site.bodies("POST", "/v1/bindings/setup")), (0, [], []))
         self.assertIn("is already bound", out)
-        self.assertIn("aileron binding rebind", err)
+        self.assertIn("aileron credential rebind", err)
 
     def test_not_accepted(self) -> None:
         """If the service refuses the check, that is an error with what to do; what was added stays."""
         self.site.answer("POST", CHECK, ExternalApiError("builtin://slack refused: invalid_auth."))
         code, out, err = self.connected("1", PASSPHRASE, "y", "xoxb-wrong", actions=CHOSEN[:1])
         self.assertEqual((code, "Connected" in out), (1, False))
-        for part in ("invalid_auth", "are kept", "aileron binding replace"):
+        for part in ("invalid_auth", "are kept", "aileron credential replace"):
             self.assertIn(part, err)
 
     def test_not_yet(self) -> None:
@@ -159,7 +159,7 @@ class ConnectTests(TrustCase):
         self.typed = []
         code, _, err = self.command("connect", "slack")
         self.assertEqual((code, list(self.home.actions.iterdir())), (1, []))
-        for part in ("no terminal", "aileron binding setup builtin://slack --secret-fd", "aileron action trust"):
+        for part in ("no terminal", "aileron credential setup builtin://slack --secret-fd", "aileron action trust"):
             self.assertIn(part, err)
 
     def test_dry_run(self) -> None:
@@ -187,7 +187,7 @@ class ConnectTests(TrustCase):
         code, _, err = self.command("connect", "--list", "no-such-thing")
         self.assertEqual((code, "No service matches" in err), (1, True))
         code, _, err = self.command("connect", "slak")
-        self.assertEqual((code, "aileron connect --list" in err), (1, True))
+        self.assertEqual((code, "aileron setup --list" in err), (1, True))
 
 
 class ServiceTests(TrustCase):
@@ -257,7 +257,7 @@ class ReplayTests(TrustCase):
 
 
 class ProveTests(TrustCase):
-    """C{aileron prove}, before anything is proved."""
+    """C{aileron connector prove}, before anything is proved."""
 
     def test_unknown(self) -> None:
         """A connector that is not installed, and a file of another connector, are refused; nothing is run."""

@@ -182,10 +182,10 @@ class TellTests(CommandCase):
         self.assertRegex(out, r"pending approvals +2\n")
         self.assertIn("aileron approval list", err)
         self.assertIn("Runs that may have happened or not: 1\n", err)
-        self.assertIn("aileron runs list --state unknown", err)
+        self.assertIn("aileron run list --state unknown", err)
         self.assertRegex(out, r"files not active +2\n")
         self.assertIn("See which files are not trusted, or have errors: aileron doctor", err)
-        self.assertEqual(json.loads(self.command("status", "--json")[1]), answer)
+        self.assertLessEqual(answer.items(), json.loads(self.command("status", "--json")[1]).items())
         answer = {"version": "0.1.0", "uptime_seconds": 1, "vault_state": "unlocked", "counts": {}}
         for requests, shown in ((0, False), (1234, True)):
             totals = {"requests": requests, "input_tokens": 1234567, "output_tokens": 89, "providers": []}

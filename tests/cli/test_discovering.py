@@ -167,7 +167,7 @@ class DiscoveringTests(DiscoveringCase):
         self.site.answer("GET", "/v1/bindings", {"items": [self.binding(state=state)]})
         listed = self.as_operator("binding", "list")[2]
         self.assertIn("It will ask for these scopes: read, admin", listed)
-        self.assertIn("aileron binding renew oauth2/tracker/default", listed)
+        self.assertIn("aileron credential renew oauth2/tracker/default", listed)
 
     def test_no_device(self) -> None:
         """A sign-in on another device needs its address in the connector file, and asks nobody without."""

@@ -12,6 +12,7 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._main import aileron
+from aileron.cli._tree import OLD_NAMES, OLD_WITHIN
 from tests.cli.test_main import commands
 from tests.functional import test_quickstart
 
@@ -20,7 +21,7 @@ PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "doc").rglob(
 LISTING = re.compile(r"^ *```(?:console|sh|text)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)  # in a list it is indented
 TYPED = re.compile(r"^ *(?:\$ )?(aileron .*)$", re.MULTILINE)
 SPAN = re.compile(r"`(aileron(?: [^`]*)?)`")
-NAMED = re.compile(r"\b(aileron (?:[a-z]+|\{\})(?: [a-z]+)?)")
+NAMED = re.compile(r"\b(aileron (?:[a-z]+|\{\})(?: [a-z]+(?:-[a-z]+)*)?)")
 NO_COMMANDS = {  # what is said of Aileron, labels of keys, and a command with a sentence behind it
     *("aileron package", "aileron cannot start", "aileron version", "aileron {} serves", "aileron {}"),
     *("aileron control id", "aileron control v", "aileron vault entries", "aileron vault file", "aileron sealed parts"),
@@ -64,11 +65,11 @@ def is_group(words: list[str]) -> bool:
 
 def told(page: str) -> Iterator[str]:
     """The commands of the table in C{doc/cli.md}, alternatives written out."""
-    table = page[page.index("## Commands") : page.index("## In scripts")]
+    table = page[page.index("## Commands") : page.index("### Old names")]
     for cell in COMMANDS.findall(table):
         for span in re.findall(r"`([^`]+)`", cell):
             words = span.replace("\\|", "|").split()
-            plain = [word for word in words if re.fullmatch(r"[a-z|]+", word)]
+            plain = [word for word in words if re.fullmatch(r"[a-z|-]+", word)]
             depth = next((size for size in range(len(plain)) if not is_group(plain[: size + 1])), len(plain) - 1)
             yield from (" ".join((*plain[:depth], name)) for name in plain[depth].split("|"))
 
@@ -106,6 +107,49 @@ class MessagesTests(SynchronousTestCase):
         shown = [each for path in shipped for each in code.findall(path.read_text("utf-8"))]
         self.assertGreater(len(shown), 3)
         self.assertEqual([each for each in shown if fault(each)], [])
+
+
+def is_old(line: str) -> bool:
+    """Whether a command line uses a name of an earlier version."""
+    words = line.split()[1:]
+    return (bool(words) and words[0] in OLD_NAMES) or " ".join(words[:2]) in OLD_WITHIN
+
+
+class OldNamesTests(SynchronousTestCase):
+    """Commands by the names of earlier versions."""
+
+    def find(self, path: str) -> click.Command:
+        """The command of that name, which is there."""
+        command: click.Command | None = aileron
+        for word in path.split():
+            assert isinstance(command, click.Group), path
+            command = command.get_command(click.Context(command), word)
+        assert command is not None, path
+        return command
+
+    def test_same(self) -> None:
+        """An old name is the same command as the new one, and no help lists it."""
+        for old, new in {**{name: each.now for name, each in OLD_NAMES.items()}, **OLD_WITHIN}.items():
+            if old in ("connect", "daemon status"):  # parts of setup and status, whose answers they keep
+                self.find(old)
+                continue
+            self.assertIs(self.find(old).callback, self.find(new).callback, old)
+        listed = {" ".join(path) for path in commands(aileron)}
+        self.assertEqual(listed & {*OLD_NAMES, *OLD_WITHIN}, set())
+
+    def test_table(self) -> None:
+        """The page lists every old name with the new one."""
+        page = (ROOT / "doc" / "cli.md").read_text("utf-8")
+        table = page[page.index("### Old names") : page.index("## Trust")]
+        told = dict(re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", table, re.MULTILINE))
+        self.assertEqual(told, {**{name: each.now for name, each in OLD_NAMES.items()}, **OLD_WITHIN})
+
+    def test_not_told(self) -> None:
+        """No message and no page has anybody type an old name."""
+        sources = sorted((ROOT / "aileron").rglob("*.py"))
+        named = [(path.name, each) for path in sources for each in said(path.read_text("utf-8"))]
+        lines = [(page.name, line) for page in PAGES for line in typed(page.read_text("utf-8"))]
+        self.assertEqual([(name, each) for name, each in (*named, *lines) if is_old(each)], [])
 
 
 class PagesTests(SynchronousTestCase):

@@ -239,17 +239,17 @@ class AuthorityTests(SynchronousTestCase):
             ({"load_errors": [error], "problems": [error]}, wrong, "/c.toml:3: no such key"),
             ({"trust": [{**action, "state": "new"}], "load_errors": [untrusted]}, waits, "is not trusted"),
             ({"load_errors": [untrusted]}, waits, "next start"),
-            ({"actions": [_ACTION], "connectors": [_CONNECTOR]}, waits, "aileron binding setup local://me/slack"),
+            ({"actions": [_ACTION], "connectors": [_CONNECTOR]}, waits, "aileron credential setup local://me/slack"),
             ({"bindings": [{**_BINDING, "in_force": None, "fits": False}]}, waits, "not trusted"),
-            ({"bindings": [{**_BINDING, "fits": False}]}, wrong, "aileron binding rebind"),
+            ({"bindings": [{**_BINDING, "fits": False}]}, wrong, "aileron credential rebind"),
             ({"bindings": [{**_BINDING, "flag": flag}]}, wrong, "An answer held"),
-            ({"bindings": [{**_BINDING, "state": needs}]}, waits, "aileron binding replace api_key/slack/default"),
-            ({"bindings": [{**signed_in, "state": needs}]}, waits, "aileron binding renew oauth2/slack/default"),
+            ({"bindings": [{**_BINDING, "state": needs}]}, waits, "aileron credential replace api_key/slack/default"),
+            ({"bindings": [{**signed_in, "state": needs}]}, waits, "aileron credential renew oauth2/slack/default"),
             ({"bindings": [{**signed_in, "state": limited}]}, waits, "is limited: Not given."),
             (
                 {"bindings": [{**signed_in, "state": surplus}]},
                 Severity.NOTE,
-                "aileron binding renew oauth2/slack/default",
+                "aileron credential renew oauth2/slack/default",
             ),
             (
                 {"connectors": [{"name": "local://me/x", "credential": {"settings": {"readable_by": "all"}}}]},
@@ -257,7 +257,7 @@ class AuthorityTests(SynchronousTestCase):
                 "which the program and what it starts can read",
             ),
             ({"tampered": [record, old]}, wrong, "aileron audit show A1"),
-            ({"unknown": [{"id": "R1", "action": "ship"}]}, waits, "runs settle R1"),
+            ({"unknown": [{"id": "R1", "action": "ship"}]}, waits, "run settle R1"),
         ):
             ((found, text),) = _told(authority(_answers(**given), _SINCE))
             self.assertEqual((found, says in text), (severity, True), text)
@@ -371,8 +371,8 @@ class CommandTests(CommandCase):
         self.assertIn("api_key/slack/at-0 cannot be used", found["says"])
         self.assertIn("must have a proper address", found["says"])
         self.assertEqual(found["severity"], "wrong")
-        self.assertIn("aileron binding revoke api_key/slack/at-0", found["do"])
-        self.assertIn("aileron binding setup", found["do"])
+        self.assertIn("aileron credential revoke api_key/slack/at-0", found["do"])
+        self.assertIn("aileron credential setup", found["do"])
 
     def test_configuration(self) -> None:
         """A configuration that is not sound is told with its line, though no daemon can start with it."""

@@ -28,7 +28,7 @@ def host(number: int, name: str = "a.example:443", **changed: Any) -> dict[str, 
 
 
 class EgressTests(CommandCase):
-    """C{aileron egress}."""
+    """C{aileron network}."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -12,7 +12,7 @@ from tests.cli.daemon import CommandCase
 
 
 class LogsTests(CommandCase):
-    """C{aileron logs}.
+    """C{aileron log}.
 
     :ivar steps: what happens at each wait.
     """

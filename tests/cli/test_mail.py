@@ -21,7 +21,7 @@ OTHER = ("ada@mail.example", "", "smtp.mail.example:587", "imap.mail.example:993
 
 
 class MailTests(TrustCase):
-    """C{aileron connect smtp} at a terminal."""
+    """C{aileron setup --choose smtp} at a terminal."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -76,7 +76,7 @@ class MailTests(TrustCase):
                 code, _, err = self.connected(*answers)
                 if each.instead:
                     self.assertEqual((code, list(self.home.connectors.iterdir())), (1, []))
-                    self.assertIn(f"aileron connect {each.instead}", err)
+                    self.assertIn(f"aileron setup --choose {each.instead}", err)
                     self.assertIn("Nothing was connected", err)
                     continue
                 self.assertEqual(0, code, err)

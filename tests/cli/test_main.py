@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron import __version__
 from aileron.cli._errors import CommandError, report
 from aileron.cli._main import aileron
+from aileron.cli._tree import COMMANDS, FRONT
 from aileron.client import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
 from aileron.errors import InvalidRequest
 from aileron.values import Fault
@@ -34,6 +36,8 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[s
     context = click.Context(group)
     for name in group.list_commands(context):
         found = group.get_command(context, name)
+        if found is None or found.hidden:
+            continue
         yield (*path, name)
         if isinstance(found, click.Group):
             yield from commands(found, (*path, name))
@@ -49,9 +53,21 @@ class HelpTests(CommandCase):
             self.assertEqual((code, err), (0, ""), path)
             self.assertIn("Usage: aileron " + " ".join(path), out)
 
+    def test_parts(self) -> None:
+        """The help has five parts, with ten commands in front; with --all it has every command, in either order."""
+        parts = ["Start:", "Decide:", "Services:", "Inspect:", "Maintain:"]
+        front = self.command("--help")[1]
+        self.assertEqual([line for line in front.splitlines() if line in parts], parts)
+        self.assertEqual(set(re.findall(r"^  ([a-z]+)  ", front, re.MULTILINE)), FRONT)
+        self.assertEqual(len(FRONT), 10)
+        self.assertIn("All commands: aileron --help --all", front)
+        for arguments in (("--help", "--all"), ("--all", "--help"), ("-h", "--all")):
+            everything = self.command(*arguments)[1]
+            self.assertEqual(set(re.findall(r"^  ([a-z]+)  ", everything, re.MULTILINE)), {*COMMANDS}, arguments)
+
     def test_usage(self) -> None:
         """An unknown command or option is a usage error on standard error; a home that cannot be told is an error."""
-        for arguments in (("nope",), ("status", "--nope"), ("approval", "show")):
+        for arguments in (("nope",), ("status", "--nope"), ("runs", "save")):
             code, out, err = self.command(*arguments)
             self.assertEqual((code, out), (2, ""), arguments)
             self.assertIn("--help", err)
@@ -122,8 +138,8 @@ class ReportTests(SynchronousTestCase):
         code, text = told(DaemonFault(fault.message, 500, fault, "R1"))
         self.assertEqual(code, 1)
         self.assertIn("It may ␛[2Jhave happened.", text)
-        self.assertIn("aileron runs settle", text)
-        self.assertIn("See the run:\n    aileron runs show R1\n", text)
+        self.assertIn("aileron run settle", text)
+        self.assertIn("See the run:\n    aileron run show R1\n", text)
         self.assertIn("Nothing was sent", told(DaemonUnreachable("Away."))[1])
         self.assertIn("may have been received", told(DaemonUnreachable("Away.", sent=True))[1])
         self.assertEqual(told(AnswerNotUnderstood("Odd.", 200)), (1, "aileron: Odd.\n"))

@@ -30,7 +30,7 @@ class OverviewTests(CommandCase):
         for state, counts, step in (
             ("missing", {}, "aileron setup"),
             ("locked", {"pending_approvals": 1}, "aileron vault unlock"),
-            ("unlocked", {"pending_approvals": 1, "actions": 1}, "aileron approval watch, or aileron open"),
+            ("unlocked", {"pending_approvals": 1, "actions": 1}, "aileron watch, or aileron open"),
             ("unlocked", {"actions": 0}, "aileron setup, or aileron action add FILE"),
             ("unlocked", {"actions": 1}, "aileron launch AGENT (claude, codex, goose, opencode or pi)"),
         ):
@@ -92,10 +92,10 @@ class SuggestionTests(CommandCase):
     def test_within_a_group(self) -> None:
         """What a group has under that name, or nearly, is named with its group; what most groups have is not."""
         for name, meant in (
-            ("settle", "'runs settle'"),
-            ("setle", "'runs settle'"),
+            ("settle", "'run settle'"),
+            ("setle", "'run settle'"),
             ("aprove", "'approve'"),
-            ("rebind", "'binding rebind'"),
+            ("rebind", "'credential rebind'"),
             ("stat", "'status'"),
         ):
             self.assertIn(f"No such command '{name}'. Did you mean {meant}?\n", self.command(name)[2])

@@ -661,7 +661,7 @@ class GitTests(PackageCase):
         why = "other stays at version 1.0.0. https://github.com/me/other.git answered with status 404.\n  Check the"
         self.assertIn(why, err)
         self.assertIn(
-            "Not updated: other.\n  The reasons are above. To try again:\n    aileron action update other\n", err
+            "Not updated: other.\n  The reasons are above. To try again:\n    aileron package update other\n", err
         )
         (self.home.connectors / "other.toml").unlink()
         (self.home.actions / "file-ticket.md").unlink()

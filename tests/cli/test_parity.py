@@ -37,7 +37,7 @@ class Sample:
 
 WITH_ONE = {ONE: approval(), "/v1/sessions/S": SESSION, "/v1/actions/ship-update": {"input_schema": {}}}
 SAMPLES = {
-    "POST /v1/action-approvals/{approval_id}/decide": Sample(("approval", "approve", RUN, "--yes"), first=WITH_ONE),
+    "POST /v1/action-approvals/{approval_id}/decide": Sample(("approve", RUN, "--yes"), first=WITH_ONE),
     "POST /v1/action-approvals/{approval_id}/edit": Sample(
         ("approval", "edit", RUN, "--arg", "channel=#ops"),
         first={
@@ -45,17 +45,19 @@ SAMPLES = {
             "/v1/actions/ship-update": {"input_schema": {"properties": {"channel": {"type": "string"}}}},
         },
     ),
-    "POST /v1/action-approvals/{approval_id}/forgive": Sample(("approval", "forgive", RUN)),
-    "POST /v1/action-approvals/{approval_id}/withdraw": Sample(("runs", "cancel", RUN)),
+    "POST /v1/action-approvals/{approval_id}/forgive": Sample(("approval", "allow-retry", RUN)),
+    "POST /v1/action-approvals/{approval_id}/withdraw": Sample(("run", "cancel", RUN)),
     "PATCH /v1/actions/{name}": Sample(("action", "disable", "hello")),
-    "POST /v1/bindings/target": Sample(("binding", "setup", "gateway://openai")),
+    "POST /v1/bindings/target": Sample(("credential", "setup", "gateway://openai")),
     "POST /v1/bindings/setup": Sample(
-        ("binding", "setup", FQN), answers=("s3cret",), first={"POST /v1/bindings/target": {"scope": None}}
+        ("credential", "setup", FQN), answers=("s3cret",), first={"POST /v1/bindings/target": {"scope": None}}
     ),
-    "POST /v1/bindings/{name}/replace": Sample(("binding", "replace", NAME), answers=("s3cret",)),
-    "POST /v1/bindings/{name}/rebind": Sample(("binding", "rebind", NAME, "--yes"), first={PATH: binding(**MOVED)}),
-    "DELETE /v1/bindings/{name}": Sample(("binding", "revoke", NAME)),
-    "POST /v1/egress/{host_id}/decision": Sample(("egress", "allow", "H1"), first={"/v1/egress": {"items": [host(1)]}}),
+    "POST /v1/bindings/{name}/replace": Sample(("credential", "replace", NAME), answers=("s3cret",)),
+    "POST /v1/bindings/{name}/rebind": Sample(("credential", "rebind", NAME, "--yes"), first={PATH: binding(**MOVED)}),
+    "DELETE /v1/bindings/{name}": Sample(("credential", "revoke", NAME)),
+    "POST /v1/egress/{host_id}/decision": Sample(
+        ("network", "allow", "H1"), first={"/v1/egress": {"items": [host(1)]}}
+    ),
     "POST /v1/caps": Sample(("cap", "set", "--per-hour", "3")),
     "DELETE /v1/caps": Sample(("cap", "remove", "--per-hour")),
     "DELETE /v1/grants/{grant_id}": Sample(("grant", "revoke", "G1")),
@@ -63,11 +65,11 @@ SAMPLES = {
     "DELETE /v1/operator/sessions": Sample(("operator", "revoke", "--all")),
     "POST /v1/pause": Sample(("pause",)),
     "POST /v1/resume": Sample(("resume",)),
-    "POST /v1/runs/{run_id}/resolve": Sample(("runs", "settle", RUN, "--happened")),
-    "POST /v1/runs/{run_id}/undo": Sample(("runs", "undo", RUN)),
-    "POST /v1/runs/{run_id}/reconcile": Sample(("runs", "reconcile", RUN)),
-    "POST /v1/sessions/{session_id}/end": Sample(("sessions", "end", "S9")),
-    "POST /v1/sessions/{session_id}/deny": Sample(("sessions", "end", "S9", "--deny")),
+    "POST /v1/runs/{run_id}/resolve": Sample(("run", "settle", RUN, "--happened")),
+    "POST /v1/runs/{run_id}/undo": Sample(("run", "undo", RUN)),
+    "POST /v1/runs/{run_id}/reconcile": Sample(("run", "reconcile", RUN)),
+    "POST /v1/sessions/{session_id}/end": Sample(("session", "end", "S9")),
+    "POST /v1/sessions/{session_id}/deny": Sample(("session", "end", "S9", "--deny")),
     "POST /v1/trust": Sample(
         ("action", "trust", "hello", "--yes"),
         first={"/v1/trust": {"items": [item("hello")]}, "/v1/actions": {"items": [], "load_errors": []}},

@@ -97,15 +97,15 @@ class RecordsTests(ServedCase):
         """A run tells its state, attempts and why, and how to settle it."""
         self.site.answer("GET", f"/v1/runs/{RUN}", RUN_ROW)
         out = self.as_operator("runs", "show", RUN)[1]
-        for part in ("unknown", "#eng", "outcome_unknown: It may have happened.", "post  1", "runs settle 01RUN"):
+        for part in ("unknown", "#eng", "outcome_unknown: It may have happened.", "post  1", "run settle 01RUN"):
             self.assertIn(part, out)
-        self.assertIn("To ask the service: aileron runs reconcile 01RUN\nOr check it yourself", out)
+        self.assertIn("To ask the service: aileron run reconcile 01RUN\nOr check it yourself", out)
         self.site.answer("GET", f"/v1/runs/{RUN}", {**RUN_ROW, "reconcilable": False})
         out = self.as_operator("runs", "show", RUN)[1]
         self.assertIn(
             "Aileron cannot look up the outcome of this run.\nCheck it yourself and record the outcome: ", out
         )
-        self.assertEqual(("runs settle 01RUN" in out, "reconcile" in out), (True, False))
+        self.assertEqual(("run settle 01RUN" in out, "reconcile" in out), (True, False))
         self.site.answer("GET", "/v1/runs?gated=true&limit=50", {"items": [RUN_ROW], "cursor": None})
         self.assertIn("01RUN", self.as_operator("runs", "list", "--gated")[1])
 
@@ -113,7 +113,7 @@ class RecordsTests(ServedCase):
         """Of a run that there is not, the command that lists runs is told, on a line of its own."""
         self.site.answer("GET", "/v1/runs/nope", NotFound("There is no such run."))
         code, _, err = self.as_operator("runs", "show", "nope")
-        self.assertEqual((code, "  See what exists:\n    aileron runs list\n" in err), (1, True), err)
+        self.assertEqual((code, "  See what exists:\n    aileron run list\n" in err), (1, True), err)
 
     def test_filters(self) -> None:
         """A time or a state that there is not is refused, and what it can be is told."""
@@ -133,7 +133,7 @@ class RecordsTests(ServedCase):
         self.site.answer("GET", f"/v1/runs/{RUN}", row)
         out = self.as_operator("runs", "show", RUN)[1]
         self.assertEqual(("attachment 1: image/png" in out, "AAEC" in out), (True, False))
-        self.assertIn(f"aileron runs save {RUN} DIRECTORY", out)
+        self.assertIn(f"aileron run save {RUN} DIRECTORY", out)
         directory = Path(self.mktemp()) / "there"
         code, out, _ = self.as_operator("runs", "save", RUN, str(directory))
         files = {each.name: each.read_bytes() for each in directory.iterdir()}
@@ -151,7 +151,7 @@ class RecordsTests(ServedCase):
         ):
             self.site.answer("GET", f"/v1/runs/{RUN}", {**RUN_ROW, **row})
             said = self.as_operator("runs", "show", RUN)[1]
-            self.assertEqual(f"aileron runs save {RUN} DIRECTORY" in said, bool(names))
+            self.assertEqual(f"aileron run save {RUN} DIRECTORY" in said, bool(names))
             directory = Path(self.mktemp())
             code, out, _ = self.as_operator("runs", "save", RUN, str(directory))
             self.assertEqual((code, out == "Nothing is attached to it.\n"), (0, not names))
@@ -199,7 +199,7 @@ class RecordsTests(ServedCase):
         """Where nothing can be looked up, the command says what else can be done."""
         self.site.answer("POST", f"/v1/runs/{RUN}/reconcile", CapabilityDenied("local/x cannot look that up."))
         code, _, err = self.as_operator("runs", "reconcile", RUN)
-        settle = "  Check it yourself and record the outcome:\n    aileron runs settle 01RUN --happened (or"
+        settle = "  Check it yourself and record the outcome:\n    aileron run settle 01RUN --happened (or"
         self.assertEqual(code, 1)
         self.assertIn(f"local/x cannot look that up. Nothing was sent.\n{settle}", err)
         self.assertNotIn("connector show", err)
@@ -289,14 +289,14 @@ class LookingTests(ServedCase):
         self.site.answer("GET", PATH, binding(**MOVED))
         _, out, err = self.as_operator("binding", "show", NAME)
         self.assertIn("needs rebind", out)
-        self.assertIn(f"aileron binding rebind {NAME}", err)
+        self.assertIn(f"aileron credential rebind {NAME}", err)
         self.site.answer("GET", PATH, binding(base_url="https://127.1", fits=False))
         _, out, err = self.as_operator("binding", "show", NAME)
         self.assertIn("needs setup", out)
         self.assertIn("must have a proper address", err)
-        self.assertIn(f"aileron binding revoke {NAME}", err)
+        self.assertIn(f"aileron credential revoke {NAME}", err)
         code, _, err = self.as_operator("binding", "rebind", NAME)
-        self.assertEqual((code, "Nothing was rebound" in err, "aileron binding setup" in err), (1, True, True))
+        self.assertEqual((code, "Nothing was rebound" in err, "aileron credential setup" in err), (1, True, True))
 
     def test_gateway(self) -> None:
         """Of each provider what was counted is told, and nothing of what was not."""

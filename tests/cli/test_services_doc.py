@@ -22,9 +22,9 @@ the credential, binds it, adds the actions that you choose, asks you to trust th
 works.
 
 ```console
-$ aileron connect slack
-$ aileron connect --list issue
-$ aileron connect slack --dry-run
+$ aileron setup --choose slack
+$ aileron setup --list issue
+$ aileron setup --dry-run slack
 ```
 
 Nothing is active until you trust it. Of these ready actions, those that only read need no approval, and all others ask
@@ -62,7 +62,7 @@ def page(name: str) -> str:
 def _lines(name: str, service: ReadyService) -> Iterator[str]:
     _, about = find_services()[name]
     yield from (f"# {service.title}", "", f"{about[0].upper()}{about[1:]}.", "", "```console")
-    yield from (f"$ aileron connect {name}", "```", "", f"## Get the credential: {service.secret}", "")
+    yield from (f"$ aileron setup --choose {name}", "```", "", f"## Get the credential: {service.secret}", "")
     yield from (f"{number}. {_ADDRESS.sub(_link, step)}" for number, step in enumerate(service.steps, 1))
     for variable in service.template.variables if service.template else ():
         yield ""

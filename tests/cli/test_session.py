@@ -21,7 +21,7 @@ class OperatorTests(ServedCase):
     def test_logged_in(self) -> None:
         """The command asks with a fresh operator token, ended afterwards; neither passphrase nor key is sent."""
         code, out, _ = self.as_operator("binding", "list")
-        self.assertEqual((code, out), (0, "No bindings yet. Add one: aileron binding setup CONNECTOR\n"))
+        self.assertEqual((code, out), (0, "No bindings yet. Add one: aileron credential setup CONNECTOR\n"))
         used = {asked.path: asked.bearer for asked in self.site.asked}
         self.assertEqual((used["/v1/bindings"], used["/v1/operator/logout"]), (TOKEN, TOKEN))
         self.assertNotIn("/v1/vault/status", used)

@@ -80,7 +80,7 @@ class SetupTests(TrustCase):
         self.assertEqual((bound["secret"], "canary" in out), ("xoxb-canary", False))
         for part in ("Slack (chat", "chat:write", "post-message", "check-slack", "aileron launch goose\n"):
             self.assertIn(part, out)
-        self.assertIn("aileron connect slack", err)
+        self.assertIn("aileron setup --choose slack", err)
         self.assertNotIn("aileron launch codex", out)
 
     def test_named(self) -> None:
@@ -92,7 +92,7 @@ class SetupTests(TrustCase):
         self.assertEqual(self.prompts[-3:], ["Passphrase of the vault", *self.prompts[-2:]])
         for unknown in (("slak",), ("slack", "github"), ("0",), ("",)):
             code, _, err = self.played("unused", words=unknown)
-            self.assertEqual((code, "aileron connect --list" in err, "Nothing was set up" in err), (1, True, True))
+            self.assertEqual((code, "aileron setup --list" in err, "Nothing was set up" in err), (1, True, True))
         self.assertEqual(len(self.sent()), 3)
 
     def test_rest(self) -> None:
@@ -245,7 +245,7 @@ class SetupTests(TrustCase):
         self.assertEqual((code, self.typed, len(self.sent())), (0, [], 1))
         self.assertIn("The text", path.read_text())
         self.assertIn("is already there", out)
-        self.assertIn("aileron binding rebind", err)
+        self.assertIn("aileron credential rebind", err)
         self.assertEqual(len(self.site.bodies("POST", "/v1/bindings/setup")), 1)
 
     def test_refused(self) -> None:
@@ -268,8 +268,8 @@ class SetupTests(TrustCase):
         """With a vault, the next step is told: for a service in the arguments, for one of the user's, or for none."""
         self.home.secrets.write_text("{}")
         for words, told in (
-            ((), "  aileron connect --list\n"),
-            (("slack",), "aileron binding setup builtin://slack --secret-fd N, then"),
+            ((), "  aileron setup --list\n"),
+            (("slack",), "aileron credential setup builtin://slack --secret-fd N, then"),
             ((URL,), "  aileron connector import --help\n"),
             (("slak",), "There is no such service. Nothing was set up."),
         ):

@@ -411,7 +411,7 @@ class RenewTests(SigningInCase):
 
     def test_not_for_that(self) -> None:
         """A key is replaced, and one that no longer fits is rebound first: nobody signs in for them."""
-        for changed, words in (({"scope": scope({})}, "binding replace"), ({"fits": False}, "binding rebind")):
+        for changed, words in (({"scope": scope({})}, "credential replace"), ({"fits": False}, "credential rebind")):
             self.site.answer("GET", PATH, self.binding(**changed))
             code, _, err = self.renew()
             self.assertEqual((code, words in err, self.prompts), (1, True, []), err)
@@ -424,8 +424,8 @@ class RenewTests(SigningInCase):
             self.site.answer("GET", "/v1/bindings", {"items": [self.binding(state=state)]})
             _, out, err = self.as_operator("binding", "list")
             self.assertIn(shown, out)
-            self.assertIn(f"aileron binding renew {NAME}", err)
+            self.assertIn(f"aileron credential renew {NAME}", err)
             self.assertIn(reasons[status], err)
         self.settings = {}
         self.site.answer("GET", "/v1/bindings", {"items": [self.binding(state=state)]})
-        self.assertIn(f"aileron binding replace {NAME}", self.as_operator("binding", "list")[2])
+        self.assertIn(f"aileron credential replace {NAME}", self.as_operator("binding", "list")[2])

@@ -335,7 +335,7 @@ class ImportTests(ToolsCase):
         self.site.answer("POST", "/v1/actions/tracker-list-tools/run", waits)
         code, _, err = self.import_(NAME)
         self.assertEqual(code, 1)
-        self.assertIn(f"aileron runs show {RUN}", err)
+        self.assertIn(f"aileron run show {RUN}", err)
 
     def test_json(self) -> None:
         """For programs the tools are listed as JSON."""

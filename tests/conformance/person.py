@@ -1,4 +1,4 @@
-"""A person who signs in for our connector before the suite: by what ``aileron binding setup`` runs, with a browser."""
+"""A person who signs in for our connector before the suite: as ``aileron credential setup`` does, in a browser."""
 
 from __future__ import annotations
 

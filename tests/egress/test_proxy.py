@@ -450,7 +450,7 @@ class RefusalTests(ProxyCase):
 
     def test_refused(self) -> None:
         """A host that is not allowed gets 403 with what to do, and nothing is dialled."""
-        said = "HTTP/1.1 403 Aileron: other.example:443 is not allowed: it waits for approval; see aileron egress list"
+        said = "HTTP/1.1 403 Aileron: other.example:443 is not allowed: it waits for approval; see aileron network list"
         self.assertEqual(self.answered("other.example:443"), said)
         self.assertEqual((self.dialer.dialled, self.sessions.pending()), ([], 1))
 
@@ -474,7 +474,7 @@ class RefusalTests(ProxyCase):
         """Any other failure is logged, and gets 500."""
         self.dialer.waiting = fail(ZeroDivisionError())
         self.assertIn("HTTP/1.1 500 ", self.answered())
-        self.assertEqual(self.ends(), ["it failed; see aileron logs"])
+        self.assertEqual(self.ends(), ["it failed; see aileron log"])
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     def ends(self) -> list[object]:

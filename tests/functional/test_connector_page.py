@@ -78,7 +78,7 @@ class ConnectorPageTests(PagesTestCase):
         await self.look_at(page, "connector-connect")
         await page.evaluate(_COPIES)
         await self.use(page, "button[data-copy]")
-        await page.until(f"window.copied === 'aileron binding setup {CONNECTOR}'")
+        await page.until(f"window.copied === 'aileron credential setup {CONNECTOR}'")
         await page.shows("Copied")
         await self.bind()
         await page.shows("Connected")

@@ -110,7 +110,7 @@ class ElsewhereCase(OperatedTestCase):
         return f"https://localhost:{cast(IPv4Address, port.getHost()).port}"
 
     async def opened(self) -> dict[str, str]:
-        """What ``aileron sessions open`` prints for an environment."""
+        """What ``aileron session open`` prints for an environment."""
         printed = (await self.command("sessions", "open", "builder", "--hours", "4")).stdout
         return dict(line.split("=", 1) for line in printed.splitlines())
 

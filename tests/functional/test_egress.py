@@ -193,7 +193,7 @@ class BoundaryTests(EgressTestCase):
         finished = await self.run_command(self.let_out(given), 60)
         self.assertEqual(finished.exit_code, 0, finished.stderr)
         found = json.loads(finished.stdout)
-        waits = "is not allowed: it waits for approval; see aileron egress list"
+        waits = "is not allowed: it waits for approval; see aileron network list"
         self.assertEqual(found.pop("other"), f"HTTP/1.1 403 Aileron: other.example:443 {waits}")
         self.assertEqual(found.pop("itself"), f"HTTP/1.1 403 Aileron: localhost:{site} {waits}")
         self.assertIn(" 403 ", found.pop("address"))

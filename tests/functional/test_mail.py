@@ -15,7 +15,7 @@ MESSAGE = {"to": ["Bob <bob@other.example>"], "subject": "Grüße", "text": "Hel
 
 
 def answers_of_connect(server: MailServer) -> dict[str, str]:
-    """The questions of ``aileron connect smtp`` where there is nothing yet, and the answers for an account there."""
+    """The questions of ``aileron setup --choose smtp`` in an empty home, and the answers for an account."""
     smtp, imap = server.places
     return {
         **answers_of_new_vault(),

@@ -7,7 +7,7 @@ from tests.proving.wrong import FILE, FIXTURES
 
 
 class ProveTests(FunctionalTestCase):
-    """C{aileron prove}."""
+    """C{aileron connector prove}."""
 
     async def test_file(self) -> None:
         """For the author's CI: 0 and a card where all holds, 1 where not; nothing is made in the home."""

@@ -10,7 +10,7 @@ from tests.functional.process import Finished
 from tests.functional.script import Call, Say
 from tests.functional.test_first_run import ACTION, answers_of_setup, curl_of
 
-COMMANDS = ("aileron setup slack", "aileron launch {agent}", "aileron approval list", "aileron approval approve ID")
+COMMANDS = ("aileron setup slack", "aileron launch {agent}", "aileron approval list", "aileron approve ID")
 """What the pages have a reader type once Aileron is installed; L{tests.cli.test_doc} compares them."""
 SHOWN = (
     "agent (self-reported)",
@@ -65,6 +65,6 @@ class QuickstartTests(OperatedTestCase):
         finished = await agent.finish(60)
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["posted"]))
         self.assertEqual([(each.text) for each in self.workspace.messages], [MESSAGE["text"]])
-        for line in ("aileron runs list", "aileron audit list"):
+        for line in ("aileron run list", "aileron audit list"):
             shown = (await self.at_terminal(line, {"Passphrase of the vault: ": PASSPHRASE})).stdout
             self.assertIn(ACTION[:10], shown)  # the rest stands in further lines

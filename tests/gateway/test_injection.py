@@ -135,7 +135,7 @@ class RefusalTests(InjectionCase):
     def test_no_binding(self) -> None:
         """What is named and not there is told with what to do."""
         said = self.refused(BindingRequired, evolve(PROVIDER, credential="api_key/x/y"))
-        self.assertIn("aileron binding setup gateway://openai", said)
+        self.assertIn("aileron credential setup gateway://openai", said)
 
     def test_of_another(self) -> None:
         """A key that was bound to a connector, or to another provider, goes to no provider that names it."""
@@ -154,7 +154,7 @@ class RefusalTests(InjectionCase):
             ):
                 found = self.refused(BindingFailed, evolve(PROVIDER, base_url=url, source=source))
                 self.assertIn(said, found)
-                self.assertIn(f"aileron binding rebind {NAME}", found)
+                self.assertIn(f"aileron credential rebind {NAME}", found)
 
     def test_other_place(self) -> None:
         """A key does not open for another header than it was bound for."""

@@ -317,7 +317,7 @@ class BoundTests(RunnerCase):
     def test_none_bound(self) -> None:
         """Without a binding the call is refused and says what to do."""
         error = self.fails(self.runner.submission.submit(self.call()), BindingRequired)
-        self.assertIn("aileron binding setup local://test/scripted", error.message)
+        self.assertIn("aileron credential setup local://test/scripted", error.message)
 
     def test_never_chosen_silently(self) -> None:
         """With two bindings none is chosen."""

@@ -147,7 +147,7 @@ class ConnectorsPageTests(ConnectorsCase):
         template = UrlTemplate("https://{site}.test.invalid", (UrlVariable("site", "Site", "[a-z]+", "acme"),))
         hosts = ("{site}.test.invalid:443",)
         self.connecting(base_url=None, bindable=True, template=template, hosts=hosts)
-        self.assertIn(f"aileron binding setup {FQN} --set site=acme", self.commands())
+        self.assertIn(f"aileron credential setup {FQN} --set site=acme", self.commands())
         shown = self.page().text
         for part in ("https://{site}.test.invalid", "{site}.test.invalid:443", "set your own values"):
             self.assertIn(part, shown)
@@ -181,12 +181,12 @@ class ConnectorPageTests(ConnectorsCase):
         bound = self.bind()
         bindings = cast("MemoryBindings", self.deps.bindings)
         bindings.needing[bound.name] = "It has expired."
-        self.assertIn(f"It has expired. Run: aileron binding replace {bound.name}", self.page().text)
+        self.assertIn(f"It has expired. Run: aileron credential replace {bound.name}", self.page().text)
         need = CredentialNeed("oauth2", "Authorization", "Bearer {key}", {"token_url": "https://login.example"})
         self.connecting(credential=need)
         signed_in = self.bind(kind="oauth2", secret=_DOCUMENT)
         cast("MemoryBindings", self.deps.bindings).needing = {signed_in.name: "It was refused."}
-        self.assertIn(f"It was refused. Run: aileron binding renew {signed_in.name}", self.page().text)
+        self.assertIn(f"It was refused. Run: aileron credential renew {signed_in.name}", self.page().text)
 
     def test_more_scopes(self) -> None:
         """A credential for which the server wants more scopes says which, and that signing in again asks for them."""
@@ -197,7 +197,7 @@ class ConnectorPageTests(ConnectorsCase):
             scope=Scope((), "https://mcp.example", "Authorization", "Bearer {key}", settings),
         )
         state = CredentialState(CredentialStatus.NEEDS_YOU, reason="It wants more.", wanted=("read", "admin"))
-        told = f"It wants more. It will ask for these scopes: read, admin. Run: aileron binding renew {bound.name}"
+        told = f"It wants more. It will ask for these scopes: read, admin. Run: aileron credential renew {bound.name}"
         self.assertEqual(credential_problem(bound, state), told)
 
     def test_surplus(self) -> None:
@@ -210,13 +210,13 @@ class ConnectorPageTests(ConnectorsCase):
         secret = json.dumps({**json.loads(_DOCUMENT), "scopes": ["send", "read", "<b>"]}).encode()
         bound = self.bind(kind="oauth2", secret=secret)
         self.assertIn("It was given more than your trusted actions need: read, <b>.", self.page().text)
-        self.assertIn(f"aileron binding renew {bound.name}", self.commands())
+        self.assertIn(f"aileron credential renew {bound.name}", self.commands())
 
     def test_connect(self) -> None:
         """Without a credential it shows the command that asks for one, and for what; no field takes a secret."""
         self.runner.offer(reading("check"))
         page = self.page()
-        self.assertEqual(self.commands(), [f"aileron binding setup {FQN}"])
+        self.assertEqual(self.commands(), [f"aileron credential setup {FQN}"])
         for part in ("scripted.invalid:443", "https://scripted.invalid", "Authorization: Bearer {key}"):
             self.assertIn(part, page.text)
         self.assertEqual([tag for tag, _ in page.tags if tag in ("input", "form", "textarea")], [])
@@ -227,12 +227,12 @@ class ConnectorPageTests(ConnectorsCase):
         self.connecting(fqn="builtin://scripted")
         tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
         commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
-        self.assertEqual(commands, ["aileron connect scripted", "aileron binding setup builtin://scripted"])
+        self.assertEqual(commands, ["aileron setup --choose scripted", "aileron credential setup builtin://scripted"])
 
     def test_base_url(self) -> None:
         """A connector without a base URL of its own has one in the command; one that needs nothing shows no command."""
         free, plain = (f"/connectors/local%3A%2F%2Ftest%2F{name}" for name in ("free", "plain"))
-        self.assertIn(f"aileron binding setup {FREE} --base-url URL", self.page(free).text)
+        self.assertIn(f"aileron credential setup {FREE} --base-url URL", self.page(free).text)
         self.assertNotIn("binding setup", self.page(plain).text)
         self.assertIn("needs no credential", self.page(plain).text)
 

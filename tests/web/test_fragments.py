@@ -376,7 +376,7 @@ class ApprovalTests(WebCase):
         unknown = self.ask()
         self.runner.finish(unknown.id, RunState.UNKNOWN)
         text = self.fragment(f"/approvals/{unknown.id}").text
-        self.assertIn(f"aileron runs settle {unknown.id}", text)
+        self.assertIn(f"aileron run settle {unknown.id}", text)
         self.assertIn(f'href="/runs/{unknown.id}"', text)
         self.assertIn(f'href="/audit/audit-{unknown.id}"', text)
 

@@ -87,7 +87,7 @@ class RunPagesTests(WebCase):
         output = {"picture": {"media_type": "image/png", "base64": "AAEC"}, "notes": NOTES}
         run = self.run_in(RunState.COMPLETED, result={"output": output, "steps": {"a": output}})
         text = self.fragment(f"/runs/{run.id}").text
-        for part in ("[attachment 1: image/png, 3 bytes]", "[attachment 2: text/plain", f"aileron runs save {run.id} "):
+        for part in ("[attachment 1: image/png, 3 bytes]", "[attachment 2: text/plain", f"aileron run save {run.id} "):
             self.assertIn(part, text)
         self.assertEqual(("AAEC" in text, "attachment 3" in text, text.count(f"it reads{VISIBLE}")), (False, False, 1))
         plain = self.run_in(RunState.COMPLETED, result={"output": "done"})

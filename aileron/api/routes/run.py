@@ -158,7 +158,7 @@ def _message(run: Run, url: str, deps: Dependencies) -> str:
     if run.state is RunState.AWAITING_CREDENTIAL:
         return (
             f"{run.action} is approved and waits until the user renews the credential that it needs; nothing was sent "
-            f"yet. Ask the user to run: aileron binding list. {tells}"
+            f"yet. Ask the user to run: aileron credential list. {tells}"
         )
     if begins_later(run, deps):
         return (

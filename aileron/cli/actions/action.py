@@ -13,6 +13,7 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError, place_of
 from aileron.cli._output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
 from aileron.cli._session import OperatorCommand, as_session, plain_command, reading_command
+from aileron.cli._tree import hide
 from aileron.cli.actions.files import add, check, edit, new
 from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.run import run_action, try_action
@@ -37,7 +38,7 @@ action.add_command(distrust_command("action"))
 action.add_command(run_action)
 action.add_command(try_action)
 for each in (install, update, uninstall):
-    action.add_command(each)
+    hide(action, each, str(each.name))
 
 
 @action.command("list")

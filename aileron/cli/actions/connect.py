@@ -1,4 +1,4 @@
-"""C{aileron connect}: a service in one go: its credential, its actions, trust, and a read that shows that it works."""
+"""C{aileron setup --choose}: a service's credential, its actions, trust, and a read that shows that it works."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ def connect(cli: CliContext, words: tuple[str, ...], listing: bool, dry_run: boo
     Shows where to get the credential. Nothing is active until you trust the actions that you choose. Run it again to
     add more of them: what is there already is kept.
     """
+    connect_by(cli, words, listing=listing, dry_run=dry_run)
+
+
+def connect_by(cli: CliContext, words: Sequence[str], *, listing: bool, dry_run: bool) -> None:
+    """List services, or connect one, and ask which of its actions to add.
+
+    :param dry_run: only show what would be done.
+    """
     if listing or not words:
         _list(words)
         return
@@ -87,22 +95,22 @@ def _list_saved(home: Home) -> Sequence[str]:
 def _list(words: Sequence[str]) -> None:
     found = find_services(words)
     if not found:
-        raise CommandError(f"No service matches {' '.join(words)}.", "List all: aileron connect --list")
+        raise CommandError(f"No service matches {' '.join(words)}.", "List all: aileron setup --list")
     table(("NAME", "SERVICE", "FOR"), ((name, *about) for name, about in found.items()))
-    note("Connect one: aileron connect NAME")
+    note("Connect one: aileron setup --choose NAME")
 
 
 def _find(words: Sequence[str]) -> ReadyService:
     name = words[0].removeprefix("builtin://")
     if len(words) > 1 or name not in find_services():
-        raise CommandError(f"There is no service {' '.join(words)}.", "Search: aileron connect --list WORDS")
+        raise CommandError(f"There is no service {' '.join(words)}.", "Search: aileron setup --list WORDS")
     return read_service(name)
 
 
 def describe_steps(service: ReadyService) -> str:
     """Say how to connect a service without being asked."""
     return (
-        f"Do each step by itself: aileron binding setup {service.connector} --secret-fd N, then "
+        f"Do each step by itself: aileron credential setup {service.connector} --secret-fd N, then "
         f"aileron action new NAME --connector {service.connector} --op OPERATION, then aileron action trust"
     )
 
@@ -194,7 +202,7 @@ def _take_usual(service: ReadyService) -> Sequence[ReadyAction]:
     if len(chosen) < len(service.actions):
         say("Actions: {names}", names=", ".join(each.name for each in chosen))
         note(
-            "To choose from all {count}: aileron connect {name}",
+            "To choose from all {count}: aileron setup --choose {name}",
             count=len(service.actions),
             name=service_of(service.connector),
         )
@@ -208,7 +216,7 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService, saved:
             say("{name} is already bound to {connector}.", name=each["name"], connector=service.connector)
             if not each["fits"]:
                 note("It cannot be used: the connector asks for another scope now.")
-                note("  See the difference: aileron binding rebind {name}", name=each["name"])
+                note("  See the difference: aileron credential rebind {name}", name=each["name"])
             return str(each["name"])
     place: dict[str, JSON] = {}
     if service.template is not None:
@@ -256,7 +264,7 @@ async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
     except DaemonFault as fault:
         raise CommandError(
             f"The check of {service.title} failed: {fault.fault.message} The actions and the credential are kept.",
-            f"To enter another credential: aileron binding replace {bound}, then aileron action run {service.check}",
+            f"To enter another credential: aileron credential replace {bound}, then aileron action run {service.check}",
         ) from None
     result: Any = body.get("result")
     if result is None:
@@ -288,4 +296,4 @@ def tell_agents(cli: CliContext, service: ReadyService) -> None:
         action=action.name,
     )
     say("  aileron approval list")
-    say("  aileron approval approve ID")
+    say("  aileron approve ID")

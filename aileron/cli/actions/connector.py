@@ -14,9 +14,11 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import Columns, heading, note, say, table_of, values
 from aileron.cli._session import OperatorCommand, reading_command
+from aileron.cli._tree import hide
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.importing import import_command
 from aileron.cli.actions.packages import install, uninstall, update
+from aileron.cli.actions.prove import prove_connectors
 from aileron.cli.actions.services import read_connector
 from aileron.cli.actions.trusting import distrust_command, trust_command
 from aileron.values import LoadError
@@ -42,8 +44,9 @@ connector.add_command(check_command(CONNECTORS))
 connector.add_command(import_command(CONNECTORS))
 connector.add_command(trust_command("connector"))
 connector.add_command(distrust_command("connector"))
+connector.add_command(prove_connectors)
 for each in (install, update, uninstall):
-    connector.add_command(each)
+    hide(connector, each, str(each.name))
 
 
 @connector.command("test")

@@ -1,4 +1,4 @@
-"""C{install}, C{update} and C{uninstall} of connectors and actions, and C{aileron sync}: packages of both."""
+"""C{install}, C{update} and C{uninstall} of connectors and actions, and C{aileron package sync}: packages of both."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ def _make_command(work: _Work, *options: _Decorator, metavar: str, done: str, ab
         for each in () if command.as_json else found:
             say("{name} {version} {done}.", name=each.name, version=each.version, done=done)
         if left_out:
-            hint = f"The reasons are above. To try again: aileron action update {' '.join(left_out)}"
+            hint = f"The reasons are above. To try again: aileron package update {' '.join(left_out)}"
             raise CommandError(f"Not updated: {', '.join(left_out)}.", hint)
 
     return run

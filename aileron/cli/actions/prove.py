@@ -1,4 +1,4 @@
-"""C{aileron prove}: what connectors keep of Aileron's promises, tried against a service that behaves badly."""
+"""C{aileron connector prove}: what connectors keep of the promises, against a service that behaves badly."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _WAITS = 202
 _BOOLEANS = {"true": True, "false": False}
 _WAITING = {
     "approved": "{name} is approved and has not started.",
-    "awaiting_credential": "{name} is approved. It starts when you renew its credential; see aileron binding list",
+    "awaiting_credential": "{name} is approved. It starts when you renew its credential; see aileron credential list",
     "awaiting_vault": "{name} is approved. It starts when the vault is unlocked: aileron vault unlock",
 }
 
@@ -140,10 +140,10 @@ def _tell_waiting(name: str, body: Mapping[str, Any]) -> None:
     if status == "pending_approval":
         say("{name} is waiting for your approval. Nothing was sent yet.", name=name)
         say("  {url}", url=body.get("review_url"))
-        say("  Review it: aileron open approval {id}, or aileron approval approve {id}", id=approval_id)
+        say("  Review it: aileron open approval {id}, or aileron approve {id}", id=approval_id)
         return
     say(_WAITING.get(str(status), "{name} has not finished."), name=name)
-    say("  To see its result: aileron runs show {id}", id=body.get("run_id"))
+    say("  To see its result: aileron run show {id}", id=body.get("run_id"))
 
 
 def _tell(name: str, body: Mapping[str, Any], as_json: bool) -> None:
@@ -162,4 +162,4 @@ def _tell(name: str, body: Mapping[str, Any], as_json: bool) -> None:
     else:
         say("{text}", text=text)
     if attachments:
-        note("To save the attachments: aileron runs save {run} DIRECTORY", run=body.get("run_id"))
+        note("To save the attachments: aileron run save {run} DIRECTORY", run=body.get("run_id"))

@@ -10,7 +10,14 @@ from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
-from aileron.cli.actions.connect import connect_service, describe_steps, open_vault, tell_agents, telling_saved
+from aileron.cli.actions.connect import (
+    connect_by,
+    connect_service,
+    describe_steps,
+    open_vault,
+    tell_agents,
+    telling_saved,
+)
 from aileron.cli.actions.own import describe_own, is_request
 from aileron.cli.actions.services import ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import ask
@@ -21,9 +28,12 @@ from aileron.home import prepare
 @click.argument(
     "words", nargs=-1, type=click.UNPROCESSED, metavar="[SERVICE|URL|CURL...]", shell_complete=_completion.services
 )
+@click.option("--list", "listing", is_flag=True, help="List services; with words, those that match all of them.")
+@click.option("--choose", is_flag=True, help="Choose the actions of SERVICE, instead of the usual ones.")
+@click.option("--dry-run", is_flag=True, help="Show each step and file for SERVICE. Change nothing.")
 @click.option("--name", default="", help="Name of a service of your own. Default: by its host.")
 @pass_cli
-def setup(cli: CliContext, words: tuple[str, ...], name: str) -> None:
+def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, choose: bool, dry_run: bool) -> None:
     """Set up the vault, a service with its credential, and first actions, step by step.
 
     SERVICE is the name of a service that comes with Aileron, such as slack. For a service of your own, put
@@ -31,6 +41,9 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str) -> None:
     name a URL that takes a POST request with a JSON body. Without any of these, setup asks. Run it again to add
     another service: what is there already is kept.
     """
+    if listing or choose or dry_run:
+        connect_by(cli, words, listing=listing, dry_run=dry_run)
+        return
     if not cli.interactive():
         raise CommandError("Cannot ask questions: no terminal. Nothing was set up.", _describe_steps(cli, words))
     with telling_saved(cli) as saved:
@@ -52,7 +65,7 @@ def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:
     if not cli.home.secrets.exists():
         return "Set up each part by itself, first the vault: aileron vault init"
     if not words:
-        return "There is a vault. To set up a service, see which there are: aileron connect --list"
+        return "There is a vault. To set up a service, see which there are: aileron setup --list"
     if is_request(words):
         return "There is a vault. To make a connector, see how: aileron connector import --help"
     return describe_steps(_find(cli, words, ""))
@@ -70,7 +83,7 @@ def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
     except NotImported as error:
         raise CommandError(f"{error.problem} Nothing was set up.", error.advice or None) from None
     if found is None:
-        raise CommandError("There is no such service. Nothing was set up.", "List all: aileron connect --list")
+        raise CommandError("There is no such service. Nothing was set up.", "List all: aileron setup --list")
     return found
 
 

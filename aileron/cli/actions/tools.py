@@ -132,7 +132,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
     for command in (
         f"aileron connector add {connector}",
         f"aileron action add {listing}",
-        f"aileron binding setup {name}    (if it needs a credential)",
+        f"aileron credential setup {name}    (if it needs a credential)",
         f"aileron connector import {name}",
     ):
         say("  {command}", command=command)
@@ -206,7 +206,7 @@ def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequen
     if not isinstance(tools, list):
         raise CommandError(
             f"{server.name} has not listed its tools yet; nothing was written.",
-            f"See the run: aileron runs show {body.get('run_id')}",
+            f"See the run: aileron run show {body.get('run_id')}",
         )
     names = {each.get("name") for each in tools}
     if unknown := [each for each in reads if each not in names]:

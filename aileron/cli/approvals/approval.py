@@ -12,6 +12,7 @@ from aileron.cli._ids import id_argument, id_option, was_chosen
 from aileron.cli._output import Columns, in_line, time_at
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.cli._things import APPROVAL, DENIED_RUN, SESSION
+from aileron.cli._tree import hide
 from aileron.cli.approvals import grant as granting
 from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
 from aileron.cli.approvals.edit import edit
@@ -126,13 +127,16 @@ approval.add_command(watch)
 approval.add_command(cancel)
 
 
-@approval.command("forgive")
+@approval.command("allow-retry")
 @id_argument("approval_id", DENIED_RUN)
 @operator_command
-def forgive(command: OperatorCommand, /, approval_id: str) -> None:
+def allow_retry(command: OperatorCommand, /, approval_id: str) -> None:
     """Allow agents to repeat a request that you denied, at once."""
     answer = command.post("action-approvals", approval_id, "forgive")
     command.say(answer, "Agents can request it again.")
+
+
+hide(approval, allow_retry, "forgive")
 
 
 def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:

@@ -113,13 +113,13 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """
     status, approval_id = result.get("status"), decided["id"]
     if status == "completed":
-        return f"Approved and completed. See: aileron runs show {approval_id}"
+        return f"Approved and completed. See: aileron run show {approval_id}"
     if status in _WENT_WRONG:
         return f"Approved, but it ended as {status}: {(result.get('failure') or {}).get('message')}"
     if result.get("begins_at"):
         begins = decided["run"].get("start_after")
         return f"Approved; it starts {when(begins)}. To cancel it before then: aileron approval cancel {approval_id}"
-    return f"Approved; it is {status}. Check it later: aileron runs show {approval_id}"
+    return f"Approved; it is {status}. Check it later: aileron run show {approval_id}"
 
 
 def refuse_decided(shown: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ def refuse_decided(shown: Mapping[str, Any]) -> None:
     """
     state = shown["run"]["state"]
     if state != _PENDING:
-        raise CommandError(f"Already {state}; nothing was decided.", f"See the run: aileron runs show {shown['id']}")
+        raise CommandError(f"Already {state}; nothing was decided.", f"See the run: aileron run show {shown['id']}")
 
 
 def refuse_ended(error: Exception) -> None:
@@ -161,7 +161,7 @@ async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapp
         note("The difference is too long to show here. See it on the page: aileron open")
     else:
         block("\n".join(difflib.unified_diff(before, after, "as shown", "now", lineterm="")), "  ")
-    note("Nothing was decided. Review it again: aileron approval approve {id}", id=request.approval_id)
+    note("Nothing was decided. Review it again: aileron approve {id}", id=request.approval_id)
 
 
 async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[str, Any]) -> None:
@@ -184,7 +184,7 @@ async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[s
     elif status not in _WENT_WRONG:
         say("{told}", told=outcome(decided, result))
     if status in _WENT_WRONG:
-        raise CommandError(outcome(decided, result), f"See the run: aileron runs show {request.approval_id}")
+        raise CommandError(outcome(decided, result), f"See the run: aileron run show {request.approval_id}")
 
 
 async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:

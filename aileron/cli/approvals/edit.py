@@ -101,7 +101,7 @@ def edit(
         say_json({**edited, "session": session})
     else:
         show_review(edited, session)
-        note("Nothing is decided yet. To approve it: aileron approval approve {id}", id=edited["id"])
+        note("Nothing is decided yet. To approve it: aileron approve {id}", id=edited["id"])
 
 
 async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], without: Sequence[str]) -> Looked:

@@ -1,4 +1,4 @@
-"""C{aileron egress}: the hosts that sandboxed agents asked for, and your answer."""
+"""C{aileron network}: the hosts that sandboxed agents asked for, and your answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS: Columns = {
     "FIRST REQUESTED": time_at("asked_at"),
 }
 _HOST = click.argument("host")
-_LIST = "List the hosts: aileron egress list"
+_LIST = "List the hosts: aileron network list"
 
 
 @click.group()

@@ -179,7 +179,7 @@ def moment_of(text: str, now: datetime) -> datetime:
 
 @click.group()
 def grant() -> None:
-    """List and revoke grants. Create one with `aileron approval approve ID --grant`."""
+    """List and revoke grants. Create one with `aileron approve ID --grant`."""
 
 
 @grant.command("list")

@@ -122,7 +122,7 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
     answer = command.post("resume", body={"session": session})
     command.say(answer, "Resumed.")
     if not command.as_json:
-        _list("Approved before the pause; approve each again with aileron approval approve", answer["asked_anew"])
+        _list("Approved before the pause; approve each again with aileron approve", answer["asked_anew"])
 
 
 def _list(title: str, runs: Sequence[Mapping[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The full screen of C{aileron approval watch}: it follows what waits, and reads and decides it by single keys."""
+"""The full screen of C{aileron watch}: it follows what waits, and reads and decides it by single keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C{aileron approval watch}: see what waits as it comes, and decide; or by lists and questions on a simple terminal."""
+"""C{aileron watch}: see what waits as it comes, and decide; or by lists and questions on a simple terminal."""
 
 from __future__ import annotations
 

@@ -7,14 +7,15 @@ from pathlib import Path
 import attrs
 import click
 
-from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, LOST
 from aileron.cli._output import note, say, say_json, values
 from aileron.cli._session import vault_state
+from aileron.cli._tree import hide
 from aileron.cli.daemon.process import stop
 from aileron.cli.daemon.service import install, uninstall
+from aileron.cli.daemon.status import tell_version
 from aileron.cli.daemon.supervise import run_daemon
 from aileron.cli.vault.unlocking import any_key, start_with
 from aileron.home import Discovery, live_discovery, running_pid
@@ -29,7 +30,7 @@ _HINTS = {
 
 @click.group()
 def daemon() -> None:
-    """Start and stop the daemon, and show whether it runs."""
+    """Start and stop the daemon."""
 
 
 daemon.add_command(run_daemon)
@@ -66,7 +67,7 @@ def stop_daemon(cli: CliContext) -> None:
     say("The daemon has stopped." if stop(cli) else "The daemon is not running.")
 
 
-@daemon.command("status")
+@click.command("status")
 @_options.as_json
 @click.pass_context
 @pass_cli
@@ -86,6 +87,9 @@ def daemon_status(cli: CliContext, context: click.Context, as_json: bool) -> Non
     context.exit(FAILED)
 
 
+hide(daemon, daemon_status, "status")
+
+
 def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
     state = vault_state(cli, found)
     if as_json:
@@ -103,16 +107,6 @@ def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
             },
             "  ",
         )
-    _hint(found, state)
-
-
-def _hint(found: Discovery, state: str) -> None:
-    if found.version != __version__:
-        note(
-            "The daemon is version {theirs}, this command is {ours}. Restart it: aileron daemon stop, then "
-            "aileron daemon start",
-            theirs=found.version,
-            ours=__version__,
-        )
+    tell_version(found)
     if state in _HINTS:
         note(_HINTS[state])

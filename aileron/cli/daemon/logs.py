@@ -1,4 +1,4 @@
-"""C{aileron logs}: the end of the daemon's own log, or the log as it grows."""
+"""C{aileron log}: the end of the daemon's own log, or the log as it grows."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,11 +11,11 @@ import click
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError
-from aileron.cli._output import Columns, listed, note, say, show, values, when
+from aileron.cli._errors import FAILED, CommandError
+from aileron.cli._output import Columns, listed, note, say, say_json, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
 from aileron.errors import AileronError
-from aileron.home import Discovery, live_discovery
+from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import BASE_URL_VARIABLES, JSON, duration
 
 _EXCEPTIONS = "no_proxy"
@@ -111,7 +112,7 @@ def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
 @_options.as_json
 @pass_cli
 def status(cli: CliContext, short: bool, as_json: bool) -> None:
-    """Show the state of the daemon.
+    """Show the state of the daemon. The exit code is 1 if it is not running.
 
     The vault, pending approvals and open sessions; also providers of the gateway
     that differ from the defaults, and proxies.
@@ -121,9 +122,39 @@ def status(cli: CliContext, short: bool, as_json: bool) -> None:
     if short:
         say("aileron: {state}", state=_summarize(cli))
         return
-    found = cli.running()
+    found = live_discovery(cli.home)
+    if found is None:
+        _tell_stopped(cli, as_json)
+        click.get_current_context().exit(FAILED)
     answer = _ask(cli, found)
-    show(as_json, answer, lambda: _tell(answer, found))
+    where: dict[str, JSON] = {"running": True, "pid": found.pid, "home": str(cli.home.root)}
+    urls: dict[str, JSON] = {"url": found.url, "operator_url": found.operator_url}
+    show(as_json, {**where, **urls, **answer}, lambda: _tell(answer, found, cli.home.root))
+
+
+def _tell_stopped(cli: CliContext, as_json: bool) -> None:
+    """Say that no daemon serves the home, or that one is starting or stopping.
+
+    :raises CommandError: none runs, and a person reads it.
+    """
+    pid = running_pid(cli.home)
+    if as_json:
+        say_json({"running": pid is not None, "pid": pid, "home": str(cli.home.root)})
+    elif pid is None:
+        cli.running()
+    else:
+        say("The daemon (PID {pid}) is starting or stopping.", pid=pid)
+
+
+def tell_version(found: Discovery) -> None:
+    """Say so if the daemon is of another version than this command."""
+    if found.version != __version__:
+        note(
+            "The daemon is version {theirs}, this command is {ours}. Restart it: aileron daemon stop, then "
+            "aileron daemon start",
+            theirs=found.version,
+            ours=__version__,
+        )
 
 
 def _summarize(cli: CliContext) -> str:
@@ -155,7 +186,7 @@ def overview(cli: CliContext) -> None:
         steps: Sequence[str] = ("aileron daemon start",) if has_vault else ("aileron demo", "aileron setup")
     else:
         answer = _ask(cli, found)
-        _tell(answer, found)
+        _tell(answer, found, cli.home.root)
         steps = _next_steps(answer)
     say()
     say("Next: {steps}", steps=", or ".join(steps))
@@ -167,7 +198,7 @@ def _next_steps(answer: Mapping[str, Any]) -> Sequence[str]:
     if answer.get("vault_state") != "unlocked":
         return ("aileron setup" if answer.get("vault_state") == "missing" else "aileron vault unlock",)
     if counts.get("pending_approvals"):
-        return ("aileron approval watch", "aileron open")
+        return ("aileron watch", "aileron open")
     if not counts.get("actions"):
         return ("aileron setup", "aileron action add FILE")
     from aileron.launch import find_agents
@@ -180,7 +211,7 @@ def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
     return cli.probe(found.url, "/v1/status", found.launch_key)
 
 
-def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
+def _tell(answer: Mapping[str, Any], found: Discovery, home: Path) -> None:
     counts, record = answer.get("counts", {}), in_status(answer)
     say(
         "Aileron {version}, running for {uptime}.",
@@ -195,6 +226,8 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
             "actions": counts.get("actions"),
             **relayed(answer),
             "files not active": counts.get("load_errors"),
+            "process": str(found.pid),
+            "home": str(home),
             "agent URL": found.url,
             "your pages": f"{found.operator_url} (aileron open)",
             **in_words(record),
@@ -203,6 +236,7 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
         },
         "  ",
     )
+    tell_version(found)
     tell_tampering(record)
     for name in answer.get("notifications", {}).get("failing", ()):
         note("Notifications by {name} are failing: aileron notification list", name=name)
@@ -218,7 +252,7 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
         note("See which files are not trusted, or have errors: aileron doctor")
     if counts.get("unknown_outcomes"):
         note("Runs that may have happened or not: {runs}", runs=counts["unknown_outcomes"])
-        note("Check them, then record the outcome: aileron runs list --state unknown")
+        note("Check them, then record the outcome: aileron run list --state unknown")
     if counts.get("pending_approvals"):
         note("Review pending approvals: aileron approval list, or aileron open")
 

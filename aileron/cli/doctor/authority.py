@@ -59,7 +59,7 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
     for run in told["unknown"]["items"]:
         yield waits(
             f"The outcome of {run['action']} (run {run['id']}) is unknown: it may have happened.",
-            f"Check the service, then record it: aileron runs settle {run['id']} --happened (or --did-not-happen)",
+            f"Check the service, then record it: aileron run settle {run['id']} --happened (or --did-not-happen)",
         )
     for record in told["tampered"]["items"]:
         if from_timestamp(record["at"]) >= since:
@@ -124,7 +124,7 @@ def _unbound(told: Answers) -> Iterator[DoctorFinding]:
         for name in sorted({pin["name"] for pin in action["connectors"]} & needing - bound):
             yield waits(
                 f"The action {action['name']} needs a credential for {name}, and none is bound.",
-                f"Bind one: aileron binding setup {name}",
+                f"Bind one: aileron credential setup {name}",
             )
 
 
@@ -135,7 +135,7 @@ def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
     elif not binding["fits"] and not _is_misaddressed(binding):
         yield wrong(
             f"{name} is not used: {connector} asks for another scope than you bound it for.",
-            f"Compare both, and if the change is right, rebind it: aileron binding rebind {name}",
+            f"Compare both, and if the change is right, rebind it: aileron credential rebind {name}",
         )
     if binding["state"]["reason"] is not None:
         how = "cannot be used" if binding["state"]["status"] == "needs_you" else "is limited"

@@ -52,7 +52,7 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
         for each in misaddressed:
             yield wrong(
                 f"{each.name} cannot be used: its address, which an earlier release accepted, {each.address_problem}.",
-                f"Bind it again: aileron binding revoke {each.name}, then aileron binding setup {each.connector} "
+                f"Bind it again: aileron credential revoke {each.name}, then aileron credential setup {each.connector} "
                 "--base-url URL",
             )
 

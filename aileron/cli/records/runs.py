@@ -1,4 +1,4 @@
-"""C{aileron runs}: what was asked for, and what became of it."""
+"""C{aileron run}: what was asked for, and what became of it."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
         heading("Result")
         block(in_words(_set_apart(run)[0]), "  ")
     if _set_apart(run)[1]:
-        say("To save the attachments: aileron runs save {id} DIRECTORY", id=run["id"])
+        say("To save the attachments: aileron run save {id} DIRECTORY", id=run["id"])
     _show_attempts(run)
     if run["state"] == "unknown":
         _show_unknown(run)
@@ -169,7 +169,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
 
 def _show_unknown(run: Mapping[str, Any]) -> None:
     if run.get("reconcilable", True):
-        say("Outcome unknown: it may have happened. To ask the service: aileron runs reconcile {id}", id=run["id"])
+        say("Outcome unknown: it may have happened. To ask the service: aileron run reconcile {id}", id=run["id"])
         say("Or check it yourself and record the outcome: {settle}", settle=_settling(run["id"]))
     else:
         say("Outcome unknown: it may have happened. Aileron cannot look up the outcome of this run.")
@@ -177,7 +177,7 @@ def _show_unknown(run: Mapping[str, Any]) -> None:
 
 
 def _settling(run_id: str) -> str:
-    return f"aileron runs settle {run_id} --happened (or --did-not-happen)"
+    return f"aileron run settle {run_id} --happened (or --did-not-happen)"
 
 
 def _show_failure(answer: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""C{aileron sessions}: which agents are, or were, at work, and what one of them does as it happens."""
+"""C{aileron session}: which agents are, or were, at work, and what one of them does as it happens."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def open_session(cli: CliContext, name: str, hours: int, as_json: bool) -> None:
         return
     for variable, text in needs.items():
         say("{variable}={text}", variable=variable, text=text)
-    note("Session {id} ends after {hours} h. To end it now: aileron sessions end {id}", id=opened.id, hours=hours)
+    note("Session {id} ends after {hours} h. To end it now: aileron session end {id}", id=opened.id, hours=hours)
 
 
 @sessions.command("end")

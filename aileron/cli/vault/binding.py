@@ -1,4 +1,4 @@
-"""C{aileron binding}: which credential is bound to which connector."""
+"""C{aileron credential}: which credential is bound to which connector."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def list_bindings(command: OperatorCommand) -> None:
         "ACCOUNT": "account",
         "SINCE": time_at("created_at"),
     }
-    command.list(answer, columns, "No bindings yet. Add one: aileron binding setup CONNECTOR")
+    command.list(answer, columns, "No bindings yet. Add one: aileron credential setup CONNECTOR")
     if not command.as_json:
         _tell_what_to_do(answer["items"])
 
@@ -196,7 +196,7 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
         if not shown["fits"]:
             raise CommandError(
                 f"{name} does not match its connector; nothing was done.",
-                f"See the difference: aileron binding rebind {name}",
+                f"See the difference: aileron credential rebind {name}",
             )
         choice = SignInChoice(callback_port, device, account=shown.get("account"))
         return await operator.post(
@@ -263,8 +263,8 @@ async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, qu
     if (problem := _address_problem(shown)) is not None:
         raise CommandError(
             f"The address of {name} {problem}. Nothing was rebound.",
-            f"Set it up again: aileron binding revoke {name}, then "
-            f"aileron binding setup {shown['connector']} --base-url URL",
+            f"Set it up again: aileron credential revoke {name}, then "
+            f"aileron credential setup {shown['connector']} --base-url URL",
         )
     now = shown["in_force"]
     if shown["fits"]:
@@ -334,11 +334,11 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
             note("  Sign in again for less: {command}", command=renewal(item))
         if (problem := _address_problem(item)) is not None:
             note("{name} cannot be used: its address {problem}.", name=item["name"], problem=problem)
-            note("  Revoke it: aileron binding revoke {name}", name=item["name"])
-            note("  Set it up again: aileron binding setup {connector} --base-url URL", connector=item["connector"])
+            note("  Revoke it: aileron credential revoke {name}", name=item["name"])
+            note("  Set it up again: aileron credential setup {connector} --base-url URL", connector=item["connector"])
         elif not item["fits"]:
             note("{name} cannot be used: its connector asks for another scope now.", name=item["name"])
-            note("  See the difference: aileron binding rebind {name}", name=item["name"])
+            note("  See the difference: aileron credential rebind {name}", name=item["name"])
 
 
 def service_of(connector: str) -> str:

@@ -53,7 +53,7 @@ def renewal(item: Mapping[str, Any]) -> str:
     """Return the command by which a person makes a binding work again, as the daemon shows it."""
     settings = (item["scope"] or {}).get("settings", {})
     how = "renew" if item["kind"] == KIND and {"token_url", "discover"} & {*settings} else "replace"
-    return f"aileron binding {how} {item['name']}"
+    return f"aileron credential {how} {item['name']}"
 
 
 @frozen
@@ -106,7 +106,7 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
     if not {"token_url", DISCOVER} & {*settings}:
         raise CommandError(
             "The connector file does not say where to sign in (token_url), so nothing was done.",
-            "Enter what you obtained elsewhere with --secret-fd of aileron binding setup, or aileron binding replace.",
+            "Enter what you obtained elsewhere with --secret-fd. For a new key: aileron credential replace NAME",
         )
     if device and "device_url" not in settings:
         raise CommandError("The connector file has no device_url, so --device cannot be used. Nothing was done.")

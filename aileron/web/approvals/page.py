@@ -66,7 +66,7 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
         yield "Completed steps", ", ".join(done) or "none"
     if run.state is RunState.UNKNOWN:
         page = tags.a("the run's page", href=f"/runs/{visible(run.id)}")
-        command = f", or run: aileron runs settle {visible(run.id)}"
+        command = f", or run: aileron run settle {visible(run.id)}"
         yield "What to do", ["Check whether it happened. Then record it on ", page, command]
     if run.audit_id:
         yield "Audit record", tags.a(visible(run.audit_id), href=f"/audit/{visible(run.audit_id)}")

@@ -1,4 +1,4 @@
-// A button that copies a command: <button data-copy="aileron binding setup builtin://slack">Copy</button>
+// A button that copies a command: <button data-copy="aileron credential setup builtin://slack">Copy</button>
 
 import { say } from "./view.js";
 

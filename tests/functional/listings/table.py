@@ -48,7 +48,7 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "--volume aileron:/var/lib/aileron aileron": _CONTAINER,
         "podman exec --interactive --tty aileron aileron vault init": _CONTAINER,
         "podman exec --interactive --tty aileron aileron vault unlock": _CONTAINER,
-        "podman exec --interactive --tty aileron aileron approval watch": _CONTAINER,
+        "podman exec --interactive --tty aileron aileron watch": _CONTAINER,
     },
     "releasing.md": {
         "towncrier build --yes --version 0.2.0": f"{_RELEASE}; `tox -e release` runs it with --draft",

@@ -25,7 +25,7 @@ class AgentsTests(PageTestCase):
         self.put_program("opencode", AGENT)
         shown = await self.play(Play("aileron launch opencode", shows=["the agent has its tools", "session"]))
         self.assertNotIn("and not the vault", shown)
-        given = await self.play(Play("aileron sessions open builder --hours 4", shows=["AILERON_TOKEN="]))
+        given = await self.play(Play("aileron session open builder --hours 4", shows=["AILERON_TOKEN="]))
         found = dict(re.findall(r"^(AILERON_\w+)=(\S+)$", given, re.MULTILINE))
         reply = await self.web.ask("GET", f"{found['AILERON_URL']}/v1/actions", found["AILERON_TOKEN"])
         self.assertEqual(reply.status, 200)

@@ -29,8 +29,7 @@ class CommandLineTests(PageTestCase):
                 environment={"id": run_id},
             ),
             Play(
-                'aileron approval approve "$id" --yes --digest "$(jq -r .digest seen.json)" '
-                "--passphrase-fd 3 3<passphrase",
+                'aileron approve "$id" --yes --digest "$(jq -r .digest seen.json)" --passphrase-fd 3 3<passphrase',
                 environment={"id": run_id},
                 shows=["Approved and completed"],
             ),

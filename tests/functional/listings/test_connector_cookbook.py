@@ -28,7 +28,7 @@ class CookbookTests(PageTestCase):
             Play("aileron connector test mine.toml", shows=["mine.toml: OK, 2 recorded answers"]),
             Play("aileron connector add mine.toml", answers=[*answers_of_new_vault().items(), YES]),
             Play(
-                "aileron binding setup local://me/crm --set site=acme",
+                "aileron credential setup local://me/crm --set site=acme",
                 answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", PAIR)],
                 shows=["acme.crm.example:443, files-acme.crm.example:443", "is bound to local://me/crm"],
             ),

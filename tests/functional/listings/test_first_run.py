@@ -47,7 +47,7 @@ class FirstRunTests(PageTestCase):
         self.secrets.append(KEY)
         await self.play(
             Play("aileron vault init", answers=tuple(answers_of_new_vault().items()), shows=["ed25519:"]),
-            Play("aileron binding setup builtin://slack", answers=[LOG_IN, (r"\(not shown\): ", KEY)]),
+            Play("aileron credential setup builtin://slack", answers=[LOG_IN, (r"\(not shown\): ", KEY)]),
         )
         await self.play_action()
         self.put_program("opencode", AGENT)
@@ -57,7 +57,7 @@ class FirstRunTests(PageTestCase):
         await self.play(
             Play("aileron approval list", answers=[LOG_IN], shows=[run_id]),
             Play(
-                "aileron approval approve 01J…",
+                "aileron approve 01J…",
                 replace={"01J…": run_id},
                 answers=[LOG_IN, (r"\[y/N\] ", "y")],
                 shows=[SHIP["summary"], "Approved and completed"],
@@ -66,7 +66,7 @@ class FirstRunTests(PageTestCase):
         self.assertEqual([each.text for each in self.workspace.messages], [SHIP["summary"]])
         await self.play_browser()
         await self.play(
-            Play("aileron runs list", answers=[LOG_IN], shows=[GATED]),
+            Play("aileron run list", answers=[LOG_IN], shows=[GATED]),
             Play("aileron audit list", answers=[LOG_IN], shows=[GATED]),
         )
         (self.home.project / "done").touch()

@@ -22,7 +22,7 @@ class GatewayTests(PageTestCase):
         await self.furnish()
         self.secrets.append(KEY)
         await self.play(
-            Play("aileron binding setup gateway://openai", answers=[LOG_IN, (r"\(not shown\): ", KEY)]),
+            Play("aileron credential setup gateway://openai", answers=[LOG_IN, (r"\(not shown\): ", KEY)]),
             Play("(umask 077; openssl rand -hex 32 | tr -d '\\n' > scraper.token)"),
         )
         token = self.home.project / "scraper.token"

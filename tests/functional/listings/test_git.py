@@ -75,7 +75,7 @@ class GitTests(PageTestCase):
         await self.play(
             Play("aileron connector add site.toml", answers=[LOG_IN, YES], shows=["Trusted: local://me/site"]),
             Play("aileron action add push-site.md", answers=[LOG_IN, YES], shows=["Trusted: push-site"]),
-            Play("aileron binding setup local://me/site", answers=[LOG_IN, (r"\(not shown\): ", SECRET)]),
+            Play("aileron credential setup local://me/site", answers=[LOG_IN, (r"\(not shown\): ", SECRET)]),
         )
         await self.push("once")
         await self.play(Play("ssh-keygen -t ed25519 -N '' -f site_key"))
@@ -85,7 +85,7 @@ class GitTests(PageTestCase):
         await self.operator("connector", "add", str(changed), "--force", "--yes")
         await self.operator("binding", "revoke", "basic/site/default")
         await self.play(
-            Play("aileron binding setup local://me/site --secret-fd 3 3< site_key", answers=[LOG_IN]),
+            Play("aileron credential setup local://me/site --secret-fd 3 3< site_key", answers=[LOG_IN]),
             Play("rm site_key"),
         )
         await self.push("twice")

@@ -40,7 +40,7 @@ class ImportingTests(PageTestCase):
             Play("aileron connector add chat.toml", answers=[*answers_of_new_vault().items(), YES]),
             Play("aileron action add chat-post-message.md", answers=trusting),
             Play(
-                "aileron binding setup local://me/chat",
+                "aileron credential setup local://me/chat",
                 answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", self.workspace.token)],
             ),
             Play(
@@ -50,7 +50,7 @@ class ImportingTests(PageTestCase):
         ]
         asked = await self.play(*plays)
         approve = Play(
-            "aileron approval approve ID",
+            "aileron approve ID",
             replace={"ID": find_approval(asked)},
             answers=trusting,
             shows=["Approved and completed"],

@@ -21,7 +21,7 @@ class MailPageTestCase(PageTestCase):
     async def connect(self) -> None:
         """Connect it; its mailboxes are listed."""
         answers = [*answers_of_connect(self.server).items()]
-        shown = await self.play(Play("aileron connect smtp", answers=answers))
+        shown = await self.play(Play("aileron setup --choose smtp", answers=answers))
         self.assertIn("Connected to Mail", shown)
 
 
@@ -49,7 +49,7 @@ class MailTests(MailPageTestCase):
         asked = (await self.run_action(session, "send-mail", self.message("ann@example.org"))).body
         await self.play(
             Play(
-                "aileron approval approve ID --grant --uses 20 --for 8h --allow to=domain:example.org "
+                "aileron approve ID --grant --uses 20 --for 8h --allow to=domain:example.org "
                 "--allow subject=any --allow text=any",
                 replace={"ID": str(asked["approval_id"])},
                 answers=[LOG_IN, YES],

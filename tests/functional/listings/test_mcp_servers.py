@@ -39,7 +39,8 @@ class McpServersTests(McpServerTestCase, PageTestCase):
             Play("aileron connector add tracker.toml", answers=[*answers_of_new_vault().items(), YES]),
             Play("aileron action add tracker-list-tools.md", answers=TRUSTING),
             Play(
-                "aileron binding setup local://me/tracker", answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", TOKEN)]
+                "aileron credential setup local://me/tracker",
+                answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", TOKEN)],
             ),
             Play(
                 "aileron connector import local://me/tracker",

@@ -29,12 +29,12 @@ class NetworkAccessTests(PageTestCase):
         await until(self.reactor, tried.exists, 60, f"the agent's first try: {agent.running!r}")
         self.assertIn("403", (self.home.project / "answer").read_text())
         await self.play(
-            Play("aileron egress list", answers=[LOG_IN], shows=[HOST], environment={"COLUMNS": "160"}),
-            Play("aileron egress allow files.example.com", answers=[LOG_IN]),
-            Play("aileron egress allow files.example.com --always", answers=[LOG_IN]),
+            Play("aileron network list", answers=[LOG_IN], shows=[HOST], environment={"COLUMNS": "160"}),
+            Play("aileron network allow files.example.com", answers=[LOG_IN]),
+            Play("aileron network allow files.example.com --always", answers=[LOG_IN]),
         )
         self.assertIn(f'hosts = ["{HOST}:443"]', self.state.egress.read_text())
-        await self.play(Play("aileron egress deny files.example.com", answers=[LOG_IN]))
+        await self.play(Play("aileron network deny files.example.com", answers=[LOG_IN]))
         (self.home.project / "go").touch()
         await self.finish(agent)
         types = [event["type"] for event in await self.audit() if event["type"].startswith("egress")]

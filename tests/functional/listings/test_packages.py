@@ -107,19 +107,19 @@ class PackagesTests(PageTestCase):
         await self.operate("vault", "init")
         await self.play(
             Play(
-                "aileron connector install github://acme/aileron-tracker@1.2.0",
+                "aileron package install github://acme/aileron-tracker@1.2.0",
                 answers=INSTALLING,
                 shows=["tracker 1.2.0 is installed"],
             ),
             Play(
-                "aileron action install ssh://git@git.example.com/team/repo.git --identity ~/.ssh/id_ed25519 "
+                "aileron package install ssh://git@git.example.com/team/repo.git --identity ~/.ssh/id_ed25519 "
                 '--host-key "ssh-ed25519 AAAA..."',
                 replace={"ssh-ed25519 AAAA...": public(self.host.host_key)},
                 answers=INSTALLING,
                 shows=["repo 1.2.0 is installed"],
             ),
             Play(
-                "aileron action install github://acme/private --secret-fd 5 5<token.txt",
+                "aileron package install github://acme/private --secret-fd 5 5<token.txt",
                 answers=INSTALLING,
                 shows=["private 1.2.0 is installed"],
             ),
@@ -130,7 +130,7 @@ class PackagesTests(PageTestCase):
         repositories["tracker"].release("1.3.0")
         await self.play(
             Play(
-                "aileron action update",
+                "aileron package update",
                 code=1,
                 answers=INSTALLING,
                 shows=[
@@ -139,9 +139,9 @@ class PackagesTests(PageTestCase):
                     "action update private repo",
                 ],
             ),
-            Play("aileron action update tracker@1.3.0", answers=[LOG_IN, YES], shows=["tracker 1.3.0 is installed"]),
+            Play("aileron package update tracker@1.3.0", answers=[LOG_IN, YES], shows=["tracker 1.3.0 is installed"]),
             Play(
-                "aileron action update --identity ~/.ssh/id_ed25519 --secret-fd 5 5<token.txt",
+                "aileron package update --identity ~/.ssh/id_ed25519 --secret-fd 5 5<token.txt",
                 answers=INSTALLING,
                 shows=["private 1.2.1 is installed", "repo 1.2.1 is installed"],
             ),
@@ -149,7 +149,7 @@ class PackagesTests(PageTestCase):
         self.assertEqual(self.installed(), {"private": "1.2.1", "repo": "1.2.1", "tracker": "1.3.0"})
         await self.operate("action", "uninstall", "private", "repo", "--yes")
         kept, files = self.state.packages.read_bytes(), self.files()
-        await self.play(Play("aileron action uninstall tracker", answers=[LOG_IN, YES]))
+        await self.play(Play("aileron package uninstall tracker", answers=[LOG_IN, YES]))
         self.assertEqual((self.installed(), self.files()), ({}, {}))
         await self.kill_daemon()
         shutil.rmtree(self.home.aileron)
@@ -157,7 +157,7 @@ class PackagesTests(PageTestCase):
         write(self.home.aileron, {"packages.json": kept})
         await self.play(
             Play("aileron config trust packages.json", answers=[LOG_IN, YES]),
-            Play("aileron sync", answers=[LOG_IN, YES], shows=["All packages match packages.json."]),
+            Play("aileron package sync", answers=[LOG_IN, YES], shows=["All packages match packages.json."]),
         )
         self.assertEqual(self.files(), files)
 

@@ -39,7 +39,7 @@ class PhoneTests(PageTestCase):
         await self.run_action(await self.session(), GATED)
         await self.play(Play("aileron notification test", answers=[LOG_IN], shows=["desktop"]))
         self.assertTrue(told())
-        watching = self.begin(Play("ssh -t you@your-machine aileron approval watch", answers=[LOG_IN, (GATED, "q")]))
+        watching = self.begin(Play("ssh -t you@your-machine aileron watch", answers=[LOG_IN, (GATED, "q")]))
         await self.finish(watching)
         url = str(self.home.discovery()["operator_url"])
         await self.play(Play("aileron status", shows=[url]), Play("ssh -L 41807:localhost:41807 you@your-machine"))

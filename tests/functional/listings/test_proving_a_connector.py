@@ -22,7 +22,7 @@ class ProvingTests(PageTestCase):
         (self.home.project / "tracker.fixtures.toml").write_text(recorded)
         card, _ = (each for each in find_listings(self.page_text(), "text") if each.startswith("local://"))
         await self.play(
-            Play("aileron prove slack"),
-            Play("aileron prove --file tracker.toml", shows=card.splitlines()),
+            Play("aileron connector prove slack"),
+            Play("aileron connector prove --file tracker.toml", shows=card.splitlines()),
         )
         self.assertFalse(self.state.root.exists())

@@ -68,7 +68,9 @@ class RestApiTests(PageTestCase):
         asked = await self.play(
             Play("aileron connector check tracker.toml", shows=["tracker.toml: OK"]),
             Play("aileron connector add tracker.toml", answers=[*vault, YES]),
-            Play("aileron binding setup local://me/tracker", answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", KEY)]),
+            Play(
+                "aileron credential setup local://me/tracker", answers=[LOG_IN, (r"Secret for .+ \(not shown\): ", KEY)]
+            ),
             Play(
                 "aileron action new open-issue --connector local://me/tracker --op create_issue --gated --edit",
                 answers=trusting,
@@ -80,7 +82,7 @@ class RestApiTests(PageTestCase):
         self.assertEqual(tracker.opened, [])
         await self.play(
             Play(
-                "aileron approval approve ID",
+                "aileron approve ID",
                 replace={"ID": find_approval(asked)},
                 answers=trusting,
                 shows=["https://tracker.example/api/issues", "Approved and completed"],

@@ -60,17 +60,17 @@ _BASIC = base64.b64encode(PAIR.encode()).decode()
 _GOOGLE = ("accounts.google.com", "oauth2.googleapis.com")
 _SIGNED_IN = "Bearer access-canary-77a1"
 SERVICES: Mapping[str, Connecting] = {
-    "aileron connect discord": Connecting("discord.com", sent=f"Bot {KEY}"),
-    "aileron connect github": Connecting("api.github.com"),
-    "aileron connect gitlab": Connecting("gitlab.com", _USUAL),
-    "aileron connect gmail": Connecting("gmail.googleapis.com", (), "", _SIGNED_IN, _GOOGLE),
-    "aileron connect google_calendar": Connecting("www.googleapis.com", (), "", _SIGNED_IN, _GOOGLE),
-    "aileron connect google_drive": Connecting("www.googleapis.com", (), "", _SIGNED_IN, _GOOGLE),
-    "aileron connect jira": Connecting(
+    "aileron setup --choose discord": Connecting("discord.com", sent=f"Bot {KEY}"),
+    "aileron setup --choose github": Connecting("api.github.com"),
+    "aileron setup --choose gitlab": Connecting("gitlab.com", _USUAL),
+    "aileron setup --choose gmail": Connecting("gmail.googleapis.com", (), "", _SIGNED_IN, _GOOGLE),
+    "aileron setup --choose google_calendar": Connecting("www.googleapis.com", (), "", _SIGNED_IN, _GOOGLE),
+    "aileron setup --choose google_drive": Connecting("www.googleapis.com", (), "", _SIGNED_IN, _GOOGLE),
+    "aileron setup --choose jira": Connecting(
         "acme.atlassian.net", ((r"Name of your site \(such as acme\): ", "acme"),), PAIR, f"Basic {_BASIC}"
     ),
-    "aileron connect linear": Connecting("api.linear.app"),
-    "aileron connect microsoft365": Connecting(
+    "aileron setup --choose linear": Connecting("api.linear.app"),
+    "aileron setup --choose microsoft365": Connecting(
         "graph.microsoft.com",
         ((r"Directory \(tenant\) ID, .*\[common\]: ", ""),),
         "",
@@ -78,16 +78,16 @@ SERVICES: Mapping[str, Connecting] = {
         ("login.microsoftonline.com",),
         has_secret=False,
     ),
-    "aileron connect notion": Connecting("api.notion.com"),
-    "aileron connect ntfy": Connecting("ntfy.sh", _USUAL),
-    "aileron connect pagerduty": Connecting("api.pagerduty.com", sent=f"Token token={KEY}"),
-    "aileron connect s3": Connecting("s3.eu-west-1.amazonaws.com", _REGION, AWS, "AKIACANARY000000/"),
-    "aileron connect sentry": Connecting("sentry.io", _USUAL),
-    "aileron connect slack": Connecting("slack.com"),
-    "aileron connect sns": Connecting("sns.eu-west-1.amazonaws.com", _REGION, AWS, "AKIACANARY000000/"),
-    "aileron connect telegram": Connecting("api.telegram.org", sent=f"/bot{KEY}/"),
-    "aileron connect twilio": Connecting("api.twilio.com", (), PAIR, f"Basic {_BASIC}"),
-    "aileron connect webhook": Connecting(
+    "aileron setup --choose notion": Connecting("api.notion.com"),
+    "aileron setup --choose ntfy": Connecting("ntfy.sh", _USUAL),
+    "aileron setup --choose pagerduty": Connecting("api.pagerduty.com", sent=f"Token token={KEY}"),
+    "aileron setup --choose s3": Connecting("s3.eu-west-1.amazonaws.com", _REGION, AWS, "AKIACANARY000000/"),
+    "aileron setup --choose sentry": Connecting("sentry.io", _USUAL),
+    "aileron setup --choose slack": Connecting("slack.com"),
+    "aileron setup --choose sns": Connecting("sns.eu-west-1.amazonaws.com", _REGION, AWS, "AKIACANARY000000/"),
+    "aileron setup --choose telegram": Connecting("api.telegram.org", sent=f"/bot{KEY}/"),
+    "aileron setup --choose twilio": Connecting("api.twilio.com", (), PAIR, f"Basic {_BASIC}"),
+    "aileron setup --choose webhook": Connecting(
         "", (("Address of the service: ", "https://hooks.example.com/incoming"),), sent=""
     ),
 }
@@ -173,11 +173,11 @@ class IndexTests(ServiceTestCase):
     @seldom
     async def test_played(self) -> None:
         """A service is connected, those about issues are listed, and what connecting would do is shown."""
-        await self.connect("aileron connect slack")
-        listed = await self.play(Play("aileron connect --list issue"))
+        await self.connect("aileron setup --choose slack")
+        listed = await self.play(Play("aileron setup --list issue"))
         services = {line.split()[0] for line in listed.splitlines() if line} & {each.split()[2] for each in SERVICES}
         self.assertEqual(services, {"github", "gitlab", "jira", "linear", "sentry"})
-        await self.play(Play("aileron connect slack --dry-run", shows=["post-message.md", "Nothing was changed"]))
+        await self.play(Play("aileron setup --dry-run slack", shows=["post-message.md", "Nothing was changed"]))
 
 
 vars().update((each.__name__, each) for each in map(_test_case, SERVICES))

@@ -32,11 +32,11 @@ class TroubleshootingTests(PageTestCase):
         """None of them is sent again by itself; one is requested anew, and waits."""
         happened, did_not, again = runs = await self.in_doubt(3)
         await self.play(
-            Play("aileron runs list --state unknown", answers=[LOG_IN], shows=runs),
-            Play("aileron runs reconcile ID", replace={"ID": happened}, answers=[LOG_IN], shows=["It was not found."]),
-            Play("aileron runs settle ID --happened", replace={"ID": happened}, answers=[LOG_IN]),
-            Play("aileron runs settle ID --did-not-happen", replace={"ID": did_not}, answers=[LOG_IN]),
-            Play("aileron runs settle ID --run-again", replace={"ID": again}, answers=[LOG_IN]),
+            Play("aileron run list --state unknown", answers=[LOG_IN], shows=runs),
+            Play("aileron run reconcile ID", replace={"ID": happened}, answers=[LOG_IN], shows=["It was not found."]),
+            Play("aileron run settle ID --happened", replace={"ID": happened}, answers=[LOG_IN]),
+            Play("aileron run settle ID --did-not-happen", replace={"ID": did_not}, answers=[LOG_IN]),
+            Play("aileron run settle ID --run-again", replace={"ID": again}, answers=[LOG_IN]),
         )
         states = {each["id"]: each["state"] for each in (await self.told("runs", "list"))["items"]}
         self.assertEqual((states[happened], states[did_not]), ("completed", "failed"))

@@ -1,0 +1,108 @@
+"""The commands by name: where each is, in which part of the help it stands, and the names of earlier versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+
+import click
+from attrs import frozen
+
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "Start": {
+        "demo": ".daemon.launch:demo",
+        "setup": ".actions.setup:setup",
+        "launch": ".daemon.launch:launch",
+        "import": ".actions.moving:import_servers",
+        "mcp": "._clients:mcp",
+    },
+    "Decide": {
+        "open": ".vault.open:open_pages",
+        "watch": ".approvals.watch:watch",
+        "approve": ".approvals.approval:approve",
+        "deny": ".approvals.approval:deny",
+        "approval": ".approvals.approval:approval",
+        "grant": ".approvals.grant:grant",
+        "cap": ".approvals.limits:cap",
+        "pause": ".approvals.limits:pause",
+        "resume": ".approvals.limits:resume",
+        "network": ".approvals.egress:egress",
+    },
+    "Services": {
+        "action": ".actions.action:action",
+        "connector": ".actions.connector:connector",
+        "credential": ".vault.binding:binding",
+        "package": ".actions.package:package",
+        "config": ".actions.trusting:config",
+        "notification": ".vault.notification:notification",
+    },
+    "Inspect": {
+        "status": ".daemon.status:status",
+        "run": ".records.runs:runs",
+        "session": ".records.sessions:sessions",
+        "audit": ".records.audit:audit",
+        "gateway": ".daemon.status:gateway",
+        "log": ".daemon.logs:logs",
+    },
+    "Maintain": {
+        "doctor": ".doctor.command:doctor",
+        "vault": ".vault.command:vault",
+        "daemon": ".daemon.command:daemon",
+        "backup": ".daemon.backup:backup",
+        "upgrade": ".daemon.upgrade:upgrade",
+        "operator": ".vault.operator:operator",
+        "completion": "._completion:completion",
+        "version": ".daemon.status:version",
+    },
+}
+"""The parts of the help, each with its commands: the module that has one, and what it is called there."""
+
+FRONT = frozenset(
+    ("demo", "setup", "launch", "open", "watch", "approve", "deny", "action", "status", "doctor"),
+)
+"""The commands of C{aileron --help}; C{aileron --help --all} has all of them."""
+
+COMMANDS: Mapping[str, str] = {name: place for part in PARTS.values() for name, place in part.items()}
+
+
+@frozen
+class OldName:
+    """A command by the name that it had in an earlier version. It works, and no help names it.
+
+    :ivar place: as in L{PARTS}.
+    :ivar now: what it is called now.
+    """
+
+    place: str
+    now: str
+
+
+OLD_NAMES: Mapping[str, OldName] = {
+    "binding": OldName(".vault.binding:binding", "credential"),
+    "connect": OldName(".actions.connect:connect", "setup --choose"),
+    "egress": OldName(".approvals.egress:egress", "network"),
+    "logs": OldName(".daemon.logs:logs", "log"),
+    "prove": OldName(".actions.prove:prove_connectors", "connector prove"),
+    "runs": OldName(".records.runs:runs", "run"),
+    "sessions": OldName(".records.sessions:sessions", "session"),
+    "sync": OldName(".actions.packages:sync", "package sync"),
+}
+
+OLD_WITHIN: Mapping[str, str] = {
+    "action install": "package install",
+    "action update": "package update",
+    "action uninstall": "package uninstall",
+    "connector install": "package install",
+    "connector update": "package update",
+    "connector uninstall": "package uninstall",
+    "approval forgive": "approval allow-retry",
+    "daemon status": "status",
+}
+"""The same of commands of a group, which L{hide} adds to it."""
+
+
+def hide(group: click.Group, command: click.Command, name: str) -> None:
+    """Add a command to a group by a name of an earlier version."""
+    hidden = copy(command)
+    hidden.hidden = True
+    group.add_command(hidden, name)
