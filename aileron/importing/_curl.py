@@ -5,6 +5,7 @@ The command is written as a document of OpenAPI, and the reader of those makes t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl, unquote
@@ -24,7 +25,7 @@ from aileron.addresses import (
 from aileron.manifests import MAX_INPUTS
 from aileron.values import JSON, loads_strict, visible
 
-from ._curl_credential import PLACEHOLDER, CurlCredential, find_credential, looks_random
+from ._curl_credential import PLACEHOLDER, CurlCredential, find_credential, looks_random, split_path_key
 from ._curl_words import CurlRequest, read_command
 from ._derive import name_of
 from ._description import PATH, QUERY, ApiDescription, NotImported, OperationSummary
@@ -64,10 +65,13 @@ class CurlCommand(OpenApi):
         if request.method not in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             raise NotImported("The method of the curl command is none that a connector can send.")
         before, _, behind = request.url.partition("#")[0].partition("?")
-        url, query = _read_url(before), parse_qsl(behind, keep_blank_values=True)
+        query = parse_qsl(behind, keep_blank_values=True)
         _check_names([name for name, _ in query])
         _check_names([name for name, _ in request.headers])
         credential = find_credential(request, query)
+        if credential is None:
+            before, credential = split_path_key(before)
+        url = _read_url(before)
         own, path = credential.name.lower() if credential else "", url.path or "/"
         parameters = [(name, PATH) for name in dict.fromkeys(_IN_PATH.findall(path))]
         parameters += [(name, QUERY) for name, _ in query if name.lower() != own]
@@ -110,7 +114,7 @@ def _read_url(text: str) -> Url:
         return f"{{{named[found[0]]}}}"
 
     if any(map(looks_random, text.split("/")[3:])):
-        advice = "Put a placeholder in the place of an id, such as {id}. A key in the path is not supported."
+        advice = "Put a placeholder in its place: such as {id} for an id, or $TOKEN for a key."
         raise NotImported("The path of the URL seems to hold a key, or a long id.", advice)
     text = _SEGMENT.sub(name, PLACEHOLDER.sub(name, text))
     if "{" in text.partition("://")[2].partition("/")[0]:
@@ -158,14 +162,32 @@ def _describe_body(request: CurlRequest, data: str) -> JSON:
     if data.lstrip()[:1] in ("{", "["):
         try:
             value = loads_strict(data.encode())
-        except (ValueError, RecursionError):
-            raise NotImported("The body is not JSON.", "Put variables in it into quotes.") from None
+        except (ValueError, RecursionError) as error:
+            raise NotImported(_why_no_json(data, error), "Put variables in it into quotes.") from None
         return {"application/json": {"schema": _schema(value, "body")}}
     if "=" not in data or not kind.startswith(FORM_TYPE):
         raise NotImported("The body is neither a JSON object or array nor a form.")
     names = [name for name, _ in parse_qsl(data, keep_blank_values=True)]
     _check_names(names)
     return {FORM_TYPE: {"schema": _schema(dict.fromkeys(names, ""), "body")}}
+
+
+def _why_no_json(data: str, error: Exception) -> str:
+    """Tell why a body is not read: it is no JSON, or such that two readers could understand it in two ways."""
+    doubled = list[bool]()
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        doubled.append(len(dict(pairs)) < len(pairs))
+
+    try:
+        json.loads(data, object_pairs_hook=look)
+    except (ValueError, RecursionError):
+        return "The body is not JSON."
+    if any(doubled):
+        return "The body has a key twice: a service would see only one of the values."
+    if "2^53" in str(error):
+        return "The body has an integer beyond 2^53-1, which many programs would change: put it into quotes."
+    return "The body is JSON that two programs could read in two ways."
 
 
 def _schema(value: JSON, name: str) -> JSON:

@@ -47,6 +47,37 @@ class CurlCredential:
     is_real: bool
 
 
+def split_path_key(text: str) -> tuple[str, CurlCredential | None]:
+    """Take a key out of the path of a URL: a placeholder that is named like a secret, as in C{/bot$TOKEN/send}.
+
+    :return: the URL without the beginning of its path that has the key, and where the key is; L{None}: it has none.
+    :raises NotImported: there is one, and a connector file cannot say where.
+    """
+    scheme, slashes, rest = text.partition("://")
+    host, *segments = rest.split("/")
+    for at, segment in enumerate(segments):
+        placeholders = PLACEHOLDER.findall(segment)
+        if not any(_is_key(each) for each in placeholders):
+            continue
+        before, behind = segments[:at], segments[at + 1 :]
+        if len(placeholders) > 1 or any(map(PLACEHOLDER.search, before)):
+            raise NotImported("The path of the URL has a placeholder before its key.", "Put its value in its place.")
+        if not any(behind):
+            problem = "The path of the URL ends with its key, which a connector file cannot say."
+            raise NotImported(problem, "If the service also takes the key in a header, use that.")
+        prefix = "/".join(("", *before, PLACEHOLDER.sub("{key}", segment)))
+        found = ApiCredential({"kind": "api_key", "path": prefix})
+        credential = CurlCredential("", f"in the path, as: {prefix}", found, is_real=False)
+        return "/".join((f"{scheme}{slashes}{host}", *behind)), credential
+    return text, None
+
+
+def _is_key(placeholder: str) -> bool:
+    """Tell whether a placeholder of a path is a credential; C{{key}} alone is the name of a thing as a rule."""
+    words = placeholder.strip("${}<>:()").lower().removeprefix("your").strip("_- ")
+    return words != "key" and names_secret(placeholder)
+
+
 def find_credential(request: CurlRequest, query: Sequence[tuple[str, str]]) -> CurlCredential | None:
     """Find the key of a command; L{None}: it carries none.
 
@@ -66,8 +97,8 @@ def looks_random(text: str) -> bool:
 
 def _in_headers(request: CurlRequest) -> Iterator[CurlCredential]:
     for name, value in request.headers:
-        words = " ".join([name, *PLACEHOLDER.findall(value)])
-        if name.lower() not in _PLAIN and (names_secret(words) or looks_random(value)):
+        is_named = any(map(names_secret, (name, *PLACEHOLDER.findall(value))))
+        if name.lower() not in _PLAIN and (is_named or looks_random(value)):
             yield _read_header(name, PLACEHOLDER.sub(_KEY, value))
 
 
@@ -98,7 +129,7 @@ def _read_basic(name: str, value: str) -> CurlCredential:
 
 def _in_query(query: Sequence[tuple[str, str]]) -> Iterator[CurlCredential]:
     for name, value in query:
-        if name.lower() in _QUERY or names_secret(" ".join(PLACEHOLDER.findall(value))):
+        if name.lower() in _QUERY or any(map(names_secret, PLACEHOLDER.findall(value))):
             found = ApiCredential({"kind": "api_key", "query": name})
             yield CurlCredential(name, f"in the parameter {name}", found, _is_real(value))
 

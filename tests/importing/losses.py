@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from aileron.connectors.http import HttpSpec
 from aileron.importing import ApiOperation, OperationSummary
@@ -39,6 +40,7 @@ def silent_losses(root: Mapping[str, Any], summary: OperationSummary, found: Api
         if not (name == _BODY and has_body)
         and not any(step == name or step.startswith(f"{name}[") for step in given)
         and _plain(name) not in told
+        and not (place == "body" and _BODY in marks)
     ]
     return [each for each in lost if not _is_our_own(each, found)]
 
@@ -119,8 +121,11 @@ def _follow(root: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
             break
         found: Any = root
         for part in value["$ref"].removeprefix("#/").split("/"):
-            name = part.replace("~1", "/").replace("~0", "~")
-            found = found.get(name, {}) if isinstance(found, Mapping) else {}
+            name = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list) and name.isdigit() and int(name) < len(found):
+                found = found[int(name)]
+            else:
+                found = found.get(name, {}) if isinstance(found, Mapping) else {}
         value = found
     return value if isinstance(value, Mapping) else {}
 

@@ -86,6 +86,32 @@ class RequestTests(SynchronousTestCase):
         sent = request(URL, *BEARER, "-d", "")
         self.assertEqual((sent.method, sent.body), ("POST", None))
 
+    def test_url_encoded(self) -> None:
+        """C{--data-urlencode} is a field of a form, and with C{-G} data is a query."""
+        sent = request(URL, *BEARER, "--data-urlencode", "q=a b&c", "-d", "d=1", q="x&y", d="2")
+        self.assertEqual((sent.method, sent.body), ("POST", b"q=x%26y&d=2"))
+        sent = request(f"{URL}?a=1#b", *BEARER, "-G", "--data-urlencode", "q=a b", "-d", "d=1", a="1", q="x", d="2")
+        self.assertEqual((sent.method, sent.url, sent.body), ("GET", f"{URL}?a=1&q=x&d=2", None))
+
+    def test_shell(self) -> None:
+        """What only a shell understands is named as what it is; a prompt and a pipe are read past."""
+        for text, told in (
+            (f"curl {URL} -d @- <<EOF\n{{}}\nEOF", "a here-document"),
+            (f"curl {URL} > out.json", "an output redirection"),
+            (f"curl {URL} 2>/dev/null", "an output redirection"),
+            (f"curl {URL} < in.json", "an input redirection"),
+            (f"curl {URL} && echo done", "another command"),
+            (f"curl {URL} ; echo done", "another command"),
+            (f"curl -X POST ^\r\n {URL}", "Windows"),
+            (f'curl -X POST {URL} -d ^"a^"', "Windows"),
+            (f"curl {URL} -H\u00a0'Accept: a'", "U+00A0"),
+            (f"curl \u00a0{URL}", "U+00A0"),
+        ):
+            error = self.assertRaises(NotImported, CurlCommand.read, (text,))
+            self.assertIn(told, error.problem, text)
+            self.assertTrue(error.advice)
+        self.assertEqual(sound(f"$ curl {URL} | jq .").connector, sound(f"curl {URL}").connector)
+
     def test_form(self) -> None:
         """A form stays one, and so does a query."""
         sent = request(URL, *BEARER, "-d", "to=%2B1&a[b]=2", "--data-raw", "c=3", to="+2", a_b="x y", c="z")
@@ -181,6 +207,19 @@ class CredentialTests(SynchronousTestCase):
         self.assertEqual(credential(f"{URL}?api_key={KEY}&q=1"), {"kind": "api_key", "query": "api_key", "real": True})
         self.assertEqual(credential(f"{URL}?k={{{{API key}}}}"), {"kind": "api_key", "query": "k", "real": False})
         self.assertEqual(request(f"{URL}?api_key={KEY}").url, URL)
+        for path, prefix, rest in (
+            ("/bot$TOKEN/sendMessage", "/bot{key}", "/sendMessage"),
+            ("/v1/<your-api-key>/a/{id}", "/v1/{key}", "/a/1"),
+            ("/bot{token}/", "/bot{key}", "/"),
+        ):
+            words = [f"https://a.example{path}" if path.strip("/").count("/") else f"https://a.example{path}x"]
+            found = credential(*words)
+            self.assertEqual((found["path"], found["real"]), (prefix, False))
+            given = {"id": "1"} if "{id}" in path else {}
+            self.assertEqual(request(*words, **given).url, f"https://a.example{rest if rest != '/' else '/x'}")
+        both = sound("https://a.example/invites/$TOKEN/x", *BEARER).connector.text
+        self.assertIn('header = "Authorization"', both)
+        self.assertIsNone(CurlCommand.read(("curl", "https://a.example/kv/{key}/x")).credential)
         self.assertIsNone(CurlCommand.read(("curl", URL)).credential)
 
 
@@ -192,7 +231,12 @@ class RefusedTests(SynchronousTestCase):
         for words, told in (
             (("-F", f"a={KEY}", URL), "-F of the curl command"),
             (("-sk", URL), "-k of the curl command"),
-            (("--data-urlencode", KEY, URL), "--data-urlencode of"),
+            (("--data-urlencode", KEY, URL), "neither a JSON"),
+            (("--data-urlencode", f"a@{KEY}", URL), "sends a file"),
+            ((URL, "-d", '{"id": 9007199254740993}'), "beyond 2^53-1"),
+            ((URL, "-d", '{"a": 1, "b": {"c": 1, "c": 2}}'), "a key twice"),
+            (("https://a.example/{id}/bot$TOKEN/x",), "before its key"),
+            (("https://a.example/hooks/$SECRET",), "ends with its key"),
             ((f"--{KEY}", URL), "An option of"),
             (("-d",), "lacks its value"),
             (("--head", "-H", f"A: {KEY}", URL), "2 URLs"),
@@ -207,6 +251,7 @@ class RefusedTests(SynchronousTestCase):
             (("-X", KEY, URL), "The method"),
             (("-H", f"Cookie: {KEY}", URL), "has cookie"),
             (("-H", "Host: b.example", URL), "has host"),
+            (("-H", "Range: bytes=0-4", URL), "a part of an answer"),
             (("-H", "X-HTTP-Method-Override: DELETE", URL), "has x-http-method-override"),
             ((f"{URL}?_method=DELETE",), "has _method"),
             ((f"{URL}?a=1&a=2",), "twice"),
