@@ -8,6 +8,7 @@ from ._registry import Make, Registry, check, read_descriptions
 from ._samples import Sample, Specimen, find_specimens, keys_of
 from ._schema import Spec, read_file
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
+from ._trying import NotTried, TriedRequest, build_request
 from .command import CommandConnector, CommandSpec, Confinement, Enclosure, ProgramEnvironment
 from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .http import HttpConnector, HttpSpec
@@ -38,6 +39,7 @@ __all__ = [
     "Make",
     "McpConnector",
     "McpSpec",
+    "NotTried",
     "OutgoingRequest",
     "ProgramEnvironment",
     "Registry",
@@ -50,6 +52,8 @@ __all__ = [
     "Spec",
     "Specimen",
     "SshTransport",
+    "TriedRequest",
+    "build_request",
     "check",
     "digest_tree",
     "find_specimens",

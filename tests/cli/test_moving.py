@@ -333,4 +333,4 @@ class ToolsTests(MoveCase):
         self.site.answer("POST", "/v1/actions/github-list-tools/run", InternalError("It broke."))
         code, _, err = self.move()
         self.assertEqual((code, len(self.bound())), (0, 1))
-        self.assertIn("local://me/github did not list its tools. It broke.", err)
+        self.assertIn("local://me/github did not list its tools; nothing was written. It broke.", err)

@@ -130,5 +130,5 @@ class InstallTests(SynchronousTestCase):
         self.assert_refused("npm failed")
         self.assertIn("404 Not Found", self.assertRaises(CommandError, self.install).output)
         self.npm("dist/index.js", lock={"packages": {}})
-        self.assert_refused("npm left no record")
+        self.assert_refused("npm left no record of it")
         self.assertTrue(os.access(self.packages, os.W_OK))

@@ -10,6 +10,7 @@ from aileron.cli._context import CliContext
 from aileron.cli.actions import connect
 from aileron.cli.actions.services import find_services, read_service
 from aileron.connectors import check as connector_faults
+from aileron.errors import ExternalApiError
 from aileron.manifests import check as action_faults
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import NAME, binding
@@ -100,11 +101,11 @@ class SetupTests(TrustCase):
         name = "tracker-post-api-issues"
         for at, (answers, words) in enumerate(
             (
-                (REST, ()),
-                (REST[1:], (URL,)),
-                ((), CURL),
-                ((), (shlex.join(CURL),)),
-                ((shlex.join(CURL),), ()),
+                ((*REST, ""), ()),
+                ((*REST[1:], "tracker"), (URL,)),
+                (("",), CURL),
+                (("Not a name", ""), (shlex.join(CURL),)),
+                ((shlex.join(CURL), ""), ()),
             ),
             1,
         ):
@@ -135,7 +136,7 @@ class SetupTests(TrustCase):
         }
         good = ("http://127.0.0.1:8080/x", "title")
         answers = [*wrong["Service"], *wrong["URL"], good[0], *wrong["Fields"], good[1]]
-        code, _, err = self.played(*answers, PASSPHRASE, "y", "canary")
+        code, _, err = self.played(*answers, "", PASSPHRASE, "y", "canary")
         self.assertEqual((code, self.typed), (0, []), err)
         self.assertEqual(err.count("The answer "), len(answers) - len(good))
         connector = (self.home.connectors / "local.toml").read_text()
@@ -173,7 +174,7 @@ class SetupTests(TrustCase):
         words = tuple(each.replace("$KEY", key) for each in CURL)
         self.listed("tracker-post-api-issues", needs=("local://me/tracker",))
         for answers, given, told in (((), words, 1), ((shlex.join(words),), (), 0), ((), CURL, 0)):
-            code, out, err = self.played(*answers, PASSPHRASE, "y", "canary", words=given)
+            code, out, err = self.played(*answers, "", PASSPHRASE, "y", "canary", words=given)
             self.assertEqual((code, err.count("seems to hold a real key"), key in out + err), (0, told, False), err)
         self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup")[0]["secret"], "canary")
         written = [*self.home.connectors.iterdir(), *self.home.actions.iterdir()]
@@ -185,7 +186,7 @@ class SetupTests(TrustCase):
         (self.home.connectors / "tracker.toml").write_text("")
         (self.home.actions / "tracker-2-post-api-issues.md").write_text("")
         self.listed("tracker-3-post-api-issues", needs=("local://me/tracker-3",))
-        code, _, err = self.played(PASSPHRASE, "y", "canary", words=CURL)
+        code, _, err = self.played("", PASSPHRASE, "y", "canary", words=CURL)
         self.assertEqual((code, "this one is named local://me/tracker-3" in err), (0, True), err)
         code, _, err = self.played("unused", words=("--name", "tracker", *CURL))
         self.assertEqual((code, "Choose another name" in err), (1, True))
@@ -199,12 +200,12 @@ class SetupTests(TrustCase):
         files = "\nInterrupted. Saved: tracker.toml, tracker-post-api-issues.md.\nTo go on, run the same command again."
         told = (files, "\nInterrupted. Nothing was saved.\n", "\nInterrupted. Saved: trust in 2 files.\nTo go on")
         for reached in range(len(answers)):
-            code, _, err = self.played(*answers[:reached], INTERRUPTED, words=CURL)
+            code, _, err = self.played("", *answers[:reached], INTERRUPTED, words=CURL)
             trusted = max(0, reached - 1)
             self.assertEqual((code, self.typed, len(self.sent())), (130, [], trusted))
             self.assertIn(told[reached], err)
         self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup"), [])
-        code, _, err = self.played(*answers, words=CURL)
+        code, _, err = self.played("", *answers, words=CURL)
         self.assertEqual((code, self.typed, "another service" in err), (0, [], False), err)
         self.assertEqual([each.name for each in self.home.connectors.iterdir()], ["tracker.toml"])
 
@@ -228,10 +229,44 @@ class SetupTests(TrustCase):
         """What only reads needs no approval, and the user is not told to give one."""
         self.listed("tracker-get-api-issues", needs=("local://me/tracker",))
         words = ("curl", f"{URL}?state=open", "-u", "ada:$PASSWORD")
-        code, out, err = self.played(PASSPHRASE, "y", "ada:canary", words=words)
+        code, out, err = self.played("", PASSPHRASE, "y", "ada:canary", words=words)
         self.assertEqual((code, self.typed, "approval approve" in out, "only reads" in out), (0, [], False, True), err)
         self.assertIn("USER:PASSWORD", out)
         self.assertIn("required = false", (self.home.actions / "tracker-get-api-issues.md").read_text())
+
+    def test_tried(self) -> None:
+        """A read of one's own that needs no arguments is tried at the end: its result, or the service's own words."""
+        self.listed("issues-get-api-issues", needs=("local://me/issues",))
+        path, words = "/v1/actions/issues-get-api-issues/run", ("curl", URL, "-H", "X-Key: $KEY")
+        self.site.answer("POST", path, {"run_id": "R", "result": {"output": {"total": 3}}})
+        code, out, err = self.played("issues", PASSPHRASE, "y", "canary", words=words)
+        self.assertEqual((code, "Connected to tracker.example" in out), (0, True), err)
+        self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="local://me/issues")]})
+        self.site.answer("POST", path, ExternalApiError("The key is wrong."))
+        code, _, err = self.played("issues", PASSPHRASE, "y", words=words)
+        self.assertEqual((code, "The key is wrong." in err, "aileron binding replace" in err), (1, True, True), err)
+
+    def test_desktop(self) -> None:
+        """Where there is a desktop and no configuration, notifications are offered; a yes writes and trusts it."""
+        config = item("config.yaml", "config", path=str(self.home.config))
+        paths = {name: str(self.home.actions / f"{name}.md") for name in SLACK}
+        self.lying(config, *(item(name, path=path) for name, path in paths.items()))
+        programs = self.home.root / "bin"
+        programs.mkdir()
+        (programs / "notify-send").write_text("#!/bin/sh\n")
+        (programs / "notify-send").chmod(0o700)
+        self.environ["DISPLAY"] = ":0"
+        answers = (NUMBER, PASSPHRASE, "y", "xoxb-canary")
+        code, _, err = self.played(*answers, "")
+        self.assertEqual((code, self.typed, self.home.config.exists()), (0, [], False), err)
+        self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="builtin://slack")]})
+        code, _, err = self.played(NUMBER, PASSPHRASE, "y", "y")
+        self.assertEqual(
+            (code, self.typed, self.home.config.read_text()), (0, [], "notifications:\n  desktop: true\n"), err
+        )
+        self.assertEqual(self.sent()[-1], [word("config.yaml", "config")])
+        code, _, err = self.played(NUMBER, PASSPHRASE, "y")
+        self.assertEqual((code, self.typed), (0, []), err)
 
     def test_again(self) -> None:
         """What is there is kept: a changed file of that name, trust, and a binding; one that does not fit is told."""

@@ -34,6 +34,7 @@ def curl_of(url: str) -> tuple[str, ...]:
 def answers_of_setup(secret: str) -> Mapping[str, str]:
     """The questions of ``aileron setup`` with that command where there is nothing, and a passphrase of one's own."""
     return {
+        r"Short name of the service \[local\]: ": "",
         **answers_of_new_vault(),
         r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
         r"Key for local://me/local \(not shown\): ": secret,
@@ -96,11 +97,14 @@ class FirstRunTests(OperatedTestCase):
         self.assertIn("The daemon is not running", await self.stopped())
 
     async def set_up(self, *words: str) -> tuple[Running, str, int]:
-        """Begin ``aileron setup`` on a terminal and answer until the key is asked for, the third question.
+        """Begin ``aileron setup`` on a terminal and answer until the key is asked for, the last question.
 
         :return: with the passphrase that was shown and typed once, and the characters typed so far, each Enter too.
         """
         running = self.start(self.plain(self.home.on_terminal("aileron", "setup", *words, PAGER="less")))
+        if words[:1] == ("curl",):
+            await running.expect("Short name of the service")
+            running.send("")
         await running.expect("New passphrase: ")
         (passphrase,) = re.findall(r"(?m)^    ([a-z]+(?: [a-z]+){5})\r?$", running.output)
         running.send(passphrase)
@@ -112,7 +116,7 @@ class FirstRunTests(OperatedTestCase):
         return running, passphrase, len(shlex.join(("aileron", "setup", *words))) + len(passphrase) + 4
 
     async def test_set_up(self) -> None:
-        """A curl command in front of which `aileron setup` stands leads to a trusted action in three answers."""
+        """A curl command in front of which `aileron setup` stands leads to a trusted action in four answers."""
         running, passphrase, typed = await self.set_up(*curl_of(self.service.url))
         running.send(self.workspace.token)
         finished = await running.finish(60)

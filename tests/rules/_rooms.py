@@ -90,6 +90,8 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.HttpTransport",
             "aileron.connectors.RemoteRepository",
             "aileron.connectors.digest_tree",
+            "aileron.connectors.NotTried",
+            "aileron.connectors.build_request",
             "aileron.connectors.SshTransport",
             "aileron.audit.verify",
             "aileron.store.copy",

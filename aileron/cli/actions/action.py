@@ -14,7 +14,7 @@ from aileron.cli._errors import CommandError, place_of
 from aileron.cli._output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
 from aileron.cli._session import OperatorCommand, as_session, plain_command, reading_command
 from aileron.cli._tree import hide
-from aileron.cli.actions.files import add, check, edit, new
+from aileron.cli.actions.files import add, check, edit, new, remove
 from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.run import run_action, try_action
 from aileron.cli.actions.trusting import distrust_command, trust_command
@@ -33,6 +33,7 @@ action.add_command(add)
 action.add_command(check)
 action.add_command(edit)
 action.add_command(new)
+action.add_command(remove)
 action.add_command(trust_command("action"))
 action.add_command(distrust_command("action"))
 action.add_command(run_action)

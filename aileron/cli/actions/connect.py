@@ -18,6 +18,7 @@ from aileron.cli._output import block, heading, note, say, table, values
 from aileron.cli._session import operator, session, vault_state
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
+from aileron.cli.actions.desktop import offer_notifications
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.services import READ, ReadyAction, ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import TrustRequest, ask, choose, tell, trust
@@ -185,6 +186,8 @@ def connect_service(
             if service.check in {each.name for each in chosen}:
                 async with session(cli, links) as daemon:
                     await _check(daemon, service, bound)
+            if usual:
+                await offer_notifications(cli, client)
 
     cli.drive(work)
 

@@ -12,13 +12,15 @@ import click
 from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError
-from aileron.cli._output import Columns, heading, note, say, table_of, values
+from aileron.cli._output import Columns, block, heading, note, say, table_of, values
 from aileron.cli._session import OperatorCommand, reading_command
 from aileron.cli._tree import hide
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.importing import import_command
+from aileron.cli.actions.own_files import edit_command, remove_command
 from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.prove import prove_connectors
+from aileron.cli.actions.run import read_object
 from aileron.cli.actions.services import read_connector
 from aileron.cli.actions.trusting import distrust_command, trust_command
 from aileron.values import LoadError
@@ -41,6 +43,8 @@ def _faults(path: Path) -> Sequence[LoadError]:
 CONNECTORS = Sort("connector", ".toml", lambda home: home.connectors, _faults)
 connector.add_command(add_command(CONNECTORS))
 connector.add_command(check_command(CONNECTORS))
+connector.add_command(edit_command(CONNECTORS))
+connector.add_command(remove_command(CONNECTORS))
 connector.add_command(import_command(CONNECTORS))
 connector.add_command(trust_command("connector"))
 connector.add_command(distrust_command("connector"))
@@ -76,6 +80,39 @@ def test_connector(context: click.Context, cli: CliContext, targets: tuple[str, 
         failed = failed or bool(replayed.problems)
     if failed:
         context.exit(FAILED)
+
+
+@connector.command("try")
+@click.argument("target", metavar="FILE|NAME", shell_complete=_completion.all_connectors)
+@click.argument("operation")
+@click.option("--arg", "pairs", multiple=True, metavar="K=V", help="One input, as text; can be repeated.")
+@click.option("--args", "whole", metavar="JSON", default="{}", help="The inputs as one JSON object.")
+@click.option("--base-url", metavar="URL", help="Base URL, if the connector has none of its own.")
+@pass_cli
+def try_operation(
+    cli: CliContext, target: str, operation: str, pairs: tuple[str, ...], whole: str, base_url: str | None
+) -> None:
+    """Show the request that an operation of a connector would send. Nothing is sent. Needs no daemon or network."""
+    from aileron.connectors import NotTried, build_request
+
+    inputs = dict(read_object(whole))
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f"--arg {pair!r}: expected NAME=TEXT.")
+        inputs[name] = text
+    target = f"builtin://{target}" if target.isidentifier() else target
+    try:
+        tried = build_request(target, cli.home.connectors, operation, inputs, base_url)
+    except NotTried as error:
+        raise CommandError(str(error)) from None
+    request = tried.request
+    heading("{method} {url}", method=request.method, url=request.url)
+    values(dict(request.headers), "  ")
+    if tried.credential is not None:
+        values({"credential": f"{tried.credential}, added by the daemon"}, "  ")
+    if request.body:
+        block(request.body.decode("utf-8", "replace"), "  ")
 
 
 @connector.command("copy")

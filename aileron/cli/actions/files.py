@@ -12,11 +12,10 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
-from aileron.cli.actions.copying import Sort, add_command, check_command, note_faults
-from aileron.cli.actions.trusting import TrustRequest, tell, trust_added
-from aileron.cli.approvals.edit import ask_again, edit_file
+from aileron.cli.actions.copying import Sort, add_command, check_command
+from aileron.cli.actions.own_files import edit_and_trust, find_file, remove_command
 from aileron.drafting import Draft, example, text_of, wanted
-from aileron.home import Home, atomic_write, prepare, read_private
+from aileron.home import Home, atomic_write, prepare
 from aileron.values import ConnectorDescription, LoadError, Operation, is_action_name
 
 _SUFFIX = ".md"
@@ -32,6 +31,7 @@ def _faults(path: Path) -> Sequence[LoadError]:
 ACTIONS = Sort("action", _SUFFIX, lambda home: home.actions, _faults)
 check = check_command(ACTIONS)
 add = add_command(ACTIONS)
+remove = remove_command(ACTIONS)
 
 
 @click.command("edit")
@@ -45,27 +45,12 @@ def edit(cli: CliContext, name: str, new: bool, passphrase_fd: int | None) -> No
     The editor is set by VISUAL or EDITOR.
     """
     prepare(cli.home)
-    path = begin(cli.home, example(name)) if new else _find(cli.home, name)
-    edit_and_trust(cli, path, passphrase_fd)
-
-
-def edit_and_trust(cli: CliContext, path: Path, passphrase_fd: int | None) -> None:
-    """Have a file edited until it has no faults, then ask whether to trust it.
-
-    :raises CommandError: the person gave it up, or did not trust it; the file is as they left it.
-    """
-    # Until the editor is closed for good no passphrase is read: it must not inherit from a process that held one.
-    edit_file(path, cli.environ)
-    while note_faults(_faults(path)):
-        ask_again(
-            cli,
-            "The file has errors, so it has no effect. Edit it again?",
-            "The file was left as it is, and is not trusted.",
+    path = begin(cli.home, example(name)) if new else find_file(cli.home, ACTIONS, name)
+    if path is None:
+        raise CommandError(
+            f"There is no action {name} in {cli.home.actions}.", f"To create it: aileron action new {name}"
         )
-        edit_file(path, cli.environ)
-    trusted = trust_added(cli, passphrase_fd, TrustRequest("action", paths=(path,)))
-    if trusted is not None:
-        tell(trusted)
+    edit_and_trust(cli, ACTIONS, path, passphrase_fd)
 
 
 def begin(home: Home, draft: Draft) -> Path:
@@ -86,20 +71,6 @@ def begin(home: Home, draft: Draft) -> Path:
             f"{path.name} already exists and was left as it is.", f"To change it: aileron action edit {draft.name}"
         ) from None
     return path
-
-
-def _find(home: Home, name: str) -> Path:
-    """Find the file of the action of that name: called so, or the one that says so within.
-
-    :raises CommandError: there is none.
-    """
-    path = home.actions / f"{name}{_SUFFIX}"
-    if is_action_name(name) and read_private(path, _MAX_BYTES) is not None:
-        return path
-    for other in sorted(home.actions.glob(f"*{_SUFFIX}")):
-        if _completion.name_in(other) == name:
-            return other
-    raise CommandError(f"There is no action {name} in {home.actions}.", f"To create it: aileron action new {name}")
 
 
 @click.command("new")
@@ -149,7 +120,7 @@ def new(
     path = begin(cli.home, draft)
     say("Written: {path}", path=path)
     if edit:
-        edit_and_trust(cli, path, passphrase_fd)
+        edit_and_trust(cli, ACTIONS, path, passphrase_fd)
         return
     note(
         "Not active until you trust it. Complete the description, then trust it: aileron action edit {name}", name=name

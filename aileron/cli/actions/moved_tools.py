@@ -64,7 +64,9 @@ async def _ask_server(cli: CliContext, links: Links, server: ServerConnector) ->
             try:
                 return (await daemon.run(server.listing, {}, wait_seconds=LIST_SECONDS)).body
             except DaemonFault as fault:
-                raise CommandError(f"{server.name} did not list its tools. {fault.fault.message}") from None
+                raise CommandError(
+                    f"{server.name} did not list its tools; nothing was written. {fault.fault.message}"
+                ) from None
 
 
 def _choose(cli: CliContext, tools: ServerTools) -> Sequence[OperationSummary]:
@@ -120,7 +122,7 @@ async def _add(
     for name, reason in written.refused.items():
         note("Not added: {name}: {reason}", name=name, reason=reason)
     if not written.actions:
-        raise CommandError("No tool was added: none of them can be called.")
+        raise CommandError("None of these tools can be called. Nothing was written.")
     check_written(written, CONNECTORS)
     fresh = [path for each in written.actions if not (path := cli.home.actions / each.name).exists()]
     atomic_write(server.path, written.connector.text.encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from aileron.importing import CurlCommand, WrittenFiles
 
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,59}").fullmatch
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}").fullmatch
 _MOST_FIELDS, _MOST_BYTES = 20, 1024 * 1024
 _NO_KEY = (
     "Add the header that carries it, such as -H 'Authorization: Bearer $KEY'; a key in the path or the body is not "
@@ -49,7 +51,7 @@ def describe_own(cli: CliContext, words: Sequence[str], name: str, *, in_argumen
     credential = command.credential
     if credential is None:
         raise NotImported("The command carries no key.", _NO_KEY)
-    written, effect = _write(cli, command, name)
+    written, effect = _write(cli, command, name or _ask_name(cli, command))
     if credential.is_real and in_arguments:
         note("The command seems to hold a real key. It is not used here, but other programs could read it: in the list")
         note("of processes, and in your shell's history. Remove it from there, and next time write $KEY in its place.")
@@ -64,7 +66,28 @@ def describe_own(cli: CliContext, words: Sequence[str], name: str, *, in_argumen
         actions=(ReadyAction(short, action.text, "", effect),),
         chosen=(short,),
         connector_file=(written.connector.name, written.connector.text),
+        check=short if effect == READ and not _requires_inputs(action.text) else "",
     )
+
+
+def _ask_name(cli: CliContext, command: CurlCommand) -> str:
+    """Ask for the service's short name; empty: the one that follows from its host, or the next that is free."""
+    from aileron.importing import connector_name
+
+    usual = connector_name(command.title).rpartition("/")[2]
+
+    def read(text: str) -> str:
+        if not _NAME(text):
+            raise ValueError("must be a short name of a-z, 0-9 and hyphens")
+        return text
+
+    chosen = ask(cli, "Short name of the service", read, usual)
+    return "" if chosen == usual else chosen
+
+
+def _requires_inputs(action: str) -> bool:
+    inputs = tomllib.loads(action.split("+++")[1]).get("inputs", ())
+    return any(each.get("required", True) for each in inputs)
 
 
 def _write_command(cli: CliContext, url: str) -> Sequence[str]:

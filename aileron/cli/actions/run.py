@@ -48,7 +48,7 @@ def run_action(
     """Run an action and print its result. The exit code is 75 if it is pending approval."""
     if pairs and whole is not None:
         raise click.UsageError("Use either --arg or --args, not both.")
-    given = _object(whole) if whole is not None else None
+    given = read_object(whole) if whole is not None else None
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
         action = await _action(daemon, name)
@@ -79,7 +79,7 @@ async def _action(daemon: Daemon, name: str) -> Mapping[str, Any]:
 @reading_command
 def try_action(command: OperatorCommand, /, name: str, whole: str) -> None:
     """Show what an action would send, trusted or not. Nothing is sent or stored."""
-    arguments = _object(whole)
+    arguments = read_object(whole)
     found = command.read(lambda operator: operator.post("actions", name, "dry-run", body={"args": arguments}))
     command.show(found, lambda _: show_requests(from_json(Review, found["review"])))
 
@@ -124,7 +124,11 @@ def _value(name: str, text: str, kind: str) -> JSON:
     return value
 
 
-def _object(text: str) -> Mapping[str, JSON]:
+def read_object(text: str) -> Mapping[str, JSON]:
+    """Read arguments that were given as one JSON object.
+
+    :raises click.UsageError: they are no such object.
+    """
     try:
         value = loads_strict(text.encode("utf-8", "surrogateescape"))
     except ValueError as error:

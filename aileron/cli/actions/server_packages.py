@@ -75,7 +75,9 @@ class PackageInstaller:
         self._run(run, directory, "npm", "install", *quiet, "--prefix", str(directory), "--", *run.wanted)
         lock = _read_json(directory / "package-lock.json").get("packages", {}).get(f"node_modules/{run.name}")
         if lock is None:
-            raise CommandError(f"npm left no record of {run.name}, so it was not installed. Nothing was moved.")
+            raise CommandError(
+                f"The package {run.name} was not installed: npm left no record of it. Nothing was moved."
+            )
         package = directory / "node_modules" / run.name
         program = _npm_program(run, _read_json(package / "package.json").get("bin"))
         path = os.path.normpath(package / program)

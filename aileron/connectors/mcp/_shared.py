@@ -200,7 +200,7 @@ class SharedServer:
         except TreeChanged as changed:
             raise NetworkError(
                 f"The server of {self.name} was not started: the files of {package.name} in {package.directory} "
-                f"{changed}. Install it again: aileron import"
+                f"{changed}. Delete its connector file, then install it again by aileron import."
             ) from None
 
     async def _greet(self, running: _Running) -> None:

@@ -58,7 +58,7 @@ class RestApiTests(PageTestCase):
             Play(
                 "aileron setup curl -X POST https://tracker.example/api/issues -H 'Authorization: Bearer $KEY' "
                 """-d '{"title": "Broken", "body": "It does not start."}'""",
-                answers=[*vault, YES, (r"Key for .+ \(not shown\): ", KEY)],
+                answers=[(r"Short name of the service .+: ", ""), *vault, YES, (r"Key for .+ \(not shown\): ", KEY)],
                 shows=["Trusted: local://me/tracker, tracker-post-api-issues"],
             ),
             Play("aileron action edit tracker-post-api-issues", answers=trusting, environment={"EDITOR": "editor"}),

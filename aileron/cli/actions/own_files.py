@@ -1,0 +1,123 @@
+"""Files of the home by the names of what they hold: edited, checked, trusted, and removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import note, say
+from aileron.cli._session import OperatorCommand, operator_command
+from aileron.cli.actions.copying import Sort, note_faults
+from aileron.cli.actions.trusting import TrustRequest, confirm, tell, trust_added
+from aileron.cli.approvals.edit import ask_again, edit_file
+from aileron.home import Home, read_private
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_MAX_BYTES = 1024 * 1024
+_COMPLETING = {"action": _completion.actions, "connector": _completion.connectors}
+
+
+def find_file(home: Home, sort: Sort, name: str) -> Path | None:
+    """Find the file in the home that is called C{name}, or that says so within; None: there is none."""
+    files = sorted(sort.directory(home).glob(f"*{sort.suffix}"))
+    called = [path for path in files if path.stem == name and read_private(path, _MAX_BYTES) is not None]
+    named = (path for path in files if _completion.name_in(path) == name)
+    return next(iter(called), None) or next(named, None)
+
+
+def require_file(home: Home, sort: Sort, name: str) -> Path:
+    """Find the file in the home that holds something of that name.
+
+    :raises CommandError: there is none.
+    """
+    path = find_file(home, sort, name)
+    if path is None:
+        raise CommandError(
+            f"There is no {sort.kind} {name} in {sort.directory(home)}.",
+            f"List {sort.kind}s: aileron {sort.kind} list",
+        )
+    return path
+
+
+def edit_and_trust(cli: CliContext, sort: Sort, path: Path, passphrase_fd: int | None) -> None:
+    """Have a file edited until it has no faults, then ask whether to trust it.
+
+    :raises CommandError: the person gave it up, or did not trust it; the file is as they left it.
+    """
+    # Until the editor is closed for good no passphrase is read: it must not inherit from a process that held one.
+    edit_file(path, cli.environ)
+    while note_faults(sort.faults(path)):
+        ask_again(
+            cli,
+            "The file has errors, so it has no effect. Edit it again?",
+            "The file was left as it is, and is not trusted.",
+        )
+        edit_file(path, cli.environ)
+    trusted = trust_added(cli, passphrase_fd, TrustRequest(sort.kind, paths=(path,)))
+    if trusted is not None:
+        tell(trusted)
+
+
+def edit_command(sort: Sort) -> click.Command:
+    """C{aileron <kind> edit}."""
+
+    @click.command(
+        "edit",
+        help=f"Open a {sort.kind} file of your home in your editor, then check it and ask you to trust it.\n\n"
+        "The editor is set by VISUAL or EDITOR.",
+    )
+    @click.argument("name", shell_complete=_COMPLETING[sort.kind])
+    @_options.passphrase_fd
+    @pass_cli
+    def edit(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
+        edit_and_trust(cli, sort, require_file(cli.home, sort, name), passphrase_fd)
+
+    return edit
+
+
+def remove_command(sort: Sort) -> click.Command:
+    """C{aileron <kind> remove}."""
+
+    @click.command("remove", help=f"Delete a {sort.kind} file of your home, and revoke trust in it.")
+    @click.argument("name", shell_complete=_COMPLETING[sort.kind])
+    @click.option("--yes", is_flag=True, help="Delete it without asking.")
+    @operator_command
+    def remove(command: OperatorCommand, /, name: str, yes: bool) -> None:
+        cli = command.cli
+        if command.as_json and not yes:
+            raise click.UsageError("--json asks nothing: add --yes.")
+        path = require_file(cli.home, sort, name)
+        shown = read_private(path, _MAX_BYTES)
+        if not yes:
+            confirm(cli, f"Delete {path}? [y/N] ", "deleted")
+        used = command.ask(lambda operator: _revoke(operator, sort, path))
+        if read_private(path, _MAX_BYTES) != shown:
+            raise CommandError(f"{path} was changed by another program meanwhile. It was left, and is not trusted.")
+        path.unlink()
+        command.show({"removed": str(path), "used_by": used}, lambda _: _tell_removed(path, used))
+
+    return remove
+
+
+def _tell_removed(path: Path, used: list[str]) -> None:
+    say("{path} was deleted, and is not trusted any more.", path=path)
+    if used:
+        note("These actions need it, and do not work any more: {names}", names=", ".join(used))
+
+
+async def _revoke(operator: Operator, sort: Sort, path: Path) -> list[str]:
+    """Revoke trust in a file, if it has any; return the names of the actions that need what it holds."""
+    items = (await operator.get("trust"))["items"]
+    found = next((each for each in items if each["path"] and Path(each["path"]).parts[-2:] == path.parts[-2:]), None)
+    if found is None:
+        return []
+    if found["state"] != "new":
+        await operator.delete("trust", body={"kind": sort.kind, "name": found["name"]})
+    return [each["name"] for each in items if each["kind"] == "action" and found["name"] in each["needs"]]

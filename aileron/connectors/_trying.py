@@ -1,0 +1,69 @@
+"""Builds the request of one operation, as a call would, and sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.errors import AileronError
+from aileron.values import JSON, Request
+
+from ._files import all_files, one_file
+from ._schema import read_connector
+from ._template import ReferenceScope
+from .http._prepare import prepare
+from .http._spec import HttpSpec
+
+EFFECT_KEY = "dry-run"
+"""Stands where a call would have its own effect key."""
+
+
+class NotTried(Exception):
+    """No request can be built; the text is a sentence."""
+
+
+@frozen
+class TriedRequest:
+    """A request that a call would send, without its credential.
+
+    :ivar credential: the kind of credential that is added to it, or None.
+    """
+
+    request: Request
+    credential: str | None
+
+
+def build_request(
+    target: str, directory: Path, operation: str, inputs: Mapping[str, JSON], base_url: str | None = None
+) -> TriedRequest:
+    """Build the request of an operation of an HTTP connector.
+
+    :param target: the path of its file, or its name.
+    :param directory: of the user's connectors, for a name.
+    :param base_url: of the service; None: the connector's own.
+    :raises NotTried: there is no such connector or operation, or the inputs make no request.
+    """
+    files = all_files(directory) if "://" in target else (one_file(target),)
+    readings = [read_connector(file) for file in files]
+    specs = [each.spec for each in readings if each.spec is not None]
+    spec = next((each for each in specs if "://" not in target or each.description.fqn == target), None)
+    if spec is None:
+        problems = [each.message for reading in readings for each in reading.problems] if "://" not in target else []
+        raise NotTried(f"There is no valid connector {target}{f': {problems[0]}' if problems else ''}.")
+    if not isinstance(spec, HttpSpec):
+        raise NotTried(f"{spec.description.fqn} is no HTTP connector: try one of its actions, with aileron action try.")
+    found = spec.operations.get(operation)
+    if found is None:
+        raise NotTried(f"{spec.description.fqn} has no operation {operation}. It has: {', '.join(spec.operations)}.")
+    template = spec.description.template
+    address = base_url or (spec.description.base_url if template is None else template.example)
+    if not address:
+        raise NotTried(f"{spec.description.fqn} has no base URL of its own.")
+    try:
+        request = prepare(spec, found, address, ReferenceScope(inputs, EFFECT_KEY))
+    except AileronError as error:
+        raise NotTried(f"These inputs make no request: {error.fault().message}") from None
+    need = spec.description.credential
+    return TriedRequest(request, None if need is None else need.kind)
