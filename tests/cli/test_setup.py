@@ -244,7 +244,7 @@ class SetupTests(TrustCase):
         self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="local://me/issues")]})
         self.site.answer("POST", path, ExternalApiError("The key is wrong."))
         code, _, err = self.played("issues", PASSPHRASE, "y", words=words)
-        self.assertEqual((code, "The key is wrong." in err, "aileron binding replace" in err), (1, True, True), err)
+        self.assertEqual((code, "The key is wrong." in err, "aileron credential replace" in err), (1, True, True), err)
 
     def test_desktop(self) -> None:
         """Where there is a desktop and no configuration, notifications are offered; a yes writes and trusts it."""
