@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from aileron.cli.actions.importing import check_written
 from aileron.cli.actions.services import ASKED, DESTRUCTIVE, READ, ReadyAction, ReadyService
 from aileron.cli.actions.trusting import ask
 from aileron.home import Home, read_private
+from aileron.toml import read_toml
 from aileron.values import READ as READS
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _ask_name(cli: CliContext, command: CurlCommand) -> str:
 
 
 def _requires_inputs(action: str) -> bool:
-    inputs = tomllib.loads(action.split("+++")[1]).get("inputs", ())
+    inputs = read_toml(action.split("+++")[1]).values.get("inputs", ())
     return any(each.get("required", True) for each in inputs)
 
 
