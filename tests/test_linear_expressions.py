@@ -10,9 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.problems import expression
+from aileron.comparison import normalize_text
 from aileron.manifests._formats import FORMATS
 from aileron.review import addresses, markup, recipients
-from aileron.runner.denials import normalize_text
 from aileron.values import Precedents, cautions, visible
 from aileron.web.approvals.reading import reading
 

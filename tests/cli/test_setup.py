@@ -149,7 +149,8 @@ class SetupTests(TrustCase):
         for words, told in (
             (("curl", "-F", f"a={key}", URL), "-F of the curl command is not understood"),
             (("curl", URL, "-d", f'{{"token": "{key}"}}'), "carries no key"),
-            (("curl", "https://a.example/bot$TOKEN/send"), "a key in the path or the body is not supported"),
+            (("curl", "https://a.example/send"), "a key in the body is not supported"),
+            (("curl", "https://a.example/bot/$TOKEN"), "ends with its key"),
             (("curl", f"{URL}/{key}", "-d", '{"a": 1}'), "hold a key, or a long id"),
             (("wget", f"{URL}?key={key}"), "There is no such service"),
             ((f"$ wget {URL}?key={key}",), "There is no such service"),

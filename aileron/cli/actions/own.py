@@ -26,8 +26,8 @@ _FIELD = re.compile(r"[a-z][a-z0-9_]{0,59}").fullmatch
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}").fullmatch
 _MOST_FIELDS, _MOST_BYTES = 20, 1024 * 1024
 _NO_KEY = (
-    "Add the header that carries it, such as -H 'Authorization: Bearer $KEY'; a key in the path or the body is not "
-    "supported. For a service without a key, use aileron connector import."
+    "Add the header that carries it, such as -H 'Authorization: Bearer $KEY', or put $TOKEN in its place in the path; "
+    "a key in the body is not supported. For a service without a key, use aileron connector import."
 )
 
 
