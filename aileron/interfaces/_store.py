@@ -91,6 +91,13 @@ class IRuns(Interface):
         approval after all others.
         """
 
+    async def twins(run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+        """List the other runs of C{run}'s session that ask, or asked before an edit, for the same; oldest first.
+
+        Only a run that is not settled, whose outcome is unknown, or that completed after C{since} is listed, as by
+        L{repeats}.  A run without a session has none.
+        """
+
     async def denials(since: datetime) -> tuple[Approval, ...]:
         """List the newest thousand that were denied after C{since}, oldest first."""
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from attrs import astuple, fields, frozen
 
 from aileron.addresses import host_shown, may_be_private
-from aileron.values import JSON, Approval, Offer, Precedents, ReviewedStep, RunState, visible
+from aileron.values import JSON, Approval, Offer, Precedents, ReviewedStep, visible
+
+from ._twins import describe_standing, describe_twins
 
 
 def host_of(step: ReviewedStep) -> str:
@@ -23,6 +25,10 @@ _PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
 
 REASONS: Mapping[str, tuple[str, str]] = {
     "first": ("First time", "There is no earlier call to compare this one with."),
+    "twin": (
+        "Identical request",
+        "Agents sometimes send a call twice in one turn, or again because they missed the response.",
+    ),
     "repeated": (
         "Asked before",
         "An agent that was resumed may not know what became of its first call. Approve only what you want done again.",
@@ -74,6 +80,7 @@ class Risks:
     """One sentence for each that there is, and nothing for the others."""
 
     first: str = ""
+    twin: str = ""
     repeated: str = ""
     recipients: str = ""
     action: str = ""
@@ -99,6 +106,7 @@ class Risks:
         """Write the same in a word or two for a list, without what is so at each call of the action."""
         words = (
             (self.first, "First time"),
+            (self.twin, "Identical request"),
             (self.repeated, "Asked before"),
             (self.recipients, "New recipient"),
             (self.action or self.connectors, "Changed since last run"),
@@ -122,6 +130,7 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
     destroys = offer is not None and offer.destructive and not offer.read_only
     return Risks(
         first="" if before.looked_at else "First time this action runs.",
+        twin=describe_twins(approval.run, before.twins),
         repeated=_tell_repeats(before),
         recipients=f"New values, not used in {_span(before)}: {names}." if names and before.looked_at else "",
         action="The action's file has changed since it last ran." if before.action_changed else "",
@@ -133,17 +142,10 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
     )
 
 
-_STANDINGS = {
-    RunState.PENDING: "is waiting for your approval",
-    RunState.COMPLETED: "is completed",
-    RunState.UNKNOWN: "has an unknown outcome",
-}
-
-
 def _tell_repeats(before: Precedents) -> str:
     """Name the identical calls of other sessions; nothing where there are none."""
     return " ".join(
-        f"An identical call of another session {_STANDINGS.get(run.state, 'is approved and not finished')} "
+        f"An identical call of another session {describe_standing(run)} "
         f"(run {visible(run.id)}, since {run.changed_at:%Y-%m-%d %H:%M} UTC)."
         for run in before.repeats
     )

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import TypeAlias
 
 from attrs import define, evolve, frozen
@@ -59,6 +60,7 @@ REPEATED_WITHIN = timedelta(days=1)
 """A call that another session completed within this time is worth a warning where the same is asked again."""
 
 MOST_REPEATS = 3
+MOST_TWINS = 20
 
 _FILES = ("/manifest_digest", "/content_hash")
 """Where a review names a file by its digest."""
@@ -209,7 +211,8 @@ class DecisionService:
         found, since = [], self._runs.events.now() - REPEATED_WITHIN
         for approval, before in zip(approvals, await find_precedents(self._runs.table, approvals), strict=True):
             repeats = await self._runs.table.repeats(approval.run, since, MOST_REPEATS)
-            found.append(evolve(before, repeats=repeats))
+            twins = await self._runs.table.twins(approval.run, since, MOST_TWINS)
+            found.append(evolve(before, repeats=repeats, twins=twins))
         return tuple(found)
 
     def cards(self, approval: Approval) -> tuple[Card, ...]:
@@ -241,7 +244,28 @@ class DecisionService:
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         await self._gate.admit(run_id, decision)
         preview = await self._gate.seen_before_decision(run_id, decision)
-        return self._note_decided(await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview)))
+        decided = await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview))
+        self._note_decided(decided)
+        if decided.run.state is RunState.DENIED:
+            await self._deny_twins(decided, decision)
+        return decided
+
+    async def _deny_twins(self, denied: Approval, decision: Decision) -> None:
+        """Deny every identical request of the session that is pending: the agent asked twice, the person says it once.
+
+        A request that is decided, edited or asked anew in the same moment is left as it is.
+        """
+        session_id, action = denied.run.session_id, denied.run.action
+        if session_id is None:
+            return
+        query = RunQuery(states=(RunState.PENDING,), session_id=session_id, action=action)
+        pending = [each async for each in self._runs.all(query) if each.asked is None]
+        for run in (each for each in pending if self._denials.is_same(each, denied.run)):
+            with suppress(AileronError):
+                approval = await self._runs.approval(run.id)
+                word = evolve(decision, digest=approval.digest, assertion=None)
+                await self._locks.run(run.id, partial(self._gate.decide, run.id, word, None))
+                self._gate.requests.expiry.forget(run.id)
 
     @shielded
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:

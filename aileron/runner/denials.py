@@ -236,6 +236,11 @@ class Denials:
             if asked & each.digests:
                 raise _refusal(each, each.at + cool_down, now)
 
+    def is_same(self, one: Run, other: Run) -> bool:
+        """Tell whether two runs of an action ask for the same, as later calls are compared with a denied one."""
+        digests = [self._normalizer.digests(each.action, each.asked_for) for each in (one, other)]
+        return one.action == other.action and not digests[0].isdisjoint(digests[1])
+
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
         """Let the same be asked again, and those go on who were stopped for it.  Twice is safe.
 

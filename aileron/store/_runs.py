@@ -87,6 +87,9 @@ class SQLiteRuns:
     async def repeats(self, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
         return await self._readers.read(runs_table.repeats, run, since, limit)
 
+    async def twins(self, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+        return await self._readers.read(runs_table.twins, run, since, limit)
+
     async def denials(self, since: datetime) -> tuple[Approval, ...]:
         return await self._readers.read(approvals_table.denials, since, _MOST_DENIALS)
 

@@ -65,9 +65,9 @@ UNFINISHED = """
     WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing')
     ORDER BY ordinal
 """
-_SAME = "action = ? AND id <> ? AND session_id IS NOT ? AND ? IN (arguments, asked)"
+_SAME = "action = ? AND id <> ? AND session_id {} ? AND ? IN (arguments, asked)"
 _MOST_SEARCHED = 5000
-_REPEATS = f"""
+_IDENTICAL = f"""
     WHERE ordinal IN (
         SELECT ordinal FROM runs WHERE {_SAME} AND state IN (
             'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing', 'unknown')
@@ -75,8 +75,9 @@ _REPEATS = f"""
         SELECT ordinal FROM runs WHERE {_SAME} AND state = 'completed' AND changed_at > ?
         AND ordinal > (SELECT max(ordinal) FROM runs) - {_MOST_SEARCHED}
     )
-    ORDER BY state = 'pending_approval', ordinal DESC LIMIT ?
 """
+_REPEATS = f"{_IDENTICAL.format('IS NOT', 'IS NOT')} ORDER BY state = 'pending_approval', ordinal DESC LIMIT ?"
+_TWINS = f"{_IDENTICAL.format('=', '=')} ORDER BY ordinal LIMIT ?"
 _MOST_USED = """
     SELECT action FROM (
         SELECT action FROM runs WHERE state = 'completed' ORDER BY ordinal DESC LIMIT 2000
@@ -108,6 +109,12 @@ def repeats(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tu
     """Return the runs of other sessions that ask for the same as C{run}; see L{IRuns.repeats}."""
     same = (run.action, run.id, run.session_id, compact(run.asked_for))
     return RUNS.select(cursor, _REPEATS, *same, *same, timestamp(since), limit)
+
+
+def twins(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+    """Return the runs of the same session that ask for the same as C{run}; see L{IRuns.twins}."""
+    same = (run.action, run.id, run.session_id, compact(run.asked_for))
+    return RUNS.select(cursor, _TWINS, *same, *same, timestamp(since), limit)
 
 
 def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: str | None = None) -> int:

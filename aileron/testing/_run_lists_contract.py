@@ -171,6 +171,32 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(ids(NOON), ["goes-on", "in-doubt", "done", "nobody's", "waits"])
         self.assertEqual(ids(NOON, 2), ["goes-on", "in-doubt"])
 
+    def test_twins(self) -> None:
+        """Identical runs of the same session are listed, oldest first; those of other sessions or of none are not."""
+        for name, *states in (
+            ("done", _S.EXECUTING, _S.COMPLETED),
+            ("failed", _S.EXECUTING, _S.FAILED),
+            ("in-doubt", _S.EXECUTING, _S.UNKNOWN),
+            ("cancelled", _S.CANCELLED),
+        ):
+            run = self.received(example_run(name, gated=False))
+            for state in states:
+                run = self.do(self.runs.apply(example_transition(run, state)))
+        self.pending("waits")
+        self.pending("other-session", session_id="session-2")
+        self.pending("nobody's", session_id=None)
+        self.received(example_run("other-arguments", gated=False, arguments={"count": 3}))
+        asked = example_run("again")
+
+        def ids(run: Run, since: datetime, limit: int = 9) -> list[str]:
+            return [each.id for each in self.do(self.runs.twins(run, since, limit))]
+
+        self.assertEqual(ids(asked, NOON), ["done", "in-doubt", "waits"])
+        self.assertEqual(ids(asked, NOON + timedelta(seconds=2)), ["in-doubt", "waits"])
+        self.assertEqual(ids(asked, NOON, 1), ["done"])
+        self.assertEqual(ids(example_run("in-doubt"), NOON), ["done", "waits"])
+        self.assertEqual(ids(example_run("again", session_id=None), NOON), [])
+
     def test_unshown(self) -> None:
         """Runs that wait are told of where a preview is kept of which it does not say that it was shown."""
         for name, kept in (

@@ -105,6 +105,7 @@ class Precedents:
     :ivar connectors_changed: which connectors are others than they were then.
     :ivar repeats: the newest calls of other sessions with the same arguments that are not settled, whose outcome is
         unknown, or that were done within a day.
+    :ivar twins: the same of the call's own session, oldest first.
     """
 
     looked_at: int
@@ -113,3 +114,4 @@ class Precedents:
     action_changed: bool = False
     connectors_changed: tuple[str, ...] = ()
     repeats: tuple[Run, ...] = ()
+    twins: tuple[Run, ...] = ()

@@ -57,6 +57,9 @@ NOT_BEGUN = (RunState.APPROVED, *AWAITING)
 """The states of a run that is approved and of which nothing was sent."""
 
 
+_MINTED = "aileron-"
+
+
 @frozen
 class Call:
     """An invocation as it reaches the runner's door, its caller known, its arguments not yet checked.
@@ -72,6 +75,14 @@ class Call:
     session: Session | None = None
     idempotency_key: str | None = None
     undoes: str | None = None
+
+    @staticmethod
+    def mint_key(token: str) -> str:
+        """Make an idempotency key that says that no agent chose it.
+
+        :param token: unique; of visible ASCII, and at most 100 characters long.
+        """
+        return f"{_MINTED}{token}"
 
 
 @frozen
@@ -115,6 +126,11 @@ class Run:
     def asked_for(self) -> Mapping[str, JSON]:
         """The arguments as they were asked for, edited since or not."""
         return self.arguments if self.asked is None else self.asked
+
+    @property
+    def has_own_key(self) -> bool:
+        """True if the agent chose the idempotency key itself, so that it means this request and no other."""
+        return self.idempotency_key is not None and not self.idempotency_key.startswith(_MINTED)
 
 
 @frozen

@@ -76,7 +76,7 @@ class GatedTests(RunnerCase):
 
     def test_damaged_review(self) -> None:
         """A row whose review is in another form opens: worked out anew while it waits, as it was kept once decided."""
-        run, changed = self.submit(), self.submit()
+        run, changed = self.submit(), self.submit("gated", {"text": "other"})
         shown = self.shown(run)
         self.sql("UPDATE approvals SET review = json_remove(review, '$.steps[0].version')")
         self.assertEqual(self.shown(run).review, shown.review)

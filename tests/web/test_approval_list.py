@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from attrs import evolve
+from twisted.internet.defer import Deferred
 from twisted.web.template import Tag
 
-from aileron.values import Change, Cut, Precedents, PreviewField, PreviewStatus, Review, RunState, utc
+from aileron.values import Actor, Call, Change, Cut, Precedents, PreviewField, PreviewStatus, Review, RunState, utc
 from aileron.web._texts import countdown, segment
 from aileron.web.approvals.decision import deny_all
 from tests.api.case import NOW
@@ -71,6 +72,25 @@ class RowTests(WebCase):
         tickable, text = self.tick(review=evolve(REVIEW, preview=previewed(TOPIC)))
         self.assertEqual(tickable, "yes")
         self.assertIn("Topic: Old", text)
+
+    def test_twins(self) -> None:
+        """Identical requests of a session are one row with their number, unless their agent gave each its own key."""
+        sessions = [self.agent("session-1"), self.agent("session-2")]
+        for keys, rows in (((None, None), 1), (("a", "b"), 2), (("aileron-a", "aileron-b"), 1), (("c", None), 1)):
+            runs = []
+            for key in keys:
+                call = Call("ship-update", {"text": "hi"}, Actor("agent", "session-1"), sessions[0], key)
+                runs.append(self.successResultOf(Deferred.fromCoroutine(self.runner.submit(call))))
+            found = read(self.fragment("/approvals").text)
+            boxes = [each for _, each in found.tags if each.get("data-id")]
+            self.assertEqual(len(boxes), rows, keys)
+            self.assertEqual(boxes[0]["data-id"], runs[0].id)
+            self.assertEqual("2 identical requests" in found.text, rows == 1)
+            for run in runs:
+                self.runner.finish(run.id, RunState.DENIED)
+        for session in (*sessions, None):
+            self.ask("hi", session, review=REVIEW)
+        self.assertEqual(read(self.fragment("/approvals").text).text.count("to run"), 3)
 
     def test_chips(self) -> None:
         """What makes one to look at twice is said in a word or two."""

@@ -32,7 +32,15 @@ class SurfacesTests(WebCase):
     def test_warnings(self) -> None:
         """Each reason to look twice is told by all three, in the same words, and once the run is decided by none."""
         step = planned(None, base_url="http://127.0.0.1:8")
-        known = Precedents(3, True, {"text": ("me@a.example",)}, True, ("builtin://slack",), (example_run("other"),))
+        known = Precedents(
+            3,
+            True,
+            {"text": ("me@a.example",)},
+            True,
+            ("builtin://slack",),
+            (example_run("other"),),
+            (example_run("twin"),),
+        )
         told: set[str] = set()
         for before in (known, Precedents(0, True, {})):
             page, answer, printed = self.shown("me@a.example", before, review=Review(steps=(step,)))

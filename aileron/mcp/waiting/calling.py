@@ -24,6 +24,7 @@ from aileron.mcp._forms import Continuation
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions, NotifyingCalls
+from aileron.values import Call
 
 from .clients import Beats, await_with_progress, identify_client, usual_beats
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form, request_review, review_while_waiting
@@ -97,7 +98,7 @@ class ClientPolicy:
     session: SessionEnvironment = field(factory=lambda: SessionEnvironment("", ""))
     beats: Beats = usual_beats
     sealing: RequestStateSecurity | None = None
-    new_key: Callable[[], str] = lambda: secrets.token_urlsafe(24)
+    new_key: Callable[[], str] = lambda: Call.mint_key(secrets.token_urlsafe(24))
 
 
 class CallHandler:

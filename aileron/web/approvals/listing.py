@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from attrs import evolve, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
-from aileron.review import host_of, risks
+from aileron.review import host_of, is_twin, risks
 from aileron.values import (
     JSON,
     MOST_PAGE_BYTES,
@@ -57,11 +57,13 @@ class Listed:
     """The parts of a row.
 
     :ivar session: of the agent that asks; L{None}: it is not there.
+    :ivar count: how many identical requests of the session the row stands for, of which it shows the oldest.
     """
 
     approval: Approval
     before: Precedents
     session: Session | None = None
+    count: int = 1
 
     def lines(self) -> list[Line]:
         """Every argument, every line of the preview, and where each request goes."""
@@ -75,7 +77,7 @@ class Listed:
     def whole(self) -> bool:
         """True if its lines are all that there is to know, so that it can be decided by them."""
         approval, preview, lines = self.approval, self.approval.review.preview, self.lines()
-        if approval.stale or approval.changes or edits(approval.run) or not approval.review.steps:
+        if self.count > 1 or approval.stale or approval.changes or edits(approval.run) or not approval.review.steps:
             return False
         if preview is not None and not _is_whole(preview):
             return False
@@ -98,7 +100,9 @@ def _row(listed: Listed) -> Fragment:
         "asked_at": moment(approval.requested_at),
         "stale": "Changed since it was requested" if approval.stale else "",
     }
-    chips = risks(approval, listed.before, None).chips()
+    chips = list(risks(approval, listed.before, None).chips())
+    if listed.count > 1:
+        chips.append(f"{listed.count} identical requests")
     return Fragment(
         _ROW,
         root=about,
@@ -209,6 +213,7 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
         for approval, precedents in zip(found.items, before, strict=True)
     ]
     floods = await _floods(deps, listed)
+    listed = list(_group_twins(listed))
     flooding = {flood.session_id for flood in floods}
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
     approved = await deps.submission.runs(
@@ -219,6 +224,21 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     hosts = draw_waiting(waiting, await _sessions(deps, [each.session_id for each in waiting]))
     count = await deps.pending()
     return Drawing(lambda: _page(count, calm, floods, held, found.cursor, hosts))
+
+
+def _group_twins(listed: Sequence[Listed]) -> Iterator[Listed]:
+    """Yield one row for identical requests of a session, the oldest of them, with their number."""
+    groups: dict[tuple[str | None, str], list[list[Listed]]] = defaultdict(list)
+    for each in listed:
+        run = each.approval.run
+        known = groups[run.session_id, run.action]
+        group = next((found for found in known if is_twin(found[0].approval.run, run)), None)
+        if group is None:
+            known.append([each])
+        else:
+            group.append(each)
+    counts = {found[0].approval.run.id: len(found) for known in groups.values() for found in known}
+    yield from (evolve(each, count=counts[each.approval.run.id]) for each in listed if each.approval.run.id in counts)
 
 
 async def _sessions(deps: Dependencies, asking: Sequence[str | None]) -> Mapping[str, Session]:
