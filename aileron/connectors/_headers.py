@@ -41,7 +41,7 @@ def header_name(text: str) -> str:
     :raises ValueError: it is none, or one that only the daemon sets.
     """
     if not _TOKEN.fullmatch(text):
-        raise ValueError("is no name of a header")
+        raise ValueError("is not a valid header name")
     if text.lower() in OURS:
         raise ValueError("is a header that only the daemon sets")
     if text.lower() in PARTIAL_HEADERS:

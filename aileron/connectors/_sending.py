@@ -109,7 +109,7 @@ FAILURES = (AddressRefused, Overdue, CancelledError, TooLarge, ServiceUnreachabl
 
 def not_understood(name: str) -> Fault:
     """Make the fault for an answer that is none of the protocol, or not as the file declares it."""
-    return ExternalApiError(f"{name} answered in a form that the connector does not understand.").fault()
+    return ExternalApiError(f"{name} returned an answer that the connector cannot read.").fault()
 
 
 def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds: float, most_bytes: int) -> Fault:
@@ -128,7 +128,7 @@ def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds
     if isinstance(error, TooLarge):
         return ResourceLimitExceeded(f"The answer of {name} is larger than {most_bytes} bytes.").fault()
     if flight.sent:
-        broken = ExternalApiError(f"The connection to {name} broke before the answer was whole.").fault()
+        broken = ExternalApiError(f"{name} closed the connection before sending a complete response.").fault()
         return evolve(broken, retriable=False)
     return NetworkError(f"{name} could not be reached.").fault()
 

@@ -98,7 +98,7 @@ def _text_faults(text: str, more: Collection[str]) -> Iterator[str]:
         if not _KNOWN.fullmatch(name) and name not in more:
             yield f"unknown reference ${{{name}}}: only in.<name>, effect.key and effect.uuid can be referred to"
     if "${" in REFERENCE.sub("", text):
-        yield f"a reference without end in {text!r}"
+        yield f'unclosed `${{` in "{text}"'
 
 
 def _is_each(template: Template) -> TypeGuard[Mapping[str, Template]]:

@@ -314,7 +314,8 @@ class Executor:
         read = classify(outcome, planned.effect)
         begun = execution.current
         which = (begun.run_id, begun.step_id, begun.number)
-        ended = AttemptRow(*which, read.value, begun.started_at, self._runs.events.now(), outcome.fault, outcome.sent)
+        took = begun.started_at, self._runs.events.now()
+        ended = AttemptRow(*which, read.value, *took, outcome.fault, outcome.sent, *outcome.kept_answer)
         execution.attempts = (*execution.attempts, ended)
         execution.told = (*execution.told, describe_attempt(ended, outcome, execution.built))
         execution.doubted = execution.in_doubt

@@ -323,7 +323,9 @@ class LateAnswers:
         doubt, read = late.doubt, classify(outcome, late.doubt.planned.effect)
         fqn, events = doubt.planned.description.fqn, self._runs.events
         echoed = find_echoes(events, doubt.run, doubt.planned, outcome)
+        answer, kind = outcome.kept_answer
         ended = evolve(late.attempt, state=read.value, ended_at=events.now(), fault=outcome.fault)
+        ended = evolve(ended, answer=answer, answer_type=kind)
         happened = _SETTLES.get(read) if late.alone or read is Meaning.DONE else None
         event = events.of_run(
             "execution.late_answer",

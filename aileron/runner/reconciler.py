@@ -248,7 +248,7 @@ class Reconciler:
 
 def _describe(finding: Finding) -> dict[str, JSON]:
     """Describe a finding for the record: an output is given by digest and size only."""
-    notes = {name: note for name, note in finding.notes.items() if name != "echoed"}
+    notes = {name: note for name, note in finding.notes.items() if name not in {"echoed", "answer"}}
     if not finding.happened:
         return {"happened": finding.happened, **notes}
     text = compact(finding.output).encode("ascii")

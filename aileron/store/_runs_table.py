@@ -195,6 +195,8 @@ ATTEMPTS = Table(
         "ended_at": MOMENT.or_null(),
         "fault": value(Fault).or_null(),
         "sent": FLAG.or_null(),
+        "answer": PLAIN,
+        "answer_type": PLAIN,
     },
 )
 STEPS_OF_RUN = "WHERE run_id = ? ORDER BY position, step_id"

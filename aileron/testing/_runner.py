@@ -49,6 +49,8 @@ from ._scripted_trust import ScriptedTrust
 
 _WITHDRAWABLE = frozenset((RunState.PENDING, *NOT_BEGUN))
 
+_STRANGE = "<script>\u202e"
+
 
 def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bool = True) -> Offer:
     """Return an action of one step with one argument, C{text}, on offer."""
@@ -198,8 +200,11 @@ class ScriptedRunner(ScriptedTrust):
         return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """One step and one attempt of a completed run."""
+        """One step and one attempt of a completed run; of one in doubt what the service answered."""
         run = self._present(run_id)
+        if run.state is RunState.UNKNOWN:
+            times = run.received_at, run.changed_at
+            return (), (AttemptRow(run_id, "post", 1, "unknown", *times, run.fault, True, _STRANGE, "text/html"),)
         if run.state is not RunState.COMPLETED:
             return (), ()
         attempt = AttemptRow(run_id, "post", 1, "succeeded", run.received_at, run.changed_at, sent=True)

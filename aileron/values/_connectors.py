@@ -261,7 +261,8 @@ class Outcome:
     :ivar notes: what else is worth recording; C{echoed}: the kinds of forms in which the secret came back
         (C{plain url json html hex base64 base64url split}), each place of which was replaced; C{more}: that a read in
         pages did not come to its end; C{refused}: what a server asked for meanwhile and did not get; C{api}: counts of
-        its requests to its API.
+        its requests to its API; C{answer}: of a fault, what the service answered (C{text} and its C{type}), without
+        secrets and cut.
     """
 
     output: JSON = None
@@ -271,6 +272,14 @@ class Outcome:
     retry_after_seconds: float | None = None
     status: int | None = None
     notes: Mapping[str, JSON] = field(factory=dict)
+
+    @property
+    def kept_answer(self) -> tuple[str | None, str | None]:
+        """The answer of the service and its media type, for the operator to read; both None for a success."""
+        answer = self.notes.get("answer")
+        if self.fault is None or not isinstance(answer, Mapping):
+            return None, None
+        return str(answer["text"]), str(answer["type"])
 
 
 @frozen

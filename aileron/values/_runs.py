@@ -252,6 +252,9 @@ class AttemptRow:
 
     :ivar state: C{started}, C{succeeded}, C{failed}, C{unknown}.
     :ivar number: from 1, per step.
+    :ivar answer: what the service answered, if it did and the attempt did not succeed: for the operator, without
+        secrets, at most 64 KiB.
+    :ivar answer_type: the media type of that.
     """
 
     run_id: str
@@ -262,6 +265,8 @@ class AttemptRow:
     ended_at: datetime | None = None
     fault: Fault | None = None
     sent: bool | None = None
+    answer: str | None = None
+    answer_type: str | None = None
 
 
 @frozen

@@ -187,6 +187,7 @@ def _page(
         *_arguments(run),
         tags.h2("Attempts"),
         _attempts(attempts),
+        *_answers(attempts),
         *_outcome(run, steps),
     )
 
@@ -285,6 +286,15 @@ def _saying(run: Run, outcome: str, words: str, sure: str = "") -> Tag:
 def _attempts(attempts: Iterable[AttemptRow]) -> Tag:
     heads = ("Step, attempt", "State", "Started", "Duration", "Sent", "Reason")
     return table("Attempts", heads, map(_attempt, attempts), "No attempts")
+
+
+def _answers(attempts: Iterable[AttemptRow]) -> Iterator[Part]:
+    """Yield what the service answered to each attempt that did not succeed, to be opened."""
+    for number, each in enumerate(attempts):
+        if each.answer is not None:
+            name = f"Response to {each.step_id}, attempt {each.number}"
+            kind = f" ({each.answer_type})" if each.answer_type else ""
+            yield tags.details(tags.summary(visible(name + kind)), draw_whole(f"answer-{number}", each.answer, name))
 
 
 def _attempt(attempt: AttemptRow) -> tuple[Cell, ...]:

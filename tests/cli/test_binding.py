@@ -124,9 +124,9 @@ class BindingTests(ServedCase):
 
     def test_no_provider(self) -> None:
         """Where there is no such provider, its key is not asked for."""
-        self.site.answer("POST", "/v1/bindings/target", InvalidRequest("The binding cannot be made so."))
+        self.site.answer("POST", "/v1/bindings/target", InvalidRequest("The credential cannot be bound."))
         code, _, err = self.as_operator("binding", "setup", "gateway://other")
-        self.assertEqual((code == 0, "cannot be made so" in err, self.typed), (False, True, []))
+        self.assertEqual((code == 0, "cannot be bound" in err, self.typed), (False, True, []))
 
     def test_list(self) -> None:
         """What no longer fits, or must be looked into, is told with what to do."""

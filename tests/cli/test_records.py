@@ -29,7 +29,17 @@ RUN_ROW = answered(
     state="unknown",
     result=None,
     failure={"class": "outcome_unknown", "message": "It may have happened."},
-    attempts=[{"step": "post", "number": 1, "state": "unknown", "started_at": "t", "failure": None}],
+    attempts=[
+        {
+            "step": "post",
+            "number": 1,
+            "state": "unknown",
+            "started_at": "t",
+            "failure": None,
+            "answer": "<p>Oops",
+            "answer_type": "text/html",
+        }
+    ],
     reconcilable=True,
 )
 
@@ -97,7 +107,14 @@ class RecordsTests(ServedCase):
         """A run tells its state, attempts and why, and how to settle it."""
         self.site.answer("GET", f"/v1/runs/{RUN}", RUN_ROW)
         out = self.as_operator("runs", "show", RUN)[1]
-        for part in ("unknown", "#eng", "outcome_unknown: It may have happened.", "post  1", "run settle 01RUN"):
+        for part in (
+            "unknown",
+            "#eng",
+            "outcome_unknown: It may have happened.",
+            "post  1",
+            "run settle 01RUN",
+            "attempt 1 (text/html)\n  │ <p>Oops",
+        ):
             self.assertIn(part, out)
         self.assertIn("To ask the service: aileron run reconcile 01RUN\nOr check it yourself", out)
         self.site.answer("GET", f"/v1/runs/{RUN}", {**RUN_ROW, "reconcilable": False})

@@ -193,7 +193,7 @@ class SendingTests(MailCase):
     def test_said_before_tls(self) -> None:
         """What is said in the clear after the consent to TLS is not taken for said inside."""
         self.host.answers = {b"STARTTLS": b"220 go\r\n250 injected\r\n"}
-        self.unsent(self.outcome(file=STARTTLS), "does not understand")
+        self.unsent(self.outcome(file=STARTTLS), "cannot read")
 
     def test_not_trusted(self) -> None:
         """A server whose certificate is another's is sent nothing, by implicit TLS or STARTTLS."""
@@ -344,9 +344,9 @@ class SendingTests(MailCase):
     def test_endless(self) -> None:
         """A server that never stops talking is cut off."""
         self.host.answers = {b"EHLO": b"250-x\r\n" * 200}
-        self.unsent(self.outcome(), "does not understand")
+        self.unsent(self.outcome(), "cannot read")
         self.host.answers = {b"EHLO": b"x" * (13 * 1024 * 1024)}
-        self.unsent(self.outcome(), "does not understand")
+        self.unsent(self.outcome(), "cannot read")
 
     def test_copy_fails(self) -> None:
         """A message that was taken was sent, whatever happens to its copy."""
@@ -590,7 +590,7 @@ class ReadingTests(MailCase):
         ):
             self.host.answers = {said: answer}
             fault = self.outcome("search_mail", {"limit": 1}).fault
-            self.assertIn("does not understand", (fault and fault.message) or "", said)
+            self.assertIn("cannot read", (fault and fault.message) or "", said)
 
     def test_hostile_messages(self) -> None:
         """A message that is made to be hard to read is read in time in proportion to its length."""

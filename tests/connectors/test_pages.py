@@ -189,8 +189,8 @@ class EndTests(PagesCase):
         for bad, words, classified in (
             (answer(b"{}", 500), "status 500. (page 2)", False),
             (answer(b"{}", 429, {"Retry-After": "7"}), "status 429. (page 2)", True),
-            (answer(b"<html>"), "does not understand. (page 2)", False),
-            (json_answer({"data": {"items": {}}}), "does not understand. (page 2)", False),
+            (answer(b"<html>"), "not valid JSON (status 200). (page 2)", False),
+            (json_answer({"data": {"items": {}}}), "cannot read. (page 2)", False),
             (answer(b"x" * 2000, 503), "(page 2)", False),
         ):
             outcome = self.read("cursor", first, bad)
@@ -209,7 +209,7 @@ class EndTests(PagesCase):
         for wrong in in_no_known_form:
             outcome = self.read("body", json_answer({"items": [1], "end": wrong}), second)
             assert outcome.fault is not None
-            self.assertIn("names a next page in a form", outcome.fault.message)
+            self.assertIn("names a next page in a way", outcome.fault.message)
             self.service.replies.clear()
         self.assertEqual(len(self.service.requests), 8)
         self.assertEqual(
@@ -228,7 +228,7 @@ class EndTests(PagesCase):
         self.service.advance(0)
         self.assertNoResult(reading)
         self.service.hang_up()
-        self.assertIn("broke", str(self.successResultOf(reading).fault))
+        self.assertIn("complete response", str(self.successResultOf(reading).fault))
         reading = self.start("cursor", json_answer({"data": {"items": [1], "next": "c"}}), None)
         self.service.advance(19)
         self.assertNoResult(reading)

@@ -91,7 +91,7 @@ class EachTests(SynchronousTestCase):
             ('each = "${in.who}"', 'each = "${item}"', "`each` must be exactly one"),
             ('each = "${in.who}"', 'each = "x ${in.who}"', "`each` must be exactly one"),
             ("to ${item}", "${in.who} ${item}", "not to ${in.who}"),
-            ("to ${item}", "${item", "without end"),
+            ("to ${item}", "${item", "unclosed `${`"),
         ):
             problems = read_file((SPEC + _EACH.replace(right, wrong)).encode(), "x.toml").problems
             self.assertTrue(any(told in each.message for each in problems), (wrong, problems))

@@ -107,7 +107,7 @@ class PagesTests(SynchronousTestCase):
             ('["if_match"]', '["nobody"]', "not an input"),
             ('["if_match"]', '"if_match"', "must be an array"),
             (lift, 'answer_headers = { title = "ETag" }', "is part of the result already"),
-            (lift, 'answer_headers = { etag = "E Tag" }', "is no name of a header"),
+            (lift, 'answer_headers = { etag = "E Tag" }', "is not a valid header name"),
             (lift, 'answer_headers = { etag = "Set-Cookie" }', "not handed on"),
             (lift, "answer_headers = { etag = 1 }", "must be a string"),
             (lift, 'precondition = ["x"]\n', "is for what has an effect"),

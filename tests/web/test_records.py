@@ -47,6 +47,12 @@ class RunPagesTests(WebCase):
         self.assertIn(VISIBLE, text)
         self.assertNotIn("onclick", str([attributes for _, attributes in read(text).tags]))
 
+    def test_answer(self) -> None:
+        """What the service answered to an attempt in doubt can be opened, and shows what hides in it."""
+        text = self.fragment(f"/runs/{self.run_in(RunState.UNKNOWN).id}").text
+        self.assertIn("<summary>Response to post, attempt 1 (text/html)</summary>", text)
+        self.assertIn("&lt;script&gt;\\u202e", text)
+
     def test_counted(self) -> None:
         """What is read aloud counts one run as a run, and several as runs."""
         for said in ("1 run", "2 runs"):

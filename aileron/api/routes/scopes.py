@@ -24,6 +24,7 @@ from aileron.values import (
     TrustItem,
     TrustKind,
     TrustState,
+    visible,
 )
 
 _UNREAD = frozenset((TrustState.NEW, TrustState.CHANGED))
@@ -66,7 +67,7 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, var
         )
     description = _describe(deps, fqn)
     if description is None:
-        raise wrong("/connector", "is no loaded connector. List them: aileron connector list")
+        raise InvalidRequest(f"Connector {visible(fqn)[:200]} not found. List connectors: aileron connector list")
     if base_url is not None and not description.bindable:
         raise wrong("/base_url", "must be left out: this connector lets no binding choose")
     if base_url is not None:
@@ -177,4 +178,4 @@ def _target(description: ConnectorDescription, chosen: str | None, variables: Ma
 
 def wrong(pointer: str, problem: str) -> InvalidRequest:
     """Refuse a binding for a fault of the request."""
-    return InvalidRequest.listing("The binding cannot be made so.", (pointer, problem))
+    return InvalidRequest.listing("The credential cannot be bound.", (pointer, problem))

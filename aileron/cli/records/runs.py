@@ -204,6 +204,11 @@ def _show_attempts(run: Mapping[str, Any]) -> None:
         "FAILURE": lambda each: (each.get("failure") or {}).get("message"),
     }
     table_of(columns, run["attempts"])
+    for each in run["attempts"]:
+        if each.get("answer") is not None:
+            kind = f" ({each['answer_type']})" if each.get("answer_type") else ""
+            heading("Response to {step}, attempt {number}{kind}", step=each["step"], number=each["number"], kind=kind)
+            block(each["answer"], "  ")
 
 
 def saved(attachments: Sequence[Attachment], directory: Path, name: str) -> Iterator[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -15,11 +16,16 @@ from aileron.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.redaction import Redactor
 from aileron.values import JSON, READ, Fault, Outcome, media_type_of
 
+from ._message import MOST_MESSAGE, find_message
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation
 from ._when import ABSENT, MissingPath, at
 from ._xml import decode_xml
 
+MOST_KEPT = 64 * 1024
+"""Characters that are kept of an answer that is no success."""
+
+_EXPECTED = {"json": "JSON", "xml": "XML", "text": "UTF-8 text"}
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
 _MOST_DIGITS = 12
 _PREFIXES = ("x-ratelimit-", "x-rate-limit-", "ratelimit-")
@@ -56,9 +62,25 @@ class Reader:
         if self.operation.answer == "auto":
             form = find_form(answer.headers.get("content-type", ""), answer.body)
             return evolve(self, operation=evolve(self.operation, answer=form)).outcome(answer, now)
-        if 200 <= answer.status <= 299:
-            return self._judge_accepted(answer, now)
-        return self._judge_rejected(answer, now)
+        accepted = 200 <= answer.status <= 299
+        judged = self._judge_accepted(answer, now) if accepted else self._judge_rejected(answer, now)
+        if judged.fault is None or not answer.body:
+            return judged
+        return evolve(judged, notes={**judged.notes, "answer": self._keep(answer)})
+
+    def _keep(self, answer: ServiceAnswer) -> JSON:
+        """Return what the operator can read of an answer that is no success: redacted first, and then cut."""
+        try:
+            text = self.echo.text(answer.body.decode("utf-8"))
+        except ValueError:
+            text = f"({len(answer.body)} bytes that are not text in UTF-8)"
+        kept = text if len(text) <= MOST_KEPT else f"{text[:MOST_KEPT]}\n… ({len(text)} characters in all)"
+        return {"type": self._type(answer), "text": kept}
+
+    def _type(self, answer: ServiceAnswer) -> str:
+        """Return the media type of an answer, or nothing if it names none."""
+        named = self.echo.text(answer.headers.get("content-type", "")).partition(";")[0].strip().lower()
+        return show_safely(named, 100)
 
     def _judge_accepted(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Judge a success, a failure that the declaration recognises, or an answer that says nothing."""
@@ -66,13 +88,26 @@ class Reader:
             content = self._content(answer)
         except ValueError:
             self._listen(answer)
-            message = f"{self.name} answered in a form that the connector does not understand."
+            message = f"{self.name} returned {self._unexpected(answer)} (status {answer.status})."
             return Outcome(fault=_fault(message, answer.status), classified=False, status=answer.status)
         rule = self.operation.error
         if rule.when is not None and rule.when.holds(content):
-            return self._judge_declared(content, answer.status)
+            return self._judge_declared(content, answer)
         wait = self._exhausted(answer, now)
         return Outcome(output=self._output(content, answer), status=answer.status, retry_after_seconds=wait)
+
+    def _unexpected(self, answer: ServiceAnswer) -> str:
+        """Say what came in the place of what the operation declares."""
+        expected = _EXPECTED.get(self.operation.answer, "JSON")
+        encoding = answer.headers.get("content-encoding", "identity").lower()
+        if encoding != "identity":
+            return f"a body in the encoding {show_safely(self.echo.text(encoding), 40)}, which was not requested"
+        if not answer.body:
+            return f"an empty body; {expected} was expected"
+        found = self._type(answer)
+        if not found or expected.lower() in found:
+            return f"a body that is not valid {expected}"
+        return f"{found}; {expected} was expected"
 
     def _content(self, answer: ServiceAnswer) -> JSON:
         if self.operation.answer == "none":
@@ -106,12 +141,15 @@ class Reader:
             return content
         return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
 
-    def _judge_declared(self, content: JSON, status: int) -> Outcome:
+    def _judge_declared(self, content: JSON, answer: ServiceAnswer) -> Outcome:
         """Judge a success of HTTP that C{error.when} calls a failure."""
+        status = answer.status
         kind, code = _KINDS[self.operation.error.kind], self._code(content)
         if self._is_refusal(content, code):
-            return Outcome(fault=_fault(f"{self.name} refused{_because(code)}.", status, code, kind), status=status)
-        message = f"{self.name} reported a failure{_because(code)}. It does not say that nothing was done."
+            said = self._said(content, answer) if code is None else code
+            return Outcome(fault=_fault(f"{self.name} refused{_because(said)}.", status, code, kind), status=status)
+        said = self._said(content, answer) if code is None else code
+        message = f"{self.name} reported a failure{_because(said)}. It does not say that nothing was done."
         return Outcome(fault=_fault(message, status, code, kind), classified=False, status=status)
 
     def _is_refusal(self, content: JSON, code: str | None) -> bool:
@@ -131,8 +169,10 @@ class Reader:
 
     def _judge_rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Any other status."""
-        code = self._code(self._lenient(answer))
-        fault = _fault(f"{self._is_answered(answer.status)}{_because(code)}.", answer.status, code)
+        content = self._lenient(answer)
+        code = self._code(content)
+        said = self._said(content, answer) if code is None else code
+        fault = _fault(f"{self._is_answered(answer.status)}{_because(said)}.", answer.status, code)
         return Outcome(
             fault=evolve(fault, retriable=may_pass(answer.status)),
             classified=self._is_classified(answer.status),
@@ -160,11 +200,21 @@ class Reader:
         return rate_limit({name: self.echo.text(answer.headers.get(name, "")) for name in _RATE_LIMITS}, now)
 
     def _lenient(self, answer: ServiceAnswer) -> JSON | MissingPath:
-        try:
-            return self.echo.value(self._decode(answer.body))
-        except ValueError:
-            self._listen(answer)
-            return ABSENT
+        for read in (self._decode, decode):  # what reports an error is mostly JSON, whatever a success is
+            with suppress(ValueError):
+                return self.echo.value(read(answer.body))
+        self._listen(answer)
+        return ABSENT
+
+    def _said(self, content: JSON | MissingPath, answer: ServiceAnswer) -> str | None:
+        """Return what the service says went wrong, where it usually says so, cut."""
+        if not isinstance(content, MissingPath):
+            found = find_message(content)
+        elif self._type(answer) == "text/plain":
+            found = find_message(self.echo.text(answer.body.decode("utf-8", "replace")))
+        else:
+            return self._type(answer) or None
+        return None if found is None else show_safely(found, MOST_MESSAGE)
 
     def _listen(self, answer: ServiceAnswer) -> None:
         """To a body of which nothing is read."""

@@ -125,7 +125,7 @@ class Pages:
         if isinstance(cursor, MissingPath) or cursor is None or cursor is False or cursor == "":
             return None
         if isinstance(cursor, bool) or not isinstance(cursor, str | int):
-            raise NoNextPage("names a next page in a form that the connector does not understand")
+            raise NoNextPage("names a next page in a way that the connector cannot read")
         return self._with(request, cursor)
 
     def _with(self, request: Request, value: str | int) -> Request:
@@ -190,7 +190,7 @@ class PageReader:
         return pages >= (1 if alone else self.pages.most_pages) or items >= self.pages.most_items
 
     def _failure(
-        self, outcome: Outcome, number: int, problem: str = "answered in a form that the connector does not understand"
+        self, outcome: Outcome, number: int, problem: str = "returned an answer that the connector cannot read"
     ) -> Outcome:
         if outcome.fault is None:
             fault = ExternalApiError(f"{self.name} {problem}.").fault()

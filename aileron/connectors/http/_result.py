@@ -134,7 +134,7 @@ def _header(inside: FileTable, name: str, named: Collection[str]) -> str:
     if name in named:
         inside.fault(name, "is part of the result already")
     if header and not _TOKEN.fullmatch(header):
-        inside.fault(name, "is no name of a header")
+        inside.fault(name, "is not a valid header name")
     if header in _KEPT_BACK:
         inside.fault(name, "is a header that is not handed on")
     return header
