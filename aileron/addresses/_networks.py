@@ -12,13 +12,27 @@ AddressBlock = IPv4Network | IPv6Network
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
 _SHARED = IPv4Network("100.64.0.0/10")
+_SPECIAL_IPV4 = (
+    IPv4Network("168.63.129.16/32"),  # Azure's host, with what its agent asks for
+    IPv4Network("100.100.100.200/32"),  # Alibaba Cloud's metadata
+    IPv4Network("192.0.0.0/24"),  # protocol assignments (RFC 6890); 192.0.0.192 is Oracle's metadata
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4, deprecated (RFC 7526)
+)
+_SPECIAL_IPV6 = (
+    IPv6Network("fd00:ec2::/32"),  # Amazon's metadata, credentials, time and names
+    IPv6Network("fd20:ce::254/128"),  # Google Cloud's
+    IPv6Network("fd00:c1::a9fe:a9fe/128"),  # Oracle's
+    IPv6Network("fd00:42::42/128"),  # Scaleway's
+    IPv6Network("fd00:a9fe:a9fe::1/128"),  # Akamai's
+    IPv6Network("3fff::/20"),  # documentation (RFC 9637), which Python before 3.13 takes for public
+)
 
 
 class Network(Enum):
     """A kind of network.
 
     C{PUBLIC}: the internet.  C{PRIVATE}: a private or shared one.  C{LOOPBACK}: this machine.  C{NOWHERE}: unspecified,
-    multicast, link-local (cloud metadata among them), of no assigned kind, or no address at all.
+    multicast, link-local, cloud metadata, for special protocols, of no assigned kind, or no address at all.
     """
 
     PUBLIC = "public"
@@ -67,7 +81,7 @@ def network_of(text: str) -> Network:
     if address is None:
         return Network.NOWHERE
     address = _effective(address)
-    if address.is_unspecified or address.is_multicast or address.is_link_local:
+    if address.is_unspecified or address.is_multicast or address.is_link_local or _is_special(address):
         return Network.NOWHERE
     if address.is_loopback:
         return Network.LOOPBACK
@@ -76,6 +90,13 @@ def network_of(text: str) -> Network:
     if address in _PUBLIC_IPV6 and address.is_global:
         return Network.PUBLIC
     return Network.PRIVATE if address.is_private else Network.NOWHERE
+
+
+def _is_special(address: Address) -> bool:
+    """Return whether it belongs to a cloud's own services or to a protocol, whatever registries call it."""
+    if isinstance(address, IPv4Address):
+        return any(address in block for block in _SPECIAL_IPV4)
+    return any(address in block for block in _SPECIAL_IPV6)
 
 
 def _network_of_ipv4(address: IPv4Address) -> Network:
