@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import NoReturn
 
 from bench import audit, commands, endurance, gateway, in_band, mcp, requests, searching, table
 from bench import store as stores
@@ -18,6 +21,7 @@ PARTS: Mapping[str, Callable[[float], None]] = {
     "endurance": endurance.report,
     "gateway": gateway.report,
     "gateway-endurance": gateway.endure,
+    "gateway-pace": gateway.report_pace,
     "in-band": in_band.report,
 }
 USUAL = ("requests", "store", "commands")
@@ -33,10 +37,17 @@ def main(arguments: list[str]) -> int:
     except ValueError:
         print(f"python -m bench [seconds for each figure] [{' | '.join(PARTS)}]", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, _leave)
     table.heading()
     for part in named or USUAL:
         PARTS[part](seconds)
     return 0
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """End as by Ctrl-C, so that what was started is ended and what was written is removed; once is enough."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

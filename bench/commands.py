@@ -92,8 +92,10 @@ def _made() -> Iterator[Path]:
     """A user's home in which Aileron's was made, and no daemon runs."""
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
-        _aileron(home, "vault", "init")
-        _aileron(home, "daemon", "stop")
+        try:
+            _aileron(home, "vault", "init")
+        finally:
+            _aileron(home, "daemon", "stop")
         yield home
 
 
@@ -103,8 +105,8 @@ def _unlocked(home: Path) -> Iterator[Serving]:
         (home / "aileron/connectors/service.toml").write_text(CONNECTOR.format(port=port))
         names = {"connector": "local://bench/service", "operation": "say"}
         (home / "aileron/actions/noop.md").write_text(ACTION.format(**names))
-        _aileron(home, "vault", "unlock")
         try:
+            _aileron(home, "vault", "unlock")
             _aileron(home, "action", "trust", "--all", "--yes")
             yield Serving(home)
         finally:
@@ -119,14 +121,16 @@ def _daemon(home: Path) -> None:
         held = _held_by(_LIBRARIES)
         began = time.perf_counter()
         process = subprocess.Popen([sys.executable, "-I", "-m", "aileron", "serve"], env=_environment(home), cwd=home)
-        while not (home / "aileron/daemon.json").exists():
-            time.sleep(0.005)
-        took.append(time.perf_counter() - began)
-        ratios.append(took[-1] / libraries)
-        idle.append(resident(process.pid))
-        heavier.append(idle[-1] / held)
-        process.terminate()
-        process.wait(30)
+        try:
+            while not (home / "aileron/daemon.json").exists():
+                time.sleep(0.005)
+            took.append(time.perf_counter() - began)
+            ratios.append(took[-1] / libraries)
+            idle.append(resident(process.pid))
+            heavier.append(idle[-1] / held)
+        finally:
+            process.terminate()
+            process.wait(30)
     row("daemon: start to serving", f"{median(took):.2f} s", f"{median(ratios):.2f} x importing its libraries")
     row("daemon: resident when idle", f"{median(idle):.0f} MB", f"{median(heavier):.2f} x its libraries alone")
 

@@ -114,7 +114,8 @@ def report(seconds: float) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
         directory = Path(place)
         write_certificate(directory)
-        home = Home.furnished(directory / "home", directory / CERTIFICATE, "off")
+        home = Home(directory / "home")
+        home.furnish(directory / CERTIFICATE, "off")
         with home.serving(provider, cores().measured) as server:  # type: ignore[arg-type]  # of it only the URL counts
             found = json.loads((home.directory / "aileron/daemon.json").read_text())
             opened = _open_session(found["url"], found["launch_key"])

@@ -1,8 +1,9 @@
 """Builds what is released and checks it, as ``tox -e release`` runs it: ``python -m tests.release DIRECTORY``.
 
 DIRECTORY then holds wheel, source archive and ``sbom.json``. Both are built twice, and the bytes compared; they
-are judged by twine and check-wheel-contents; the wheel is installed beside nothing else and plays the demo; then pipx
-and uv install it from a directory of wheels, run it and remove it.
+are judged by twine and check-wheel-contents; the wheel is installed beside nothing else and plays the demo; pipx and uv
+install it from a directory of wheels, run it and remove it; and the processor time of the installed gateway is held to
+what was recorded.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench import gateway
 from tests import manual, tools
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,8 +78,19 @@ def install(directory: Path, home: Path) -> Path:
     return programs
 
 
+def check_pace(programs: Path) -> None:
+    """Fail where the installed gateway takes a tenth more processor time than was recorded."""
+    if sys.platform != "linux":
+        print("the gateway's pace: measured on Linux alone")
+        return
+    try:
+        print(gateway.check(programs / "aileron", sys.version_info[:2]))
+    except gateway.Slower as slower:
+        sys.exit(f"The gateway has become slower. {slower}")
+
+
 def main() -> None:
-    """Build twice, compare, judge, install, play."""
+    """Build twice, compare, judge, install, play, measure."""
     target = Path(sys.argv[1]).resolve()
     target.mkdir(parents=True)
     moment = epoch()
@@ -95,6 +108,7 @@ def main() -> None:
         _run("cyclonedx-py", "environment", str(programs / "python"), "--output-file", str(target / "sbom.json"))
         _run(str(programs / "aileron"), "demo", "--yes", environ={"PATH": os.environ["PATH"], "HOME": home})
         tools.check(next(target.glob("aileron-*.whl")), Path(home, "tools"))
+        check_pace(programs)
     print("\n".join(f"{digest}  {name}" for name, digest in first.items()))
 
 

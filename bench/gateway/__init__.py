@@ -7,5 +7,7 @@ from __future__ import annotations
 
 from ._comparison import report
 from ._endurance import endure
+from ._pace import Slower, check
+from ._pace import report as report_pace
 
-__all__ = ["endure", "report"]
+__all__ = ["Slower", "check", "endure", "report", "report_pace"]

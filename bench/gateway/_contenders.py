@@ -16,7 +16,7 @@ from string import Template
 from attrs import frozen
 
 from ._certificate import CERTIFICATE
-from ._daemon import Home
+from ._daemon import AILERON, Home
 from ._processes import Server, answers, free_port, printed_port, serving, until
 from ._tools import Upstream
 
@@ -37,11 +37,13 @@ class Pinned:
 
     :ivar directory: for what has to be built or written.
     :ivar descriptors: how many it may have.
+    :ivar aileron: the command whose daemon is ours.
     """
 
     directory: Path
     core: int
     descriptors: int
+    aileron: Path = AILERON
 
 
 Started = Callable[[Pinned, Upstream], AbstractContextManager[Server]]
@@ -63,9 +65,15 @@ class Contender:
 
 def ours(pinned: Pinned, upstream: Upstream, rule: str = "off") -> AbstractContextManager[Server]:
     """The daemon with an unlocked vault; the home is made once for each rule for provider tools."""
-    directory = pinned.directory / f"home-{rule}"
-    home = Home(directory) if directory.exists() else Home.furnished(directory, pinned.directory / CERTIFICATE, rule)
+    home = Home(pinned.directory / f"home-{rule}", pinned.aileron)
+    if not home.directory.exists():
+        home.furnish(pinned.directory / CERTIFICATE, rule)
     return home.serving(upstream, pinned.core)
+
+
+def yardstick(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
+    """A relay in C, which copies and does a fixed amount of work besides; not in the table."""
+    return serving([str(pinned.directory / "yardstick"), str(upstream.port)], pinned.core, printed_port)
 
 
 def go(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:

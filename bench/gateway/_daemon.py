@@ -15,7 +15,9 @@ from attrs import frozen
 from ._processes import Server
 from ._tools import Upstream
 
-_AILERON = Path(sys.executable).parent / "aileron"
+AILERON = Path(sys.executable).parent / "aileron"
+"""The command of the environment that the benchmark runs in."""
+
 _PASSPHRASE = b"seven quiet lamps over the harbour\n"
 _CONFIG = "gateway:\n  provider_tools: '{rule}'\n  ca_certificates: |\n{certificate}"
 
@@ -25,40 +27,43 @@ class Home:
     """A home of its own, in a directory that is the caller's to remove."""
 
     directory: Path
+    command: Path = AILERON
 
-    @classmethod
-    def furnished(cls, directory: Path, certificate: Path, rule: str) -> Home:
-        """With a vault, an authority that upstreams may be known by, and a rule for provider tools; no daemon runs."""
-        home = cls(directory)
-        directory.mkdir()
-        home._aileron("vault", "init")
-        config = directory / "aileron/config.yaml"
-        lines = certificate.read_text().splitlines()
-        config.write_text(_CONFIG.format(rule=rule, certificate="".join(f"    {line}\n" for line in lines)))
-        config.chmod(0o600)
-        home._aileron("config", "trust", "--yes")
-        home._stop()
-        return home
+    def furnish(self, certificate: Path, rule: str) -> None:
+        """Make it, with a vault, an authority that upstreams may be known by, and a rule for provider tools.
+
+        No daemon runs there afterwards, whatever happens.
+        """
+        self.directory.mkdir()
+        try:
+            self._aileron("vault", "init")
+            config = self.directory / "aileron/config.yaml"
+            lines = certificate.read_text().splitlines()
+            config.write_text(_CONFIG.format(rule=rule, certificate="".join(f"    {line}\n" for line in lines)))
+            config.chmod(0o600)
+            self._aileron("config", "trust", "--yes")
+        finally:
+            self._stop()
 
     @contextmanager
     def serving(self, upstream: Upstream, core: int) -> Iterator[Server]:
         """The daemon while it is needed."""
-        self._aileron("vault", "unlock", core=core, AILERON_OPENAI_BASE_URL=upstream.url)
         try:
+            self._aileron("vault", "unlock", core=core, AILERON_OPENAI_BASE_URL=upstream.url)
             serves = json.loads((self.directory / "aileron/daemon.json").read_text())
             yield Server(serves["pid"], int(serves["url"].rpartition(":")[2]))
         finally:
             self._stop()
 
     def _stop(self) -> None:
-        self._run([str(_AILERON), "daemon", "stop"])
+        self._run([str(self.command), "daemon", "stop"])
 
     def _aileron(self, *arguments: str, core: int | None = None, **variables: str) -> None:
         reading, writing = os.pipe()
         os.write(writing, _PASSPHRASE)
         os.close(writing)
         try:
-            self._run([str(_AILERON), *arguments, "--passphrase-fd", str(reading)], reading, core, **variables)
+            self._run([str(self.command), *arguments, "--passphrase-fd", str(reading)], reading, core, **variables)
         finally:
             os.close(reading)
 

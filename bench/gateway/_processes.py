@@ -58,6 +58,14 @@ class Server:
         """What all of its threads have used so far."""
         return cpu_seconds(Path(f"/proc/{self.pid}/stat").read_text())
 
+    def exact_cpu_seconds(self) -> float:
+        """The same to the nanosecond, of the threads that live, where the kernel says it; else as it is."""
+        try:
+            each = [path.read_text() for path in Path(f"/proc/{self.pid}/task").glob("*/schedstat")]
+        except FileNotFoundError:  # a thread has ended meanwhile
+            return self.exact_cpu_seconds() if Path(f"/proc/{self.pid}").exists() else self.cpu_seconds()
+        return sum(int(text.split()[0]) for text in each) / 1e9 if each else self.cpu_seconds()
+
     def resident_bytes(self) -> int:
         """What of it is in memory, shared libraries included."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE

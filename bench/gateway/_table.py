@@ -58,19 +58,19 @@ FIGURES = (
     Figure(
         "per_second",
         "requests/s, 2 KB each way, 32 connections",
-        must=Target("go", 1.5, at_least=True),
-        aim=Target("go", 2.4, at_least=True),
+        must=Target("go", 2.4, at_least=True),
+        aim=Target("go", 3, at_least=True),
     ),
-    Figure("cpu", "cpu s for 1000 of them", 3),
+    Figure("cpu", "cpu s for 1000 of them", 3, Target("go", 0.5), Target("go", 0.4)),
     Figure("one_p50", "one connection: us, p50"),
     Figure("added_p50", "50 streams: us added to the first byte, p50", 0, Target("go", 1), Target("nginx", 1.2)),
     Figure("added_p99", "the same, p99"),
     Figure("event_p50", "500 busy streams: us of an event, p50"),
     Figure("event_p99", "the same, p99", 0, Target("go", 1), Target("nginx", 1)),
-    Figure("event_cpu", "the same: cpu us for one event", 1),
+    Figure("event_cpu", "the same: cpu us for one event", 1, Target("go", 1)),
     Figure("idle", "MB resident when idle", 1),
     Figure("stream", f"KB for each of {IDLE_STREAMS} idle streams", 1, Target(None, 10), Target(None, 6)),
-    Figure("tls_cpu", "TLS upstream: cpu s for 1000 requests", 3, Target("nginx", 1.5), Target("nginx", 1.25)),
+    Figure("tls_cpu", "TLS upstream: cpu s for 1000 requests", 3, Target("go", 0.7), Target("nginx", 1.5)),
 )
 _WHAT_WIDTH, _NAME_WIDTH, _RATIO_WIDTH, _HELD_WIDTH = 44, 9, 8, 13
 _BOUND_WIDTH = 18

@@ -17,7 +17,7 @@ from ._certificate import CERTIFICATE, KEY, write_certificate
 from ._processes import end, printed_port, serving, start
 
 _SOURCES = Path(__file__).parent / "tools"
-_NAMES = ("mock", "load")
+_NAMES = ("mock", "load", "yardstick")
 
 Figures = Mapping[str, float]
 
@@ -94,7 +94,7 @@ class Upstream:
 
 @frozen
 class Tools:
-    """Both tools, compiled; made by L{compiled}."""
+    """The tools, compiled; made by L{compiled}."""
 
     directory: Path
     core: int

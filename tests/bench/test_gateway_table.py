@@ -71,7 +71,7 @@ class LinesTests(SynchronousTestCase):
         ]
         row = next(line for line in lines(rounds, _NAMES) if line.startswith("requests/s"))
         cells = row.split("connections")[1].split()
-        self.assertEqual(cells, [*"60 30 - 10 - - 3.00 - yes, aim too >= 1.5 x go".split()])
+        self.assertEqual(cells, [*"60 30 - 10 - - 3.00 - yes, aim too >= 2.4 x go".split()])
 
     def test_every_figure(self) -> None:
         """Each figure has a row, measured or not, and all rows fit under the heading, however many are compared."""
