@@ -16,7 +16,18 @@ from tests.rules import ELSEWHERE
 
 ROOMS = ("twisted", "klein", "treq", "werkzeug")
 NAMED: dict[str, frozenset[str]] = {
-    "aileron.daemon._reactor.MeasuredReactor": frozenset(("_poller",)),
+    "aileron.daemon._reactor.LeanReactor": frozenset(
+        (
+            "_disconnectSelectable",
+            "_doReadOrWrite",
+            "_justStopped",
+            "_newTimedCalls",
+            "_pendingTimedCalls",
+            "_poller",
+            "_selectables",
+            "_started",
+        )
+    ),
     # The library's own log, which would repeat what a server says.
     **{
         f"aileron.connectors.git._session.{name}": frozenset(("_log",))

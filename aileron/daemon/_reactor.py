@@ -1,45 +1,85 @@
-"""Linux's reactor for a daemon that runs in the foreground: epoll's, which measures what passes between two looks.
+"""Linux's reactor for a daemon that runs in the foreground: epoll's, with less work around each event, and measured.
 
-The only place where a name of L{twisted.internet.epollreactor} is used that it does not document: C{_poller}.
+The only place where names of L{twisted.internet.epollreactor} are used that it does not document: C{_poller},
+C{_selectables}, C{_doReadOrWrite}, C{_disconnectSelectable}, and of its base C{_started}, C{_justStopped},
+C{_newTimedCalls} and C{_pendingTimedCalls}.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from select import EPOLLIN
 
 from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.main import installReactor
+from twisted.logger import Logger
 
 from ._watchdog import TurnClock
 
+_MOST_EVENTS = 64
+"""The most events of a turn, so that many requests delay neither other work nor calls that are due."""
 
-class MeasuredPoller:
-    """Looks for events as another does, and tells a clock when a turn of the reactor ends and begins."""
-
-    def __init__(self, poller: Any, turns: TurnClock) -> None:
-        self.register, self.modify, self.unregister = poller.register, poller.modify, poller.unregister
-        self._poll, self._turns = poller.poll, turns
-
-    def poll(self, timeout: float, most: int) -> list[tuple[int, int]]:
-        """Wait for events; a turn lies between two calls of this."""
-        self._turns.end()
-        try:
-            events: list[tuple[int, int]] = self._poll(timeout, most)
-            return events
-        finally:
-            self._turns.begin()
+_log = Logger()
+_logged = _log.failureHandler("in the reactor's loop")
 
 
-class MeasuredReactor(EPollReactor):
-    """Twisted's own reactor, whose turns are measured.
+class LeanReactor(EPollReactor):
+    """An epoll reactor that does less around each event than Twisted's, and measures its turns.
 
-    :ivar turns: measures them.
+    Twisted's reactor sets up a logging context for each event, and computes twice around it when the next call is due.
+    Together this is a fifth of the processor time of a relayed request.
+
+    :ivar turns: measures what passes between two waits for events.
     """
 
     def __init__(self) -> None:
         self.turns = TurnClock()
         super().__init__()  # type: ignore[no-untyped-call]
-        self._poller = MeasuredPoller(self._poller, self.turns)
+
+    def mainLoop(self) -> None:
+        """Run until the reactor is stopped.  Only events are handled until a call is due."""
+        while self._started:
+            with _logged:
+                self.runUntilCurrent()
+                timeout = self.timeout() if self.running else 0
+                self.doPoll(timeout)
+                while timeout != 0:
+                    timeout = self._patience()
+                    if timeout != 0:
+                        self.doPoll(timeout)
+
+    def _patience(self) -> float | None:
+        """Return for how many seconds only events matter, None if no call is due, or 0 if there is other work."""
+        if self._newTimedCalls or self.threadCallQueue or self._justStopped or not self.running:
+            return 0
+        pending = self._pendingTimedCalls
+        return max(0, pending[0].time - self.seconds()) if pending else None
+
+    def doPoll(self, timeout: float | None) -> None:
+        """Wait for events, at most C{timeout} seconds, and handle them.  What fails is logged and disconnected."""
+        self.turns.end()
+        try:
+            events = self._poller.poll(-1 if timeout is None else timeout, _MOST_EVENTS)
+        except InterruptedError:
+            return
+        finally:
+            self.turns.begin()
+        selectables = self._selectables
+        for descriptor, event in events:
+            selectable = selectables.get(descriptor)
+            if selectable is None:
+                continue
+            if event != EPOLLIN:
+                self._doReadOrWrite(selectable, descriptor, event)  # type: ignore[no-untyped-call]
+                continue
+            try:
+                why = selectable.doRead()
+            except BaseException as error:  # noqa: BLE001 - as in Twisted's reactor: logged and disconnected
+                _log.failure("reading")
+                why = error
+            if why:
+                self._disconnectSelectable(selectable, why, True)  # type: ignore[no-untyped-call]
+
+    doIteration = doPoll
 
 
 def install() -> None:
@@ -47,4 +87,4 @@ def install() -> None:
 
     :raises ReactorAlreadyInstalledError: there is one.
     """
-    installReactor(MeasuredReactor())
+    installReactor(LeanReactor())

@@ -63,7 +63,7 @@ def serve(arguments: Sequence[str]) -> int:
 
 
 def choose_reactor() -> None:
-    """Install the reactor that a daemon in the foreground runs on: Linux's measured one there, else Twisted's choice.
+    """Install the reactor that a daemon in the foreground runs on: the lean one on Linux, else Twisted's choice.
 
     :raises ReactorAlreadyInstalledError: there is one.
     """

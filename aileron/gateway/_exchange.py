@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
 from aileron.errors import (
     AileronError,
     ExternalApiError,
@@ -23,7 +21,6 @@ from aileron.http1 import (
     Tee,
     UntilClose,
     announced,
-    end_to_end,
     read_response_prefix,
 )
 from aileron.interfaces import IMeter
@@ -31,8 +28,7 @@ from aileron.redaction import SecretFilter
 from aileron.values import Ending
 
 from ._client_side import RelayTerms, answer
-from ._eager import Write
-from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
+from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account
 from ._tally import UNCOUNTED
 
 if TYPE_CHECKING:
@@ -47,9 +43,10 @@ PROGRESS_BYTES = 16 * 1024
 _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
 
 
-@define(eq=False, repr=False, weakref_slot=False)
 class UpstreamExchange:
     """One request and its answer.  It is L{aileron.http1.RelayedExchange} to the client's channel.
+
+    What is the same for most stands in the class, so that making one for each request costs little.
 
     :ivar stirred: whether either side has sent something since this was last set to false.
     :ivar over: whether it is over, in whatever way.
@@ -59,39 +56,36 @@ class UpstreamExchange:
     :ivar refusal: status of what the gateway refuses.
     :ivar meter: counts it.
     :ivar give_up: ends the search for an upstream, while there is one.
-    :param begin: finds its upstream; called once.
     """
 
-    terms: RelayTerms
-    length: int
-    _begin: Callable[[UpstreamExchange], None] | None  # not kept longer than needed, since answers may take long
-    stirred: bool = field(default=True, init=False)
-    over: bool = field(default=False, init=False)
-    answered: bool = field(default=False, init=False)
-    refusal: int = field(default=403, init=False)
-    meter: IMeter = field(default=UNCOUNTED, init=False)
-    upstream: Connection | None = field(default=None, init=False)
-    give_up: Callable[[], object] | None = field(default=None, init=False)
-    _write: Write = field(init=False)
-    _keep: bool = field(init=False)
-    _request: Body | None = field(init=False)
-    _buffer: RequestBuffer = field(factory=RequestBuffer, init=False)
-    _account: Account | None = field(default=None, init=False)
-    _uploaded: int = field(default=0, init=False)
-    _progress_at: int = field(default=PROGRESS_BYTES, init=False)
-    _partial: bytes = field(default=b"", init=False)
-    _answer: Body | None = field(default=None, init=False)
-    _screen: SecretFilter | None = field(default=None, init=False)
-    _begun: bool = field(default=False, init=False)
-    _spoiled: bool = field(default=False, init=False)
-    _reusable: bool = field(default=False, init=False)
-    _slow: bool = field(default=False, init=False)
-    _held: bool = field(default=False, init=False)
-    _collects: bool = field(default=False, init=False)
+    stirred = True
+    over = False
+    answered = False
+    refusal = 403
+    meter: IMeter = UNCOUNTED
+    upstream: Connection | None = None
+    give_up: Callable[[], object] | None = None
+    _kept_bytes = 0
+    _replayable = True
+    _account: Account | None = None
+    _counted = 0
+    _uploaded = 0
+    _progress_at = PROGRESS_BYTES
+    _partial = b""
+    _answer: Body | None = None
+    _screen: SecretFilter | None = None
+    _begun = _spoiled = _reusable = _slow = _held = _collects = False
 
-    def __attrs_post_init__(self) -> None:
-        self._write, self._keep = self.terms.write, self.terms.keep
-        self._request = announced(self.length)
+    def __init__(self, terms: RelayTerms, length: int, begin: Callable[[UpstreamExchange], None]) -> None:
+        """Make it.
+
+        :param begin: finds its upstream; called once.
+        """
+        self.terms, self.length = terms, length
+        self._begin: Callable[[UpstreamExchange], None] | None = begin  # let go early: answers may take long
+        self._write, self._keep = terms.write, terms.keep
+        self._request = announced(length)
+        self._pieces: list[bytes] = []
 
     # the client's side: see RelayedExchange ---------------------------------------------------------------------------
 
@@ -112,18 +106,20 @@ class UpstreamExchange:
         if most is not None and self._uploaded > most:
             self._too_long(most)
             return -1
-        if data:
-            self._send(data)
-        if end >= 0 or self._uploaded >= self._progress_at:
+        progress = end >= 0 or self._uploaded >= self._progress_at
+        if progress:
             self._progress_at = self._uploaded + PROGRESS_BYTES
             self.stirred = True
-            self._count()
+        self._send(data, counts=progress)
         return end
 
-    def _send(self, data: bytes) -> None:
-        if self._buffer.keep(data):
+    def _send(self, data: bytes, *, counts: bool) -> None:
+        if self._replayable:
+            self._pieces.append(data)
+            self._kept_bytes += len(data)
+        if self._account is not None and (counts or self._replayable):
             self._count()
-        if self.upstream is not None:
+        if self.upstream is not None and data:
             self.upstream.write(data)
             if self._uploaded > MOST_KEPT_BYTES:
                 self._forget_request()
@@ -141,12 +137,17 @@ class UpstreamExchange:
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
-    def count_on(self, account: Account) -> None:
-        """Count what is held of request and answer on an account from now on; it may give way at once."""
+    def count_on(self, account: Account, *, opens: bool = False) -> None:
+        """Count what is held of request and answer on an account from now on; it may give way at once.
+
+        :param opens: whether L{open} follows at once, which counts.
+        """
         former, self._account = self._account, account
-        if former is not None:
+        if former is not None and self._counted:
             former.count(self, 0)
-        self._count()
+            self._counted = 0
+        if not opens:
+            self._count()
 
     def watch(self, read: Callable[[bytes, bool], None], *, holds: bool) -> None:
         """Hand the request's body to a reader too, as L{Tee} does; to be called before L{open}.
@@ -156,14 +157,15 @@ class UpstreamExchange:
         self._collects, body = holds, self._request
         self.upstream_has_caught_up()  # what the client sends from now on comes later
         self._request = body and Tee(body, read)
-        read(self._buffer.join(), body is None)
+        read(b"".join(self._pieces), body is None)
 
     def open(self, head: bytes, screen: SecretFilter | None = None) -> None:
         """Put the head before everything that the client sends; it may give way at once.
 
         :param screen: watches the answer; L{None}: it goes on unseen.
         """
-        self._buffer.open(head)
+        self._pieces.insert(0, head)
+        self._kept_bytes += len(head)
         self._screen = screen
         self._count()
 
@@ -174,7 +176,7 @@ class UpstreamExchange:
         """
         self.upstream, self.give_up = upstream, None
         waited, self._held = self._held, False
-        upstream.write(self._buffer.join())  # which may be told at once that this has to wait
+        upstream.write(b"".join(self._pieces))  # which may be told at once that this has to wait
         self.meter.sent()
         if fresh:
             self._forget_request()
@@ -185,7 +187,7 @@ class UpstreamExchange:
     @property
     def replayable(self) -> bool:
         """True while the request so far is all in hand, and not one byte of an answer has come."""
-        return self._buffer.replayable and not self._spoiled
+        return self._replayable and not self._spoiled
 
     def client_is_slow(self) -> None:
         self._slow = True
@@ -254,19 +256,20 @@ class UpstreamExchange:
         self._keep = self._keep and not closes and self._request is None
         whole = rest if end < 0 else rest[:end]
         last = b"\r\n\r\n" if self._keep else b"\r\nConnection: close\r\n\r\n"
-        lines = end_to_end(head.lines, head.connection)
-        onward = b"".join((b"HTTP/1.1 ", head.status, lines, last))
+        onward = b"".join((b"HTTP/1.1 ", head.status, head.end_to_end(), last))
         if self._screen is not None:
             onward, whole = self._screen.head(onward, chunked=type(body) is Chunked), self._screen.body(whole)
         self._answer, self._begun, self._partial = body, True, b""
         self._reusable = head.keep and not closes
         self._write(onward + whole)
-        self._forget_request()
-        self.meter.answered(head.code, raw)
+        meter = self.meter
+        meter.answered(head.code, raw)
         if whole:
-            self.meter.passed(whole)
+            meter.passed(whole)
         if end >= 0:
             self._finish(clean=end == len(rest))
+        if not self.over:
+            self._forget_request()
 
     def _finish(self, *, clean: bool) -> None:
         """Note that the answer has come whole.
@@ -275,7 +278,8 @@ class UpstreamExchange:
         """
         if self.over:
             return  # since the last of it was written
-        self._pass_rest()
+        if self._screen is not None:
+            self._pass_rest()
         upstream, self.upstream = self.upstream, None
         if upstream is not None:
             if self._request is None and not self._held:
@@ -339,7 +343,7 @@ class UpstreamExchange:
 
     def give_way(self) -> None:
         """Hold less, or end: of a request that is on its way the copy for another try is given up first."""
-        if self.upstream is not None and self._buffer.size:
+        if self.upstream is not None and self._kept_bytes:
             self._forget_request()
         else:
             self.fail(LimitExceeded(_NO_ROOM), LimitExceeded.status, Ending.CUT)
@@ -366,9 +370,9 @@ class UpstreamExchange:
 
     def _end(self, ending: Ending) -> None:
         self.over = True
-        self._buffer.forget()
         account, self._account = self._account, None
-        if account is not None:
+        self._replayable, self._pieces, self._kept_bytes = False, [], 0
+        if account is not None and self._counted:
             account.count(self, 0)
         self.terms.ended(self)
         self.meter.ended(ending, self._uploaded)
@@ -377,13 +381,15 @@ class UpstreamExchange:
 
     def _forget_request(self) -> None:
         """Forget the request, which will not be sent again."""
-        self._buffer.forget()
+        self._replayable, self._pieces, self._kept_bytes = False, [], 0
         self._count()
 
     def _count(self) -> None:
         """Have what it holds counted: in its own buffers, and in those of connections whose other end does not read."""
         if self._account is not None:
-            size = self._buffer.size + len(self._partial) + RESERVED_BYTES * (self._held + self._slow)
+            size = self._kept_bytes + len(self._partial) + RESERVED_BYTES * (self._held + self._slow)
             if self._request is not None:
                 size += UPLOAD_BYTES
-            self._account.count(self, size)
+            if size or self._counted:
+                self._counted = size
+                self._account.count(self, size)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TypeAlias, cast
 
-from attrs import field, frozen
+from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
@@ -33,7 +33,7 @@ from ._destination import Destination
 from ._eager import writer
 from ._exchange import UpstreamExchange
 from ._injection import Injection, LeakRecorder
-from ._limits import ByteBudget
+from ._limits import Account, ByteBudget
 from ._proxies import read_proxies
 from ._routes import RelayTo, RouteTable, routes
 from ._tally import Tally
@@ -90,7 +90,7 @@ class SilenceWatch:
                 exchange.silent(self.seconds)
 
 
-@frozen
+@define(eq=False)
 class RelayRoute:
     """Carries on one client's requests that differ in their length alone.  It is L{aileron.http1.Route}.
 
@@ -104,9 +104,30 @@ class RelayRoute:
     digest: bytes | None = field(repr=False)
     onward: HeadCache
     begin: Callable[[RelayRoute, UpstreamExchange], None]
+    _budget: ByteBudget
+    _account: Account | None = field(default=None, init=False)
+    _account_of: str | None = field(default=None, init=False)
+    _sandboxed: bool | None = field(default=None, init=False)
 
     def exchange(self, length: int) -> UpstreamExchange:
         return UpstreamExchange(self.terms, length, partial(self.begin, self))
+
+    def account(self, session_id: str | None) -> Account:
+        """Return the session's account, which is looked up once for all requests of this route."""
+        account = self._account
+        if account is None or self._account_of != session_id:
+            account = self._account = self._budget.account(session_id)
+            self._account_of = session_id
+        return account
+
+    def notes_tools(self, session: Session | None) -> bool:
+        """Tell whether tools are noted whatever the configuration says; a sandboxed agent may leave out its key."""
+        if session is not None:
+            return session.notes_tools
+        if self._sandboxed is None:
+            peer = self.terms.client.transport.getPeer()
+            self._sandboxed = getattr(peer, "host", None) == SANDBOX_ADDRESS
+        return self._sandboxed
 
 
 GoOn: TypeAlias = Callable[[UpstreamExchange, RelayRoute, Session | None], None]
@@ -197,7 +218,7 @@ class Gateway:
             ended=self._silence.forget,
         )
         onward = self._destinations[to.provider.name].head(head, found, to.path)
-        return RelayRoute(terms, to, found.digest, HeadCache(onward, head.length), self._begin)
+        return RelayRoute(terms, to, found.digest, HeadCache(onward, head.length), self._begin, self._budget)
 
     def _begin(self, asked: RelayRoute, exchange: UpstreamExchange) -> None:
         digest = asked.digest
@@ -205,7 +226,7 @@ class Gateway:
         if digest is None or session is not None:
             self._carry(exchange, asked, session)
             return
-        exchange.count_on(self._budget.account(None))
+        exchange.count_on(asked.account(None))
         if not exchange.over:
             self._go_on_once_known(exchange, asked, self._carry)
 
@@ -228,30 +249,36 @@ class Gateway:
 
     def _carry(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
+        session_id = None
         if session is not None:
-            asked.terms.client.keep(session.id)
-        exchange.meter = self._meters.begin(provider, None if session is None else session.id, to.inference)
+            session_id = session.id
+            asked.terms.client.keep(session_id)
+        exchange.meter = self._meters.begin(provider, session_id, to.inference)
         if to.refusal != exchange.refusal:  # else its class says it
             exchange.refusal = to.refusal
-        exchange.count_on(self._budget.account(None if session is None else session.id))
+        noting = asked.notes_tools(session)
+        reads = noting or provider.name in self._tools.providers
+        exchange.count_on(asked.account(session_id), opens=provider.credential is None and not reads)
         if exchange.over:
             return
-        hindrance = self._hindrance()
-        if hindrance is not None:
-            exchange.fail(hindrance, to.refusal)
+        shut = self._door.shut()
+        if shut is not None:
+            exchange.fail(VaultLocked(shut), to.refusal)
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
-        elif (noting := _notes_tools(session, asked.terms.client)) or provider.name in self._tools.providers:
+        elif reads:
             self._silence.watch(exchange)  # its body may have to come first
             self._tools.watch(
                 exchange,
                 provider,
-                None if session is None else session.id,
+                session_id,
                 noting=noting,
                 head=asked.onward.with_length(exchange.length),
                 go=partial(self._go, exchange, asked, session),
                 go_later=partial(self._go_on_once_known, exchange, asked, self._go_late),
             )
+        elif provider.credential is None:
+            self._send(exchange, asked, asked.onward.with_length(exchange.length))
         else:
             self._go(exchange, asked, session)
 
@@ -284,7 +311,7 @@ class Gateway:
         self, exchange: UpstreamExchange, asked: RelayRoute, onward: bytes, screen: SecretFilter | None = None
     ) -> None:
         destination = self._destinations[asked.to.provider.name]
-        exchange.open(destination.for_proxy(onward), screen)
+        exchange.open(destination.for_proxy(onward) if destination.more else onward, screen)
         if not exchange.over:
             self._silence.watch(exchange)
             destination.pool.carry(exchange)
@@ -316,13 +343,6 @@ def build(
         tools=ToolWatch(settings, tally.tools, clock),
         clock=clock,
     )
-
-
-def _notes_tools(session: Session | None, client: RelayClient) -> bool:
-    """Return whether tools are noted whatever the configuration says; an agent in a sandbox may leave out its key."""
-    if session is not None:
-        return session.notes_tools
-    return getattr(client.transport.getPeer(), "host", None) == SANDBOX_ADDRESS
 
 
 def _answer_failed(failure: Failure, exchange: UpstreamExchange) -> None:

@@ -102,7 +102,8 @@ class Connection(Protocol):
             self._pool.keep(self)
         else:
             self.close()
-        self.release()
+        if self._held:
+            self.release()
 
     def abort(self) -> None:
         """Drop the connection at once; the exchange hears nothing more of it."""

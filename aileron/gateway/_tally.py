@@ -181,12 +181,13 @@ class UsageReading:
 
     def read(self, copy: BodySample, to: Account) -> None:
         """Read it later, and count it there; at once, and unread, if too many wait."""
-        if self.busy:
+        waiting = len(self._queue)
+        if waiting >= MOST_UNREAD:
             copy.let_go()
             self.tell(None, to)
             return
         self._queue.append((copy, to))
-        if len(self._queue) == 1:
+        if not waiting:
             self._later(self._read_one)
 
     def read_rest(self) -> None:
@@ -214,27 +215,22 @@ class UsageReading:
 
 
 @implementer(IMeter)
-@define(eq=False, repr=False, weakref_slot=False)
 class _Meter:
     """The meter of one exchange: notes moments and sizes, and counts them at its end."""
 
-    _to: Account
-    _clock: Callable[[], float]
-    _reading: UsageReading
-    _reads: bool
-    _copy: BodySample | None = field(default=None, init=False)
-    _room: bytearray = field(init=False)
-    _code: int = field(default=0, init=False)
-    _received: int = field(default=0, init=False)
-    _full_at: int = field(default=-1, init=False)
-    _skipped: bool = field(default=False, init=False)
-    _sent: float = field(default=0.0, init=False)
-    _arrived: float = field(default=0.0, init=False)
-    _answered: float = field(default=0.0, init=False)
-    _begun: float = field(init=False)
+    _copy: BodySample | None = None
+    _room: bytearray
+    _code = 0
+    _received = 0
+    _full_at = -1
+    _skipped = False
+    _sent = 0.0
+    _arrived = 0.0
+    _answered = 0.0
 
-    def __attrs_post_init__(self) -> None:
-        self._begun = self._clock()
+    def __init__(self, to: Account, clock: Callable[[], float], reading: UsageReading, *, reads: bool) -> None:
+        self._to, self._clock, self._reading, self._reads = to, clock, reading, reads
+        self._begun = clock()
 
     def sent(self) -> None:
         self._sent = self._clock()
@@ -268,9 +264,10 @@ class _Meter:
         if answered and sent:
             back = answered - self._arrived if self._arrived else 0.0
             counts.wait(answered - begun, sent - begun + back)
-        if self._copy is not None:
-            self._reading.read(self._copy, self._to)
+        copy = self._copy
+        if copy is not None:
             self._copy = None
+            self._reading.read(copy, self._to)
         elif self._skipped:
             self._reading.tell(None, self._to)
         elif session_id is not None:

@@ -71,40 +71,65 @@ _MOST_REMEMBERED = 256
 _LONGEST_REMEMBERED = 4096
 
 _RESPONSE = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?)" + FIELDS).fullmatch
+# Those that say where the body ends, and those of one hop: one scan finds both.
 _RESPONSE_FIELDS = re.compile(
-    rb"\r\n(?=[cCtT])(connection|content[-_]length|transfer[-_]encoding): *([^\r]*)", re.IGNORECASE
+    rb"\r\n(?=[cCkKpPtTuU])(con(?:nection|tent[-_]length)|keep-alive|proxy-[a-z]+|t(?:e|ransfer[-_]encoding)|upgrade):"
+    rb" *([^\r]*)",
+    re.IGNORECASE,
 ).findall
 
 _RESPONSE_LISTS = frozenset((b"connection",))
+_FRAMING = frozenset((b"connection", b"content-length", b"transfer-encoding"))
+_WITHOUT_BODY = frozenset((204, 304))
+
+
+class HeadEnds(NamedTuple):
+    """The parts of an answer's head about its end and its connection.
+
+    :ivar length: of the body in bytes, L{CHUNKED} or L{UNTIL_CLOSE}; 0 where answers of this code have none.
+    :ivar keep: whether its sender means to keep the connection.
+    :ivar hops: whether fields of one hop stand in it.
+    """
+
+    connection: bytes | None
+    length: int
+    keep: bool
+    hops: bool
 
 
 class ResponseHead(NamedTuple):
     """The head of an answer.
 
     :ivar status: the code as it came, with what stands after it.
-    :ivar connection: value of the field of that name, L{None} where there is none.
-    :ivar length: of the body in bytes, L{CHUNKED} or L{UNTIL_CLOSE}, as it would be of an answer that has one.
-    :ivar keep: whether its sender means to keep the connection.
     :ivar lines: all fields as they came, each with the line end before it.
+    :ivar ends: what they say of its end.
     """
 
     code: int
     status: bytes
-    connection: bytes | None
-    length: int
-    keep: bool
     lines: bytes
+    ends: HeadEnds
 
     @property
-    def interim(self) -> bool:
-        """True where the final answer is still to come."""
-        return self.code < 200
+    def keep(self) -> bool:
+        """True where its sender means to keep the connection."""
+        return self.ends.keep
+
+    @property
+    def length(self) -> int:
+        """The body's length in bytes, L{CHUNKED} or L{UNTIL_CLOSE}; 0 where answers of this code have no body."""
+        return self.ends.length
+
+    def end_to_end(self) -> bytes:
+        """Return the lines without those of one hop."""
+        return end_to_end(self.lines, self.ends.connection) if self.ends.hops else self.lines
 
     def body(self, method: bytes) -> Body | None:
         """Make a fresh finder of the body's end; L{None} where no body follows an answer to C{method}."""
-        if method == b"HEAD" or self.code in {204, 304} or self.interim or not self.length:
+        length = self.ends.length
+        if not length or method == b"HEAD":
             return None
-        return Chunked() if self.length == CHUNKED else UntilClose() if self.length < 0 else Fixed(self.length)
+        return Fixed(length) if length > 0 else Chunked() if length == CHUNKED else UntilClose()
 
 
 def parse_response(raw: bytes) -> ResponseHead:
@@ -117,22 +142,25 @@ def parse_response(raw: bytes) -> ResponseHead:
         raise Malformed("This is no HTTP/1.1 answer that can be read in only one way.")
     minor, status, lines = match.groups()
     code = int(status[:3])
-    ends = _ends if len(lines) <= _LONGEST_REMEMBERED else _ends.__wrapped__
-    connection, length, keep = ends(code, minor == b"0", tuple(_RESPONSE_FIELDS(lines)))
-    return ResponseHead(code, status, connection, length, keep, lines)
+    ends = _read_ends if len(lines) <= _LONGEST_REMEMBERED else _read_ends.__wrapped__
+    return ResponseHead(code, status, lines, ends(code, minor == b"0", tuple(_RESPONSE_FIELDS(lines))))
 
 
 @lru_cache(_MOST_REMEMBERED)
-def _ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes | None, int, bool]:
-    """Read the length, and that the sender keeps the connection or not; most answers say of these the same."""
-    fields = once(seen, _RESPONSE_LISTS)
+def _read_ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> HeadEnds:
+    """Read what these fields say of an answer's end; those of most answers say the same."""
+    framing = [each for each in seen if each[0].lower().replace(b"_", b"-") in _FRAMING]
+    fields = once(framing, _RESPONSE_LISTS)
     length = length_of(fields)
     if length is not None:
         _check_length(code, length, old=old)
     connection = fields.get(b"connection")
     said = words(connection) if connection else ()
     keep = b"keep-alive" in said if old else b"close" not in said
-    return connection, UNTIL_CLOSE if length is None else length, keep
+    if code < 200 or code in _WITHOUT_BODY:
+        length = 0
+    hops = connection is not None or len(framing) < len(seen)
+    return HeadEnds(connection, UNTIL_CLOSE if length is None else length, keep, hops)
 
 
 def _check_length(code: int, length: int, *, old: bool) -> None:
@@ -170,12 +198,11 @@ def read_response_prefix(data: bytes) -> ResponsePrefix:
     while (end := data.find(b"\r\n\r\n", start) + 4) >= 4:
         raw = data[start:end]
         head = parse_response(raw)
-        if not head.interim:
+        if head.code >= 200:
             return ResponsePrefix(interim, head, raw, data[end:])
         if head.code == 101:
             raise Malformed("The provider switched protocols, which nobody had asked for.")
-        lines = end_to_end(head.lines, head.connection)
-        interim += b"".join((b"HTTP/1.1 ", head.status, lines, b"\r\n\r\n"))
+        interim += b"".join((b"HTTP/1.1 ", head.status, head.end_to_end(), b"\r\n\r\n"))
         start = end
     if len(data) - start > MAX_HEAD_BYTES:
         raise Malformed("The provider's answer has too long a head.")

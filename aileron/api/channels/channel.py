@@ -64,6 +64,7 @@ class Channel(HTTPChannel):
     _served = False  # a request, ever
     _choked = False  # what was written waits for the client to read
     _unsent = 0  # bytes of that
+    _counted = 0  # bytes that the site's limiter knows of
 
     def connectionMade(self) -> None:
         """Drop a stranger, send away whom there is no room for; else wait for a head."""
@@ -231,9 +232,12 @@ class Channel(HTTPChannel):
 
     def _count(self) -> None:
         """Have the site count the request that is held, and of a kept place the answers that are not read."""
-        limiter = self.site.limiter
-        unsent = 0 if limiter.owner(self) is None else self._unsent
-        limiter.count(self, len(self._unread) + self._framed + unsent)
+        limiter, held = self.site.limiter, len(self._unread) + self._framed
+        if self._unsent and limiter.owner(self) is not None:
+            held += self._unsent
+        if held != self._counted:
+            self._counted = held
+            limiter.count(self, held)
 
     def refuse(self, status: int, message: str) -> None:
         """Answer in the envelope, read nothing more of it, and close."""

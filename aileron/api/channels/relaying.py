@@ -29,6 +29,27 @@ class RelayingChannel(Channel):
         """True while it waits for no answer of ours, or where its client leaves a whole answer unread."""
         return super().at_rest if self._taken is None else self._taken.answered
 
+    def dataReceived(self, data: bytes) -> None:
+        """Take bytes as they come.
+
+        A whole request that looks like the one before, with nothing before it and nothing behind, is handed on at once.
+        """
+        known = self._known
+        waits = self._unread or self._choked or self._queued or self._dealing or self._due is not None
+        if known is None or waits or self._step != self._take_head:
+            super().dataReceived(data)
+            return
+        cache, route = known
+        found = cache.measure(data)
+        if found is None or found[0] + found[1] != len(data):
+            super().dataReceived(data)
+            return
+        self._stirred, self._step = True, None
+        taken = self._taken = route.exchange(found[1])
+        taken.take(data[found[0] :])
+        if self._taken is taken:  # and not refused for what came with its head
+            taken.start()
+
     def divert(self, head: RequestHead, rest: bytes) -> int:
         self._stirred, self._known = True, None
         route = self.site.taker.route(head, self)
@@ -83,8 +104,10 @@ class RelayingChannel(Channel):
         if keep and not self.site.limiter.closed:
             self.site.limiter.rested(self)
             self._step = self._take_head
-            self.release()
-            self._go_on()
+            if self._held:
+                self.release()
+            if self._unread:
+                self._go_on()
         elif whole:
             self._finish()
         else:
