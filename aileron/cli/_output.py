@@ -63,7 +63,7 @@ def _print(line: str, *, err: bool = False, bold: bool = False) -> None:
     indent = len(line) - len(stripped) + len(_GAP)
     width = 0 if stripped.startswith(_COMMAND) else line_width(sys.stderr if err else None)
     for each in fold_line(line, width, indent):
-        click.secho(each, err=err, bold=bold or None)
+        click.echo(click.style(each, bold=True) if bold else each, err=err)
 
 
 def line_width(stream: IO[str] | None = None) -> int:

@@ -90,7 +90,7 @@ def draw_connect(about: ConnectorDescription) -> Iterator[Part]:
         chosen = [part for each in asked for part in ("--set", f"{each.name}={each.example}")]
     if about.fqn.startswith(_BUILTIN):
         yield quiet("This shows where to get the credential, adds ready actions, and checks that it works:")
-        yield command("aileron", "connect", about.fqn.removeprefix(_BUILTIN))
+        yield command("aileron", "setup", about.fqn.removeprefix(_BUILTIN))
         yield quiet("To add only the credential:")
     yield quiet("Run this in your terminal. It asks for the secret there: no page shows or takes one.")
     yield command("aileron", "credential", "setup", about.fqn, *chosen)

@@ -68,6 +68,15 @@ class TerminalTests(SynchronousTestCase):
         command = "  aileron action run ship-update " + "--arg a=b " * 9
         self.assertEqual(self.printed(lambda: _output.say("{text}", text=command)), [command])
 
+    def test_plain(self) -> None:
+        """A line that is not a heading has no escape sequence, so that an address can be copied from it."""
+        shown = io.StringIO()
+        self.patch(click.utils, "should_strip_ansi", lambda *_: False)
+        with redirect_stdout(shown):
+            _output.say("  https://here.example/?a=b")
+            _output.heading("Title")
+        self.assertEqual(shown.getvalue(), "  https://here.example/?a=b\n\x1b[1mTitle\x1b[0m\n")
+
     def test_values(self) -> None:
         """A value that fits only below its label stands there whole; a longer text stays below its beginning."""
         lines = self.printed(lambda: _output.values({"manifest": DIGEST, "note": "word " * 30}, "  "))

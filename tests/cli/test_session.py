@@ -21,7 +21,7 @@ class OperatorTests(ServedCase):
     def test_logged_in(self) -> None:
         """The command asks with a fresh operator token, ended afterwards; neither passphrase nor key is sent."""
         code, out, _ = self.as_operator("binding", "list")
-        self.assertEqual((code, out), (0, "No bindings yet. Add one: aileron credential setup CONNECTOR\n"))
+        self.assertEqual((code, out), (0, "No credentials yet. Add one: aileron credential setup CONNECTOR\n"))
         used = {asked.path: asked.bearer for asked in self.site.asked}
         self.assertEqual((used["/v1/bindings"], used["/v1/operator/logout"]), (TOKEN, TOKEN))
         self.assertNotIn("/v1/vault/status", used)
@@ -116,7 +116,7 @@ class WithoutLoginTests(CommandCase):
         """A list is asked for with the key of this life of the daemon, also where the vault is locked."""
         self.site.state = "locked"
         self.site.answer("GET", "/v1/bindings", NOTHING)
-        self.assertIn("No bindings yet.", self.assert_read("binding", "list"))
+        self.assertIn("No credentials yet.", self.assert_read("binding", "list"))
 
     def test_stop(self) -> None:
         """So are a pause, which says where it is not saved, and the lock of the vault."""

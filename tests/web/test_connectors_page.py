@@ -227,7 +227,7 @@ class ConnectorPageTests(ConnectorsCase):
         self.connecting(fqn="builtin://scripted")
         tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
         commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
-        self.assertEqual(commands, ["aileron setup --choose scripted", "aileron credential setup builtin://scripted"])
+        self.assertEqual(commands, ["aileron setup scripted", "aileron credential setup builtin://scripted"])
 
     def test_base_url(self) -> None:
         """A connector without a base URL of its own has one in the command; one that needs nothing shows no command."""

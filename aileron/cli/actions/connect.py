@@ -98,7 +98,7 @@ def _list(words: Sequence[str]) -> None:
     if not found:
         raise CommandError(f"No service matches {' '.join(words)}.", "List all: aileron setup --list")
     table(("NAME", "SERVICE", "FOR"), ((name, *about) for name, about in found.items()))
-    note("Connect one: aileron setup --choose NAME")
+    note("Connect one: aileron setup NAME")
 
 
 def _find(words: Sequence[str]) -> ReadyService:

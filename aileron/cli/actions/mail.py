@@ -53,7 +53,7 @@ def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
     if provider.instead:
         raise CommandError(
             f"{provider.title} takes no app password for SMTP and IMAP any more. Nothing was connected.",
-            f"Connect the account: aileron setup --choose {provider.instead}",
+            f"Connect the account: aileron setup {provider.instead}",
         )
     smtp, imap = provider.smtp, provider.imap
     if not smtp:

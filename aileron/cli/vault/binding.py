@@ -47,7 +47,7 @@ def binding() -> None:
 @_options.exact_times
 @reading_command
 def list_bindings(command: OperatorCommand) -> None:
-    """List bindings. Secrets are not shown."""
+    """List credentials. Secrets are not shown."""
     answer = command.get("bindings")
     columns: Columns = {
         "NAME": "name",
@@ -57,7 +57,7 @@ def list_bindings(command: OperatorCommand) -> None:
         "ACCOUNT": "account",
         "SINCE": time_at("created_at"),
     }
-    command.list(answer, columns, "No bindings yet. Add one: aileron credential setup CONNECTOR")
+    command.list(answer, columns, "No credentials yet. Add one: aileron credential setup CONNECTOR")
     if not command.as_json:
         _tell_what_to_do(answer["items"])
 
@@ -67,7 +67,7 @@ def list_bindings(command: OperatorCommand) -> None:
 @_options.exact_times
 @reading_command
 def show_binding(command: OperatorCommand, name: str) -> None:
-    """Show one binding: its scope, and whether that matches its connector. The secret is never shown."""
+    """Show one credential: its scope, and whether that matches its connector. The secret is never shown."""
     command.show(command.get("bindings", name), _show_binding)
 
 
@@ -87,7 +87,7 @@ def _show_binding(found: Mapping[str, Any]) -> None:
 @click.option("--identity", default="default", show_default=True, help="Name of the credential's owner.")
 @click.option("--service", help="Name of the service.  [default: the last part of CONNECTOR]")
 @click.option("--kind", help="Kind of credential.  [default: what CONNECTOR asks for]")
-@click.option("--base-url", help="URL of the service, if the connector lets a binding set it.")
+@click.option("--base-url", help="URL of the service, if the connector lets you set it.")
 @click.option(
     "--set",
     "variables",
@@ -157,7 +157,7 @@ def setup(
 @click.option("--yes", is_flag=True, help="Rebind to what is shown, without asking.")
 @operator_command
 def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
-    """Change the scope of a binding to what its connector asks for now.
+    """Change the scope of a credential to what its connector asks for now.
 
     A credential can only be sent to the hosts, the address and the header that it was bound for. If a trusted
     connector asks for others, the difference is shown.
@@ -172,7 +172,7 @@ def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
 @_options.secret_fd
 @operator_command
 def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
-    """Enter another secret for a binding. Approved requests that use it stay approved; those that wait for it start."""
+    """Enter another secret. Approved requests that use the credential stay approved; those that wait for it start."""
 
     async def work(operator: Operator) -> Mapping[str, Any]:
         return await operator.post(
@@ -189,7 +189,7 @@ def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 @device_option
 @operator_command
 def renew(command: OperatorCommand, name: str, callback_port: int, device: bool) -> None:
-    """Sign in again for a binding that uses OAuth 2. Approved requests stay approved; those that wait for it start."""
+    """Sign in again for OAuth 2. Approved requests stay approved; those that wait for the credential start."""
 
     async def work(operator: Operator) -> Mapping[str, Any]:
         shown = await operator.get("bindings", name)
@@ -211,7 +211,7 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
 @click.argument("name")
 @operator_command
 def revoke(command: OperatorCommand, name: str) -> None:
-    """Delete a binding and its secret. Pending requests that use it become stale."""
+    """Delete a credential and its secret. Pending requests that use it become stale."""
     gone = command.delete("bindings", name)
     command.say(gone, "{name} is revoked. If the key may have leaked, revoke it at the service too.", name=gone["name"])
 

@@ -55,7 +55,7 @@ class FirstRunTests(PageTestCase):
         asked = await self.run_action(await self.session(), GATED)
         run_id = str(asked.body["run_id"])
         await self.play(
-            Play("aileron approval list", answers=[LOG_IN], shows=[run_id]),
+            Play("aileron approval list", shows=[run_id]),
             Play(
                 "aileron approve 01J…",
                 replace={"01J…": run_id},
@@ -66,8 +66,8 @@ class FirstRunTests(PageTestCase):
         self.assertEqual([each.text for each in self.workspace.messages], [SHIP["summary"]])
         await self.play_browser()
         await self.play(
-            Play("aileron run list", answers=[LOG_IN], shows=[GATED]),
-            Play("aileron audit list", answers=[LOG_IN], shows=[GATED]),
+            Play("aileron run list", shows=[GATED]),
+            Play("aileron audit list", shows=[GATED]),
         )
         (self.home.project / "done").touch()
         await self.finish(agent)

@@ -29,7 +29,7 @@ class NetworkAccessTests(PageTestCase):
         await until(self.reactor, tried.exists, 60, f"the agent's first try: {agent.running!r}")
         self.assertIn("403", (self.home.project / "answer").read_text())
         await self.play(
-            Play("aileron network list", answers=[LOG_IN], shows=[HOST], environment={"COLUMNS": "160"}),
+            Play("aileron network list", shows=[HOST], environment={"COLUMNS": "160"}),
             Play("aileron network allow files.example.com", answers=[LOG_IN]),
             Play("aileron network allow files.example.com --always", answers=[LOG_IN]),
         )

@@ -136,7 +136,7 @@ class PackagesTests(PageTestCase):
                 shows=[
                     "Private repositories need --secret-fd",
                     "tracker 1.3.0 is installed",
-                    "action update private repo",
+                    "package update private repo",
                 ],
             ),
             Play("aileron package update tracker@1.3.0", answers=[LOG_IN, YES], shows=["tracker 1.3.0 is installed"]),

@@ -175,7 +175,7 @@ class IndexTests(ServiceTestCase):
         """A service is connected, those about issues are listed, and what connecting would do is shown."""
         await self.connect("aileron setup --choose slack")
         listed = await self.play(Play("aileron setup --list issue"))
-        services = {line.split()[0] for line in listed.splitlines() if line} & {each.split()[2] for each in SERVICES}
+        services = {line.split()[0] for line in listed.splitlines() if line} & {each.split()[-1] for each in SERVICES}
         self.assertEqual(services, {"github", "gitlab", "jira", "linear", "sentry"})
         await self.play(Play("aileron setup --dry-run slack", shows=["post-message.md", "Nothing was changed"]))
 

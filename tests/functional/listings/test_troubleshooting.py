@@ -32,7 +32,7 @@ class TroubleshootingTests(PageTestCase):
         """None of them is sent again by itself; one is requested anew, and waits."""
         happened, did_not, again = runs = await self.in_doubt(3)
         await self.play(
-            Play("aileron run list --state unknown", answers=[LOG_IN], shows=runs),
+            Play("aileron run list --state unknown", shows=runs),
             Play("aileron run reconcile ID", replace={"ID": happened}, answers=[LOG_IN], shows=["It was not found."]),
             Play("aileron run settle ID --happened", replace={"ID": happened}, answers=[LOG_IN]),
             Play("aileron run settle ID --did-not-happen", replace={"ID": did_not}, answers=[LOG_IN]),
