@@ -10,6 +10,7 @@ import argparse
 import sys
 
 from tests.matrix.crash.matrix import crash
+from tests.matrix.faults import small
 from tests.matrix.faults.matrix import strike
 from tests.matrix.machine import EXAMPLES, play
 from tests.matrix.races.report import MOST, report
@@ -28,6 +29,8 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if given.part == "races":
         return max([_told(*each) for each in report(given.count or MOST)])
+    if given.part == "faults" and small.is_needed():
+        return small.run_again(arguments)
     if given.part == "faults":
         sheet = strike(given.only, given.seed)
         print("\n".join(sheet.lines()))

@@ -54,6 +54,7 @@ FAULTS = (
     Fault("clock a day back", Ground.a_day_back, Ground.right, 4.0, _TOO_LATE),
     Fault("clock two days forward", Ground.two_days_forward, Ground.right, 4.0, _TOO_LATE, voids=True, **_LASTS),
     Fault("disk full", Ground.nothing_grows, Ground.freed, 4.0, _UNAVAILABLE),
+    Fault("file system full", Ground.fill, Ground.empty, 4.0, _UNAVAILABLE),
     Fault("database cannot grow", Ground.only_small_files_grow, Ground.freed, 4.0, _UNAVAILABLE),
     Fault("database locked", Ground.hold, Ground.let_go, 10.0, _UNAVAILABLE),
     _vault("vault replaced", Ground.replace),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import define, field
@@ -15,6 +16,7 @@ from tests.matrix.crash.wall import Wall
 
 _DAY = 86_400.0
 _PASSPHRASE = "nine other lamps under the bridge"
+_SMALL = 256 * 1024 * 1024
 _FOR_A_SMALL_FILE = 32 * 1024
 
 
@@ -59,6 +61,26 @@ class Ground:
     def only_small_files_grow(self) -> None:
         """Let the vault be written, and the database hardly."""
         self._limit(_FOR_A_SMALL_FILE)
+
+    def fill(self) -> None:
+        """Fill the file system, to the last byte.
+
+        :raises RuntimeError: it is not a small one of the matrix's own.
+        """
+        if (free := os.statvfs(self.home.root)).f_bavail * free.f_frsize > _SMALL:
+            raise RuntimeError("the home is not on a file system of its own: is bubblewrap installed?")
+        for size in (1024 * 1024, 4096, 1):
+            with suppress(OSError), self._filler.open("ab", buffering=0) as filler:
+                while filler.write(bytes(size)) == size:
+                    pass
+
+    def empty(self) -> None:
+        """Give the room back."""
+        self._filler.unlink()
+
+    @property
+    def _filler(self) -> Path:
+        return self.home.root.parent / "filler"
 
     def freed(self) -> None:
         """Let files be written."""
