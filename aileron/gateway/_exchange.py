@@ -119,7 +119,7 @@ class UpstreamExchange:
             self._kept_bytes += len(data)
         if self._account is not None and (counts or self._replayable):
             self._count()
-        if self.upstream is not None and data:
+        if self.upstream is not None:
             self.upstream.write(data)
             if self._uploaded > MOST_KEPT_BYTES:
                 self._forget_request()

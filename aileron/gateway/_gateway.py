@@ -20,6 +20,7 @@ from aileron.errors import (
     InternalError,
     InvalidRequest,
     NetworkError,
+    NotFound,
     VaultLocked,
 )
 from aileron.http1 import HeadCache, RelayClient, RequestHead, Route
@@ -41,6 +42,10 @@ from ._tool_watch import ToolWatch
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
+_PREFIXED = (
+    "{path} is relayed only below a provider's prefix, so nothing was sent. Let the client's base URL end in "
+    "{prefix}/v1, not in /v1; for a provider of your own the prefix is gateway.providers.<name>.prefix in config.yaml."
+)
 _NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
 _STOPPING = "Aileron's daemon is being stopped: try again once it runs."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
@@ -158,7 +163,7 @@ class Gateway:
         self._sessions, self._meters, self._injection, self._tools = sessions, meters, injection, tools
         self._door = GatewaySwitch(vault, clock)
         self._looping: frozenset[str] = frozenset()
-        self._table = RouteTable(routes(settings))
+        self._table = RouteTable(routes(settings), settings.providers)
         self._silence = SilenceWatch(settings.silence_seconds)
         self._budget = ByteBudget()
         self._looking = LoopingCall(self._look)
@@ -202,6 +207,9 @@ class Gateway:
             return Refusal(client, answer(error, to.refusal, to.dialect))
         if not to.sound:
             return Refusal(client, answer(InvalidRequest(_UNSOUND), 400, to.dialect))
+        if to.prefixed:
+            elsewhere = NotFound(_PREFIXED.format(path=to.path.decode("ascii")[:100], prefix=to.provider.prefix))
+            return Refusal(client, answer(elsewhere, elsewhere.status, to.dialect))
         if to.upgrade:
             return Refusal(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
         return self._onward(head, client, found, to)

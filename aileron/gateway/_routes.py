@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -29,6 +30,11 @@ _ASK_A_MODEL = frozenset(
         b"responses",
     )
 )
+# What else both APIs have below /v1: without a prefix nobody could say for good whose it is.
+_ELSEWHERE = re.compile(
+    rb"/v1/(?:assistants|audio|batches|containers|conversations|evals|files|fine_tuning|images|messages/batches|"
+    rb"moderations|realtime|threads|uploads|vector_stores|videos)(?:/.*)?"
+).fullmatch
 _RESPONSES = b"/responses"
 _ASK_CHATGPT = frozenset((_RESPONSES,))
 
@@ -41,6 +47,7 @@ class RelayTo(NamedTuple):
     :ivar inference: whether a model is asked, so that its answer tells tokens and a key may be put in.
     :ivar refusal: status of our own refusals on this route: one that its clients show at once.
     :ivar upgrade: whether to answer 426: the client tries a WebSocket first, and then goes on without.
+    :ivar prefixed: whether to answer 404: it is relayed below the provider's prefix alone.
     """
 
     provider: Provider
@@ -49,6 +56,7 @@ class RelayTo(NamedTuple):
     inference: bool = False
     refusal: int = 403
     upgrade: bool = False
+    prefixed: bool = False
 
     @property
     def dialect(self) -> Dialect:
@@ -135,8 +143,10 @@ def _refusal(path: bytes) -> int:
 class RouteTable:
     """Asks the Klein application that declares the routes, and remembers what it said."""
 
-    def __init__(self, app: Klein) -> None:
+    def __init__(self, app: Klein, providers: Iterable[Provider]) -> None:
         self._routes = RelayRoutes(app)
+        named = {provider.name: provider for provider in providers}
+        self._openai, self._anthropic = named["openai"], named["anthropic"]
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
     def decide(self, head: RequestHead, path: bytes) -> RelayTo | None:
@@ -154,6 +164,9 @@ class RouteTable:
 
     def _decide(self, asking: Asking) -> RelayTo | None:
         to: RelayTo | None = self._routes.ask(asking.method, asking.path, asking)
+        if to is None and _ELSEWHERE(asking.path):
+            anthropic = asking.anthropic or asking.path.startswith(b"/v1/messages/")
+            return RelayTo(self._anthropic if anthropic else self._openai, asking.path, prefixed=True)
         return to
 
 

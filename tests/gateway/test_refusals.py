@@ -41,6 +41,36 @@ WALKS = (
 )
 
 
+class PrefixTests(GatewayCase):
+    """Paths of both providers' APIs that are relayed below a prefix alone."""
+
+    def test_named(self) -> None:
+        """Files and batches without a prefix are refused, whatever their type, with the base URL that relays them."""
+        multipart = "Content-Type: multipart/form-data; boundary=x"
+        for target, line, prefix in (
+            ("/v1/files", multipart, "/openai/v1"),
+            ("/v1/batches", "Content-Type: application/json", "/openai/v1"),
+            ("/v1/audio/transcriptions", multipart, "/openai/v1"),
+            ("/v1/files/file-1/content", "X: 1", "/openai/v1"),
+            ("/v1/messages/batches", "anthropic-version: 2023-06-01", "/anthropic/v1"),
+            ("/v1/files?limit=1", "x-api-key: k", "/anthropic/v1"),
+        ):
+            body = self.refused(self.line().say(request(target, line)), 404, "not_found")
+            self.assertIn(f"{prefix},", body["error"]["message"])
+            self.assertIn("gateway.providers", body["error"]["message"])
+        self.assertEqual(self.reached(), [])
+
+    def test_with_a_prefix(self) -> None:
+        """Below the prefix the same goes to the provider."""
+        _, there = self.ask(request("/openai/v1/files", "Content-Type: multipart/form-data; boundary=x"))
+        self.assertTrue(there.heard.startswith(b"POST /v1/files HTTP/1.1\r\n"))
+
+    def test_no_api(self) -> None:
+        """Paths that neither API has are the site's own."""
+        for target in ("/v1/filesystem", "/v2/files", "/files", "/v1/messages/other", "/v1/actions"):
+            self.assertIn(b"ours:", self.line().say(get(target)), target)
+
+
 class ShapeTests(GatewayCase):
     """Each provider's shape, each route's status."""
 
