@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 from aileron.errors import AileronError
 from aileron.values import ADVICE, what_then, what_was_kept
 
-from ._output import complain, note
+from ._output import complain, ends_with_command, note
 
 FAILED, USAGE, UNCONFIRMED, PENDING, INTERRUPTED = 1, 2, 69, 75, 130
 
@@ -25,9 +24,6 @@ DAMAGED = "Restore secrets.json from a copy, or start over: aileron vault reset"
 
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """Since click 8.2 the help of a group is an error; before, click prints it."""
-
-_ENDS_WITH_COMMAND = re.compile(r"(.*?:) (aileron .*)", re.DOTALL).fullmatch
-
 
 _SURE_HERE = frozenset(("vault_locked", "outcome_unknown"))
 """Classes whose advice is right wherever it is raised; that of the others is about what the daemon was asked."""
@@ -67,7 +63,7 @@ def report(error: BaseException, listing: str = "") -> int:
 
 def apart(line: str) -> Sequence[str]:
     """Return a line in two, the command that it ends with on a line of its own; or as it is."""
-    found = _ENDS_WITH_COMMAND(line)
+    found = ends_with_command(line)
     return (line,) if found is None else (found[1], f"  {found[2]}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
 import time
@@ -30,6 +31,7 @@ Columns: TypeAlias = Mapping[str, str | Callable[[Mapping[str, Any]], object]]
 
 _DELETE = "\x7f"  # the one control character that JSON leaves as it is
 _NONE = "-"
+ends_with_command = re.compile(r"(.*?:) (aileron .*)", re.DOTALL).fullmatch
 _UTC, _WIDTH = "aileron.utc", "aileron.width"
 _COMMAND = ("aileron ", "$ ")
 """How a line begins that is copied into a shell, so that it is never broken."""
@@ -62,7 +64,9 @@ def _print(line: str, *, err: bool = False, bold: bool = False) -> None:
     stripped = line.lstrip(" ")
     indent = len(line) - len(stripped) + len(_GAP)
     width = 0 if stripped.startswith(_COMMAND) else line_width(sys.stderr if err else None)
-    for each in fold_line(line, width, indent):
+    ending = ends_with_command(line) if 0 < width < count_columns(line) else None
+    folded = fold_line(line if ending is None else ending[1], width, indent)
+    for each in folded if ending is None else (*folded, " " * indent + ending[2]):
         click.echo(click.style(each, bold=True) if bold else each, err=err)
 
 
@@ -228,11 +232,11 @@ def print_table(
     console = console or Console(file=sys.stdout, highlight=False, width=width or None)
     pairs = (zip(titles, row, strict=True) for row in rows)
     cells = [[Text(cell, _COLOURS.get(cell, "") if title == _STATE else "") for title, cell in row] for row in pairs]
-    widths = _narrowest(titles, rows)
-    if sum(widths) + len(_GAP) * (len(titles) - 1) <= console.width:
+    widths = _widths(titles, rows, console.width - len(_GAP) * (len(titles) - 1))
+    if widths:
         drawn = Table(box=None, pad_edge=False, padding=_PADDING, header_style="bold")
-        for title, narrowest in zip(titles, widths, strict=True):
-            drawn.add_column(Text(title), overflow="fold", no_wrap=title in _WHOLE, min_width=narrowest)
+        for title, fitting in zip(titles, widths, strict=True):
+            drawn.add_column(Text(title), overflow="fold", no_wrap=title in _WHOLE, width=fitting)
         for row in cells:
             drawn.add_row(*row)
         console.print(drawn)
@@ -257,6 +261,17 @@ def _print_block(titles: Sequence[str], row: Sequence[Text], label: int, console
             line.add_column(overflow="fold")
             line.add_row(Text(title), cell)
             console.print(line)
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return the widths of columns, those that lack least widened first; empty if the columns do not fit."""
+    widths = _narrowest(titles, rows)
+    left = room - sum(widths)
+    wanted = [max(map(count_columns, (title, *cells))) for title, *cells in zip(titles, *rows, strict=True)]
+    for column in sorted(range(len(titles)), key=lambda column: wanted[column] - widths[column]):
+        more = max(0, min(wanted[column] - widths[column], left))
+        widths[column], left = widths[column] + more, left - more
+    return widths if left >= 0 else []
 
 
 def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:

@@ -112,7 +112,7 @@ class RunTests(ServedCase):
             ("awaiting_credential", "aileron credential list"),
             ("approved", f"aileron run show {RUN}"),
             ("executing", "hello has not finished."),
-            ("pending_approval", f"or aileron approve {RUN}"),
+            ("pending_approval", f"To review it: aileron approve {RUN}"),
         ):
             waits = {**told, "status": status}
             self.site.answer("POST", "/v1/actions/hello/run", waits)

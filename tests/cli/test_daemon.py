@@ -180,7 +180,7 @@ class TellTests(CommandCase):
         self.assertEqual(code, 0)
         self.assertIn("running for 1 h 1 min.", out)
         self.assertRegex(out, r"pending approvals +2\n")
-        self.assertIn("aileron approval list", err)
+        self.assertIn("aileron watch", err)
         self.assertIn("Runs that may have happened or not: 1\n", err)
         self.assertIn("aileron run list --state unknown", err)
         self.assertRegex(out, r"files not active +2\n")

@@ -224,6 +224,18 @@ class TerminalTableTests(SynchronousTestCase):
         titles = ("NO", "EVENT", "ACTOR", "ACTION", "RUN")
         self.assertIn("approval.requested", click.unstyle(self.shown(*rows, width=76, titles=titles)))
 
+    def test_copied_beside_words(self) -> None:
+        """A column that is copied keeps its width where others have long words; no line is wider than the terminal."""
+        titles = ("NO", "TIME", "EVENT", "ACTOR", "ABOUT", "RUN")
+        rows = [
+            ("26", "26 min ago", "execution.succeeded", "service aileron", "local://demo/team-chat", "HB4F7R"),
+            ("7", "just now", "trust.given", "you", "x", "-"),
+        ]
+        for width in (80, 84, 90, 120):
+            plain = click.unstyle(self.shown(*rows, width=width, titles=titles))
+            self.assertIn("HB4F7R", plain, width)
+            self.assertLessEqual(max(len(line.rstrip()) for line in plain.splitlines()), width)
+
     def test_empty_cells(self) -> None:
         """A block has no line for a cell with nothing in it."""
         plain = click.unstyle(self.shown(("01J0000000000000000000RUN1", "pending_approval", "-"), width=40))

@@ -144,7 +144,8 @@ def _tell_waiting(name: str, body: Mapping[str, Any]) -> None:
     if status == "pending_approval":
         say("{name} is waiting for your approval. Nothing was sent yet.", name=name)
         say("  {url}", url=body.get("review_url"))
-        say("  Review it: aileron open approval {id}, or aileron approve {id}", id=approval_id)
+        say("  To review it: aileron approve {id}", id=approval_id)
+        say("  In the browser: aileron open approval {id}", id=approval_id)
         return
     say(_WAITING.get(str(status), "{name} has not finished."), name=name)
     say("  To see its result: aileron run show {id}", id=body.get("run_id"))

@@ -50,9 +50,10 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
         **({"STATE": lambda item: item["run"]["state"]} if filters["state"] else {}),
         "REQUESTED": time_at("requested_at"),
         "ARGUMENTS": lambda item: in_line(item["run"].get("arguments") or {}),
-        "NOTE": lambda item: item.get("stale") or "",
     }
     answer = command.get("action-approvals", query=_options.filter_query(**filters))
+    if any(item.get("stale") for item in answer.get("items", ())):
+        columns = {**columns, "NOTE": lambda item: item.get("stale") or ""}
     command.list(answer, columns, "No pending approvals.")
 
 

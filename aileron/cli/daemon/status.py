@@ -254,7 +254,7 @@ def _tell(answer: Mapping[str, Any], found: Discovery, home: Path) -> None:
         note("Runs that may have happened or not: {runs}", runs=counts["unknown_outcomes"])
         note("Check them, then record the outcome: aileron run list --state unknown")
     if counts.get("pending_approvals"):
-        note("Review pending approvals: aileron approval list, or aileron open")
+        note("Review pending approvals: aileron watch, or aileron open")
 
 
 @click.command()
