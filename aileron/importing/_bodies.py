@@ -62,8 +62,6 @@ class BodyArguments(ArgumentList):
             return
         needed = any(each.required for each in self.found[before:])
         self.optional_body = bool(self.body) and not required and not needed
-        if self.body and not required and needed:
-            self.mark("its body is optional, and is always sent")
 
     def _add_content(self, content: Mapping[str, Any], required: bool, node: Node, method: str) -> None:
         plain = {name.partition(";")[0].strip().lower(): table_of(each) for name, each in content.items()}

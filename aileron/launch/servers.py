@@ -234,12 +234,12 @@ def _address(entry: Mapping[str, Any]) -> str:
 def _read_url(text: str) -> tuple[str, str]:
     """Return a server's URL without its query, as far as it can be shown, and what is wrong with it."""
     bare = text.partition("?")[0]
+    if holds_secret(unquote(bare)):
+        return MASK, "Its URL has a secret in its path."
     try:
         url = read_base_url(bare).url
     except ValueError as error:
         return MASK, f"Its URL {error}."
-    if holds_secret(unquote(url)):
-        return MASK, "Its URL has a secret in its path."
     return (bare if bare == f"{url}/" else url), ""
 
 

@@ -17,6 +17,8 @@ from aileron.values import Action
 _UNHEARD = ("accept", "authorization", "content-type")
 """Headers that mean nothing in a document, as OpenAPI says."""
 _BODY = "its body"
+_WHOLE = ("file", "text")
+"""Bodies that are given as they are sent, with whatever members."""
 _ITEMS = re.compile(r"[,;:\s]+")
 _WORDS = re.compile(r"[^A-Za-z0-9]+")
 
@@ -40,7 +42,7 @@ def silent_losses(root: Mapping[str, Any], summary: OperationSummary, found: Api
         if not (name == _BODY and has_body)
         and not any(step == name or step.startswith(f"{name}[") for step in given)
         and _plain(name) not in told
-        and not (place == "body" and _BODY in marks)
+        and not (place == "body" and (_BODY in marks or found.body in _WHOLE))
     ]
     return [each for each in lost if not _is_our_own(each, found)]
 

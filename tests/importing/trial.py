@@ -59,6 +59,7 @@ _REASONS = (
     "nested too deeply",
     "at most 64 inputs",
     "further members",
+    "is not described",
     "may be paged",
     "with the credential",
     "counts as a write",
@@ -108,14 +109,14 @@ def try_specification(path: Path) -> Result:
     left = list(_KINDS)
     for each in reader.list_operations():
         found.operations += 1
-        written = _write(reader, each)
+        written = write_one(reader, each)
         kind = "refused" if written.refused else "marked" if _marks(written, each) else "full"
         found.counts[kind] += 1
         found.reasons.update(_short(reason) for reason in (*written.refused.values(), *_marks(written, each)))
         if written.refused:
             continue
-        found.faults += [f"{each.name}: {fault}" for fault in _faults(written)]
-        lost = [*_losses(reader, root, each, written), *_unreached(written, each)]
+        found.faults += [f"{each.name}: {fault}" for fault in find_faults(written)]
+        lost = find_losses(reader, root, each, written)
         found.losses += len(lost)
         found.faults += [f"{each.name}: lost without a mark: {', '.join(lost)}"] if lost else []
         wanted = next((methods for methods in left if each.method in methods), None)
@@ -126,7 +127,7 @@ def try_specification(path: Path) -> Result:
     return found
 
 
-def _write(reader: ApiReader, operation: OperationSummary) -> WrittenFiles:
+def write_one(reader: ApiReader, operation: OperationSummary) -> WrittenFiles:
     return write_connector(reader.describe("local://me/trial", (operation,)))
 
 
@@ -141,7 +142,8 @@ def _short(reason: str) -> str:
     return known or (reason.partition(", because it ")[2] or reason).partition(":")[0][:40]
 
 
-def _faults(written: WrittenFiles) -> Iterator[str]:
+def find_faults(written: WrittenFiles) -> Iterator[str]:
+    """Yield what the daemon would find wrong with the files."""
     yield from (each.message for each in read_file(written.connector.text.encode(), "x.toml").problems)
     for action in written.actions:
         try:
@@ -150,22 +152,17 @@ def _faults(written: WrittenFiles) -> Iterator[str]:
             yield str(fault)
 
 
-def _losses(
+def find_losses(
     reader: ApiReader, root: Mapping[str, Any], operation: OperationSummary, written: WrittenFiles
 ) -> list[str]:
+    """List the arguments of an operation that are lost without a mark, or whose input reaches no request."""
     (described,) = reader.describe("local://me/trial", (operation,)).operations
-    return silent_losses(root, operation, described, " ".join(written.marks))
-
-
-def _unreached(written: WrittenFiles, operation: OperationSummary) -> list[str]:
+    lost = silent_losses(root, operation, described, " ".join(written.marks))
     spec = read_file(written.connector.text.encode(), "x.toml").spec
-    if not isinstance(spec, HttpSpec):
-        return []  # which is told as a fault
-    return [
-        each
-        for file in written.actions
-        for each in unreached(parse(file.text.encode(), file.name), spec, operation.name)
-    ]
+    if isinstance(spec, HttpSpec):  # else that is told as a fault
+        for file in written.actions:
+            lost += unreached(parse(file.text.encode(), file.name), spec, operation.name)
+    return lost
 
 
 def _call(reader: ApiReader, root: Mapping[str, Any], operation: OperationSummary) -> str | None:

@@ -31,7 +31,7 @@ from tests.connectors.service import NOW
 from tests.functional import npm
 from tests.importing import judges
 from tests.importing.reading import NAME, call
-from tests.importing.trial import TITLES, Result, _arguments, _faults, _marks
+from tests.importing.trial import TITLES, Result, _arguments, _marks, find_faults
 
 PACKAGES = {"@octokit/graphql-schema": "15.26.1"}
 GOOGLE = ("calendar.v3", "drive.v3", "sheets.v4", "gmail.v1")
@@ -64,7 +64,7 @@ def try_document(data: bytes, judge: Judge) -> Result:
         found.reasons.update(next((words for words in _REASONS if words in reason), reason[:40]) for reason in reasons)
         if written.refused:
             continue
-        found.faults += [f"{each.name}: {fault}" for fault in _faults(written)]
+        found.faults += [f"{each.name}: {fault}" for fault in find_faults(written)]
         effect = description.operations[0].effect
         if kind == "full" and effect in left and (problem := _call(description, each, judge)) is not None:
             left.remove(effect)

