@@ -38,7 +38,10 @@ _NAMED = re.compile(
 )
 _VAGUE = frozenset({"auth", "key", "keys", "pass", "sig", "token"})
 """Names that programs give to other things as well: alone, they count with a value that is no word."""
-_BEARER = re.compile(r"(?:^|[\s\"':=])(?:bearer|basic|token)[ \t]{1,9}([^\s\"']{8,})", re.IGNORECASE)
+_BEARER = re.compile(
+    r"(?:^|[\s\"':=])(?:bearer[ \t]{1,9}[^\s\"']|(?:basic|token)[ \t]{1,9}[A-Za-z]{0,200}[^A-Za-z\s\"'])[^\s\"']{7}",
+    re.IGNORECASE,
+)
 _SCHEME = re.compile(r"(?:apikey|basic|bearer|bot|token)[ \t]+", re.IGNORECASE)
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")

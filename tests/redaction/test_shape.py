@@ -38,6 +38,7 @@ _PLAIN = (
     "user@host.example",
     "mailto:a@b.example",
     "com.auth0:java-jwt",
+    "the basic settings of token counting",
 )
 
 
