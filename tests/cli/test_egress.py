@@ -63,6 +63,16 @@ class EgressTests(CommandCase):
         self.assertEqual(self.decided("allow", "H1", "--always")[-1], {"decision": "always", **seen})
         self.assertEqual(self.decided("deny", "b.example:8443")[-1], {"decision": "deny", "state": "allowed"})
 
+    def test_several(self) -> None:
+        """Several hosts are decided after one passphrase; the first that cannot be ends it, and those before it count."""
+        code, out, _ = self.as_operator("egress", "deny", "H1", "H2", "H1")
+        self.assertEqual((code, out.count("Denied ")), (0, 2))
+        self.assertEqual(len(self.site.bodies("POST", "/v1/operator/login")), 1)
+        told = json.loads(self.as_operator("egress", "allow", "H1", "H2", "--json")[1])
+        self.assertEqual([each["id"] for each in told["items"]], ["H1", "H2"])
+        code, out, err = self.as_operator("egress", "deny", "H1", "absent", "H2")
+        self.assertEqual((code, out.count("Denied "), "No running session" in err), (1, 1, True))
+
     def test_said(self) -> None:
         """What was decided is said, for whom."""
         self.assertIn("Allowed a.example:443 for session S1.", self.as_operator("egress", "allow", "H1")[1])

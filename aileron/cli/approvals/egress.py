@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from aileron.cli import _options
 from aileron.cli._errors import CommandError
-from aileron.cli._output import Columns, time_at
+from aileron.cli._output import Columns, say, say_json, time_at
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _COLUMNS: Columns = {
     "RECEIVED": "received",
     "FIRST REQUESTED": time_at("asked_at"),
 }
-_HOST = click.argument("host")
+_HOST = click.argument("hosts", metavar="HOST...", nargs=-1, required=True)
 _LIST = "List the hosts: aileron network list"
 
 
@@ -47,20 +47,34 @@ def list_hosts(command: OperatorCommand, /) -> None:
 @_HOST
 @click.option("--always", is_flag=True, help="For every session in this project, from now on.")
 @operator_command
-def allow(command: OperatorCommand, /, host: str, always: bool) -> None:
-    """Allow HOST, or the ID from the list, for its session."""
-    decided = command.ask(lambda operator: _decide(operator, host, "always" if always else "session"))
+def allow(command: OperatorCommand, /, hosts: tuple[str, ...], always: bool) -> None:
+    """Allow each HOST, or ID from the list, for its session."""
     scope = "every session in {project}" if always else "session {session_id}"
-    command.say(decided, f"Allowed {{host}} for {scope}. The agent can try again.", **decided)
+    _tell(command, hosts, "always" if always else "session", f"Allowed {{host}} for {scope}. The agent can try again.")
 
 
 @egress.command()
 @_HOST
 @operator_command
-def deny(command: OperatorCommand, /, host: str) -> None:
-    """Deny HOST, or the ID from the list, to its session; open connections to it are closed."""
-    decided = command.ask(lambda operator: _decide(operator, host, "deny"))
-    command.say(decided, "Denied {host} to session {session_id}.", **decided)
+def deny(command: OperatorCommand, /, hosts: tuple[str, ...]) -> None:
+    """Deny each HOST, or ID from the list, to its session; open connections to it are closed."""
+    _tell(command, hosts, "deny", "Denied {host} to session {session_id}.")
+
+
+def _tell(command: OperatorCommand, hosts: Sequence[str], decision: str, template: str) -> None:
+    """Decide all hosts in one login, each as soon as the one before it is decided, and say so."""
+
+    async def work(operator: Operator) -> list[Mapping[str, Any]]:
+        done = []
+        for host in dict.fromkeys(hosts):
+            done.append(decided := await _decide(operator, host, decision))
+            if not command.as_json:
+                say(template, **decided)
+        return done
+
+    done = command.ask(work)
+    if command.as_json:
+        say_json(done[0] if len(done) == 1 else {"items": done})
 
 
 async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str, Any]:
