@@ -64,7 +64,7 @@ class EgressTests(CommandCase):
         self.assertEqual(self.decided("deny", "b.example:8443")[-1], {"decision": "deny", "state": "allowed"})
 
     def test_several(self) -> None:
-        """Several hosts are decided after one passphrase; the first that cannot be ends it, and those before it count."""
+        """Several hosts are decided after one passphrase; the first that cannot be decided ends it."""
         code, out, _ = self.as_operator("egress", "deny", "H1", "H2", "H1")
         self.assertEqual((code, out.count("Denied ")), (0, 2))
         self.assertEqual(len(self.site.bodies("POST", "/v1/operator/login")), 1)
