@@ -152,6 +152,22 @@ class ImportTests(ToolsCase):
         self.assertEqual(self.import_(NAME, "--op", "search", "--force")[0], 0)
         self.assertIn("search", self.written()["operations"])
 
+    def test_second(self) -> None:
+        """A second import adds to the file that the first one wrote, which need not be in the home yet."""
+        self.assertEqual(self.import_(NAME, "--op", "search", "--read", "search")[0], 0)
+        code, _, err = self.import_(NAME, "--op", "createIssue")
+        self.assertEqual((code, sorted(self.written()["operations"])), (0, ["create_issue", "search"]), err)
+        self.assertEqual("read", self.written()["operations"]["search"]["effect"])
+
+    def test_second_beside_another(self) -> None:
+        """It adds to no file in which anything else was changed than that operations were added."""
+        self.import_(NAME, "--op", "search")
+        file = self.directory / "tracker.toml"
+        file.write_text(file.read_text().replace(URL, "https://elsewhere.example/mcp"))
+        code, _, err = self.import_(NAME, "--op", "createIssue")
+        self.assertEqual((code, "different contents" in err), (1, True))
+        self.assertIn("elsewhere", file.read_text())
+
     def test_read(self) -> None:
         """A tool is a read only by the operator's word, and then its action needs no approval."""
         self.import_(NAME, "--op", "search", "--read", "search")

@@ -265,6 +265,35 @@ class OutcomeTests(McpCase):
             outcome = self.answering(always(answer(b"", status, headers)))
             self.assertEqual((True, certain, status), (outcome.sent, outcome.classified, outcome.status))
 
+    def test_advice(self) -> None:
+        """A status that is not about the call itself says what to do, and where a redirect leads."""
+        for status, headers, told in (
+            (307, {"Location": "https://new.example/mcp?token=x#y"}, "redirects to https://new.example/mcp. Redirects"),
+            (401, {}, "aileron credential setup local://me/tracker"),
+            (404, {}, "check `url`"),
+            (405, {}, "older HTTP+SSE transport is not supported"),
+            (406, {}, "does not take the Streamable HTTP"),
+        ):
+            for method in ("initialize", "tools/call"):
+                self.service.answers = {method: always(answer(b"", status, headers))}
+                if method == "initialize":
+                    self.service.answers["server/discover"] = self.service.answers[method]
+                outcome = self.run_(title="x")
+                message = outcome.fault.message if outcome.fault else ""
+                self.assertIn(f"answered with status {status}", message)
+                self.assertIn(told, message)
+                self.assertNotIn("token", message)
+
+    def test_session_refused(self) -> None:
+        """A server that refuses to begin a session is told by its own words, and nothing was called."""
+        refusal = failing(-32602, "Unsupported protocol version")
+        self.service.answers = {"server/discover": always(answer(b"", 404)), "initialize": refusal}
+        outcome = self.run_(title="x")
+        self.assertEqual((False, True), (outcome.sent, outcome.classified))
+        message = outcome.fault.message if outcome.fault else ""
+        self.assertIn("refused a session", message)
+        self.assertIn("-32602 Unsupported protocol version", message)
+
     def test_unauthorized_with_an_error(self) -> None:
         """A 401 says that nothing was done, whatever its body says."""
         body: Any = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": "no"}}
@@ -405,6 +434,16 @@ class ResultTests(McpCase):
             "links": [{"uri": "https://example.com/1", "name": "First"}],
         }
         self.assertEqual(expected, outcome.output)
+
+    def test_unknown_content(self) -> None:
+        """Content of an unknown type leaves what stands beside it as it is, and is named."""
+        unknown, text = {"type": "video\u202e", "data": "AAAA"}, {"type": "text", "text": "after"}
+        outcome = self.answering(giving({"content": [unknown, text]}))
+        told = "after\n[left out: content of type video\\u202e, which is not supported]"
+        self.assertEqual((None, {"text": told}), (outcome.fault, outcome.output))
+        outcome = self.answering(giving({"content": [unknown], "structuredContent": {"a": 1}}))
+        output: Any = outcome.output
+        self.assertEqual({"a": 1}, output["structured"])
 
     def test_malformed(self) -> None:
         """A result that is none of the protocol's leaves the call unknown."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import count, pairwise
 from typing import Any
 
 from hypothesis import given
@@ -25,6 +25,7 @@ from tests.connectors.mcpserver import (
     JSON_TYPE,
     MODERN,
     SEARCH,
+    Answering,
     always,
     events,
     failing,
@@ -44,6 +45,16 @@ _BOTH = {"error": {"code": -32602, "message": "no"}}
 def asking(method: str, number: int = 99, **params: JSON) -> dict[str, Any]:
     """A request of the server's."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def paging(tools: Sequence[Mapping[str, Any]]) -> Answering:
+    """Pages of these tools without an end, each with another cursor."""
+    numbers = count()
+
+    def answering(message: Mapping[str, Any]) -> bytes | None:
+        return giving({"tools": [*tools], "nextCursor": f"page {next(numbers)}"})(message)
+
+    return answering
 
 
 class HostileTests(McpCase):
@@ -220,8 +231,7 @@ class HostileTests(McpCase):
     def test_endless_pages(self) -> None:
         """Pages without an end are given up, and nothing is called."""
         self.patch(_pins, "MOST_PAGES", 6)  # so that it takes no time
-        page: dict[str, Any] = {"tools": [SEARCH], "nextCursor": "again"}
-        self.service.answers["tools/list"] = giving(page)
+        self.service.answers["tools/list"] = paging([SEARCH])
         outcome = self.run_(title="x")
         self.assertEqual((False, "hash_mismatch"), (outcome.sent, outcome.fault and outcome.fault.kind))
         self.assertEqual(6, self.service.methods().count("tools/list"))
@@ -230,10 +240,20 @@ class HostileTests(McpCase):
 
     def test_endless_tools(self) -> None:
         """So are tools without an end."""
-        page: dict[str, Any] = {"tools": [SEARCH] * 1000, "nextCursor": "again"}
-        self.service.answers["tools/list"] = giving(page)
+        self.service.answers["tools/list"] = paging([SEARCH] * 1000)
         output: Any = self.run_("list_tools").output
         self.assertEqual(_pins.MOST_TOOLS, len(output["tools"]))
+
+    def test_circle(self) -> None:
+        """A cursor that comes again ends the list, whose tools are there once; so does an empty one."""
+        for cursor, pages in (("again", 2), ("", 1)):
+            self.service.messages.clear()
+            self.service.answers["tools/list"] = giving({"tools": [SEARCH, CREATE], "nextCursor": cursor})
+            output: Any = self.run_("list_tools").output
+            self.assertEqual([each["name"] for each in output["tools"]], ["search", "create_issue"])
+            self.assertNotIn("more", output)
+            self.assertEqual(pages, self.service.methods().count("tools/list"))
+            self.assertIsNone(self.run_(title="x").fault)
 
     def test_many_tools(self) -> None:
         """Of a page with too many tools the first ones are read, and no page follows a listing that is too large."""

@@ -26,6 +26,7 @@ from aileron.cli.actions.tools import (
     write_listing,
 )
 from aileron.errors import NetworkError
+from aileron.toml import NotToml, read_toml
 from aileron.values import LoadError
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def _write(
     own = _read_existing(path)
     if own and not request.existing and connectors.faults(path):
         raise CommandError(f"{path} has errors; nothing was written.", f"See them: aileron connector check {path}")
-    existing = request.existing.text if request.existing else own
+    existing = _choose_base(own, request.existing.text) if request.existing else own
     description = reader.describe(name, tuple(chosen))
     if description.kind == "http" and not (description.base_url or existing) and cli.interactive():
         answer = cli.ask("Base URL of the API (or Enter to set it when you bind a credential): ").strip()
@@ -297,8 +298,24 @@ def _save(request: ImportRequest, written: WrittenFiles) -> None:
         )
     texts = [each.text for each in (written.connector, *written.actions)]
     files = dict(zip((connector, *actions), texts, strict=True))
-    is_ours = not request.existing or _read_existing(connector) == request.existing.text
+    own = _read_existing(connector)
+    is_ours = not request.existing or own in ("", request.existing.text, _choose_base(own, request.existing.text))
     write_files(files, replaced=files if request.force else (connector,) if is_ours else ())
+
+
+def _choose_base(own: str, added: str) -> str:
+    """Choose to which text of a connector's file operations are added.
+
+    :param own: of the file that an earlier import wrote beside its actions; empty: there is none.
+    :param added: of the file in the home.
+    :return: C{own} if it is the file in the home with more operations, and else C{added}.
+    """
+    try:
+        before, now = dict(read_toml(added).values), dict(read_toml(own).values)
+    except NotToml:
+        return added
+    ours, theirs = dict(before.pop("operations", {})), dict(now.pop("operations", {}))
+    return own if before == now and theirs.items() >= ours.items() else added
 
 
 def _read_existing(path: Path) -> str:

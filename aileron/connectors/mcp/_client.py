@@ -62,6 +62,13 @@ class _Outlet:
         """There is nothing to close."""
 
 
+def _find_cause(error: Exception) -> Exception:
+    """Find the one failure inside of groups: the SDK wraps what a server says once for each of its task groups."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
 class SdkClient:
     """The client of one session, made in the loop.  The SDK answers each request of the server with a refusal."""
 
@@ -81,7 +88,7 @@ class SdkClient:
         except Exception as error:
             if self._opened.done():
                 raise
-            self._opened.set_exception(error)
+            self._opened.set_exception(_find_cause(error))
             self._opened.exception()  # read here, since nobody may be waiting any more
 
     async def opened(self) -> str:

@@ -13,6 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.connectors._answer import TooLarge
 from aileron.connectors._decode import show_safely
 from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
@@ -44,6 +45,19 @@ EFFECT_KEY = "aileron/effect_key"
 
 _CALL, _LIST = "CALL", "LIST"
 _UNAUTHORIZED = 401
+_MOST_LOCATION = 300
+_ELSEWHERE = " Redirects are not followed: set `url` in the connector's file to the server's own address."
+_NOT_THERE = " No MCP server takes messages at this address: check `url` in the connector's file."
+_OTHER_FORM = " The server does not take the Streamable HTTP of the protocol. Check `url`, or update the server."
+_ADVICE = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _ELSEWHERE),
+    _UNAUTHORIZED: " It needs a credential that it accepts: aileron credential setup {name}",
+    404: _NOT_THERE,
+    405: f"{_NOT_THERE} The older HTTP+SSE transport is not supported.",
+    406: _OTHER_FORM,
+    415: _OTHER_FORM,
+}
+"""What to do about a status, for a person."""
 
 
 @implementer(IConnector, IInputNormalizer)
@@ -196,6 +210,9 @@ class _ToolRun:
             outcome = self._refused(error)
         except FAILURES as error:
             fault = describe_failure(self.name, error, self.delivery, seconds=ceil(seconds), most_bytes=most)
+            if isinstance(error, TooLarge):
+                advice = "To allow more, set `max_response_bytes` under [mcp] in the connector's file."
+                fault = evolve(fault, message=f"{fault.message} {advice}")
             outcome = Outcome(fault=fault, sent=self.delivery.sent, classified=not self.delivery.sent)
         refused = [show_safely(each) for session in self.used for each in session.refused]
         return evolve(outcome, notes={**outcome.notes, "refused": refused}) if refused else outcome
@@ -235,7 +252,9 @@ class _ToolRun:
     def _refused(self, error: Refused) -> Outcome:
         """Judge a status of HTTP: only one that is about the credential says that nothing was done."""
         lacking = ": the credential lacks a scope" if error.lacks_scope else ""
-        message = f"{self.name} answered with status {error.status}{lacking}."
+        leads = f" and redirects to {show_safely(error.location, _MOST_LOCATION)}" if error.location else ""
+        advice = "" if error.lacks_scope else _ADVICE.get(error.status, "").format(name=self.name)
+        message = f"{self.name} answered with status {error.status}{lacking or leads}.{advice}"
         fault = ExternalApiError(message, {"status": error.status}).fault()
         certain = error.status == _UNAUTHORIZED or error.lacks_scope or not self.delivery.sent
         return Outcome(fault=fault, sent=self.delivery.sent, classified=certain, status=error.status)

@@ -174,7 +174,9 @@ class _PostedMessage:
                 self.wire.receive({"jsonrpc": "2.0", "id": self.message["id"], "error": body["error"]})
                 return
         challenge = answer.headers.get("www-authenticate", "")
-        raise Refused(answer.status, answer.status == 403 and wanted_scopes(challenge) is not None, challenge)
+        lacks_scope = answer.status == 403 and wanted_scopes(challenge) is not None
+        location = answer.headers.get("location", "").partition("?")[0].partition("#")[0]
+        raise Refused(answer.status, lacks_scope, challenge, location if 300 <= answer.status <= 399 else "")
 
     def _is_failed_by(self, body: Message) -> bool:
         """Tell whether the body of a refusal is an error to this message, whose number may be left out or be a word."""

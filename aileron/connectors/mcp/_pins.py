@@ -61,11 +61,16 @@ async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
     """
     found: list[Tool] = []
     size, cursor = 0, None
+    asked: set[str] = set()
     for _ in range(MOST_PAGES):
         delivery = Delivery()
         tools, cursor = _read_page(await session.list_tools(cursor, delivery), sought, delivery.left_out)
         found += tools
         size += sum(each.size for each in tools)
+        if cursor in asked:
+            # The server goes round in a circle: nothing new comes, and what came twice is one tool.
+            found, cursor = list({each.pin: each for each in found}.values()), None
+        asked.add(cursor or "")
         if cursor is None and len(found) <= MOST_TOOLS:
             return Listing(tuple(found), is_whole=True)
         if cursor is None or len(found) >= MOST_TOOLS or size >= MOST_BYTES:
@@ -87,7 +92,7 @@ def _read_page(
     tools = result.get("tools") if isinstance(result, dict) else None
     if not isinstance(result, dict) or not isinstance(tools, list):
         raise NotUnderstood
-    cursor = result.get("nextCursor")
+    cursor = result.get("nextCursor") or None  # some servers end their list with an empty one
     if cursor is not None and not (isinstance(cursor, str) and len(cursor) <= _MOST_CURSOR_CHARACTERS):
         raise NotUnderstood
     named = [(_name(each), each) for each in tools]

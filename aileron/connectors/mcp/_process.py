@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.connectors._answer import ServiceUnreachable
+from aileron.connectors._answer import ServiceUnreachable, TooLarge
 from aileron.connectors._decode import decode, show_safely
 from aileron.connectors.command import Launch, Program
 from aileron.redaction import Redactor
@@ -255,7 +255,7 @@ class ServerProcess(Program):
         receiver, self._receiver = self._receiver, None
         self._ended(f"was not started: {show_safely(self.problem)}" if self.problem else self._why or how)
         if receiver is not None:
-            receiver.lost(ServiceUnreachable())
+            receiver.lost(TooLarge(None) if self._lines.has_cut else ServiceUnreachable())
 
     # to the server ----------------------------------------------------------------------------
 

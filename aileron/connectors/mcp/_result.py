@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import frozen
 
@@ -25,7 +26,7 @@ from ._wire import Message
 NOT_EXECUTED = frozenset({-32700, -32600, -32601, -32602})
 """The codes of JSON-RPC that say that a call was not understood, and so not begun."""
 
-_MOST_MESSAGE = 2000
+_MOST_MESSAGE, _MOST_TYPE = 2000, 100
 
 
 @frozen
@@ -74,29 +75,42 @@ class CallReader:
 def _output(result: Mapping[str, JSON]) -> dict[str, JSON]:
     """Read the content of a result: its text, its structured part, its attachments and links, as far as there are any.
 
+    Content of an unknown type beside other content is named in the text.
+
     :raises TypeError, ValueError, AttributeError: it is not as the protocol has it.
     """
-    texts: list[str] = []
-    found: dict[str, list[JSON]] = {"attachments": [], "links": []}
     content = result.get("content", [])
     if not isinstance(content, list) or not isinstance(result.get("isError") or False, bool):
         raise TypeError
-    for block in content:
-        kind = block.get("type")
-        if kind == "text":
-            texts.append(_text(block["text"]) if "text" in block else "")
-        elif kind in ("image", "audio"):
-            found["attachments"].append(_binary(block.get("mimeType"), block.get("data")))
-        elif kind == "resource":
-            found["attachments"].append(_resource(block.get("resource")))
-        elif kind == "resource_link":
-            found["links"].append({key: _text(block[key]) for key in ("uri", "name", "description") if key in block})
-        else:
-            raise ValueError
+    texts: list[str] = []
+    found: dict[str, list[JSON]] = {"attachments": [], "links": []}
+    unknown = [kind for block in content if (kind := _read_block(block, texts, found))]
+    if unknown and len(unknown) == len(content) and result.get("structuredContent") is None:
+        raise ValueError  # there is nothing that anybody could read
+    texts += [f"[left out: content of type {kind}, which is not supported]" for kind in unknown]
     output: dict[str, JSON] = {"text": "\n".join(texts)} if texts else {}
     if result.get("structuredContent") is not None:
         output["structured"] = result["structuredContent"]
     return {**output, **{name: each for name, each in found.items() if each}}
+
+
+def _read_block(block: Any, texts: list[str], found: Mapping[str, list[JSON]]) -> str:
+    """Read one block of content, to where it belongs; return its type, fit to be shown, if that is unknown.
+
+    :raises TypeError, ValueError, AttributeError: it is not as the protocol has it.
+    """
+    kind = block.get("type")
+    if kind == "text":
+        texts.append(_text(block["text"]) if "text" in block else "")
+    elif kind in ("image", "audio"):
+        found["attachments"].append(_binary(block.get("mimeType"), block.get("data")))
+    elif kind == "resource":
+        found["attachments"].append(_resource(block.get("resource")))
+    elif kind == "resource_link":
+        found["links"].append({key: _text(block[key]) for key in ("uri", "name", "description") if key in block})
+    else:
+        return show_safely(_text(kind), _MOST_TYPE)
+    return ""
 
 
 def _text(value: JSON) -> str:

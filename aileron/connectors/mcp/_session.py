@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from aileron.bridge import SideGone, ThreadBridge
 from aileron.connectors._answer import ServiceUnreachable
-from aileron.connectors._conversation import NotUnderstood
+from aileron.connectors._conversation import NotUnderstood, Rejected
 from aileron.interfaces import ICredential
 from aileron.values import JSON, Authorization, Request
 
@@ -141,6 +141,9 @@ class McpSession:
         except Exception as error:
             delivery.failure = self._failure = error
             raise
+        else:
+            # An older server refuses the first message of the newest protocol, and is asked in another way.
+            self._failure = self._failure if self._is_closed else None
         finally:
             self._owed -= "method" not in message
 
@@ -195,4 +198,6 @@ class McpSession:
 
 def error_of(error: Exception) -> Exception:
     """Return what to raise where the SDK failed with C{error}, and the wire did not."""
+    if isinstance(error, Rejected):
+        return error
     return NotUnderstood() if isinstance(error, ValueError | TypeError | RuntimeError) else ServiceUnreachable()

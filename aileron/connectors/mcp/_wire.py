@@ -43,11 +43,13 @@ class Refused(Exception):
 
     :ivar lacks_scope: whether it says that the credential lacks a scope.
     :ivar challenge: its C{WWW-Authenticate}.
+    :ivar location: where a redirect leads, without its query; empty: nowhere.
     """
 
     status: int
     lacks_scope: bool = False
     challenge: str = ""
+    location: str = ""
 
 
 class Receiver(Protocol):
