@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, DeferredLock
@@ -151,7 +151,7 @@ class EgressSessions:
         """Return what was named for a session in an earlier life of the daemon."""
         query = AuditQuery(type="egress.opened", session_id=session_id, limit=1)
         for record in (await self._audit.list(query)).items:
-            return read_egress(tuple(record.event.payload["allow"]))
+            return read_egress(cast("tuple[str, ...]", record.event.payload["allow"]))
         return None
 
     def redeem(self, ticket: str) -> Access | None:

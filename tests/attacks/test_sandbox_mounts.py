@@ -37,7 +37,7 @@ class MountTests(SandboxTestCase):
         path.mkdir(parents=True)
         return path
 
-    async def launched(self, paths: list[Path], *mounts: tuple[Path, Path], project: Path | None = None) -> Finished:
+    async def read_inside(self, paths: list[Path], *mounts: tuple[Path, Path], project: Path | None = None) -> Finished:
         """What came of an agent that reads these."""
         self.put_agent(_READER)
         command = self.agent(list(map(str, paths)), "--sandbox", project=project)
@@ -49,7 +49,7 @@ class MountTests(SandboxTestCase):
         home, whole, around, part = self.home.aileron, self.made("whole"), self.made("around"), self.made("part")
         below = around / home.relative_to(self.home.root)
         paths = [whole, whole / "secrets.json", below / "daemon.json", part]
-        finished = await self.launched(paths, (home, whole), (self.home.root, around), (home / "log", part))
+        finished = await self.read_inside(paths, (home, whole), (self.home.root, around), (home / "log", part))
         self.assertEqual(finished.exit_code, 0, finished.stderr)
         found = json.loads(finished.stdout.splitlines()[-1])
         self.assertEqual(found, [[], "ENOENT", "ENOENT", []])
@@ -61,14 +61,14 @@ class MountTests(SandboxTestCase):
         copy = Path(".snapshots/3/snapshot") / self.home.aileron.relative_to("/")
         (disk / copy).mkdir(parents=True)
         (disk / copy / "secrets.json").write_text("an older one")
-        finished = await self.launched([place / copy], (disk, place))
+        finished = await self.read_inside([place / copy], (disk, place))
         self.assertEqual(json.loads(finished.stdout.splitlines()[-1]), [[]], finished.stderr)
 
     async def test_home_elsewhere(self) -> None:
         """The user's home is no project at another path either."""
         await self.furnish()
         elsewhere = self.made("elsewhere")
-        finished = await self.launched([], (self.home.user, elsewhere), project=elsewhere)
+        finished = await self.read_inside([], (self.home.user, elsewhere), project=elsewhere)
         self.assertEqual((finished.exit_code, finished.stdout), (1, ""))
         self.assertIn("cannot work in your home directory itself", " ".join(finished.stderr.split()))
 
