@@ -39,7 +39,9 @@ class Agent:
     :ivar draws: whether it draws on the whole terminal when started with these arguments.
     :ivar sources: where it looks for settings, the one that wins first.
     :ivar servers: where it keeps the MCP servers that a user has set up.
-    :ivar own: where it keeps sessions and logs, but no settings.
+    :ivar own: directories with sessions and logs, and nothing that another program, or the agent itself in a later
+        session, loads or starts.
+    :ivar own_files: such files, for a directory that has others beside them.
     :ivar settings: directories where it reads settings, and may want to write.
     :ivar commands: first arguments that have it do something else than work: it gets neither tools nor gateway then.
     :ivar alone: what the user is told of these; empty: nothing.
@@ -56,6 +58,7 @@ class Agent:
     sources: tuple[LayerReader, ...]
     own: tuple[Location, ...]
     settings: tuple[Location, ...]
+    own_files: tuple[Location, ...] = ()
     commands: frozenset[str] = frozenset()
     alone: str = ""
     unique: str = ""
@@ -110,6 +113,10 @@ class Agent:
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """List the directories that it may write in a sandbox besides the project."""
         return tuple(str(path) for each in self.own if (path := each.find(environment)))
+
+    def own_paths(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """List the files that it may write in a sandbox besides these."""
+        return tuple(str(path) for each in self.own_files if (path := each.find(environment)))
 
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """List the directories of its settings: what it writes there in a sandbox is thrown away."""

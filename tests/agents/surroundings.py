@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import attrs
 
+from aileron.launch import find_agents
 from tests.agents import case
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
-from tests.functional.script import Turn
+from tests.functional.script import Say, Turn
 
 _WATCHED = 'before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && echo as it was; exit $code'
 
@@ -106,3 +107,35 @@ class SandboxTestCase(case.AgentTestCase):
         settings = next(iter(launched.files)).parent
         there = {path.name for path in settings.iterdir() if path.is_file()}
         self.assertEqual(there, {*(path.name for path in launched.files), *self.beside})
+
+    async def test_what_stays(self) -> None:
+        """Of what it writes into the user's home only sessions and logs stay, first and after work outside.
+
+        Where it has worked outside of a sandbox it works in one as well, though it cannot change what it left there.
+        """
+        await self.prepare([Say(case.BYE), Say(case.BYE)])
+        inside = self.launch_command(case.PROMPT)
+        before = self.files()
+        await self.worked(inside)
+        first = self.files()
+        await self.worked(super().launch_command(case.PROMPT))
+        outside = self.files()
+        await self.worked(inside)
+        for old, new in ((before, first), (outside, self.files())):
+            changed = {path for path, found in new.items() if old.get(path) != found}
+            agent = find_agents()[self.kind.name]
+            environment = {"HOME": str(self.home.user)}
+            own = (*agent.own_directories(environment), *agent.own_paths(environment))
+            self.assertEqual([path for path in changed if not any(path.is_relative_to(each) for each in own)], [])
+            self.assertNotEqual(changed, set())
+
+    async def worked(self, command: Command) -> None:
+        """Let it say one thing."""
+        finished = await self.run_command(command, case.SECONDS)
+        self.assertEqual(finished.exit_code, 0, f"{finished.stdout[-3000:]}\n{finished.stderr[-3000:]}")
+        self.assertEqual(self.kind.texts(finished)[-1:], [case.BYE], f"{finished.stdout[-3000:]}")
+
+    def files(self) -> dict[Path, bytes]:
+        """The user's own files, but for the project's."""
+        paths = (path for path in self.home.user.rglob("*") if path.is_file() and not path.is_symlink())
+        return {path: path.read_bytes() for path in paths if not path.is_relative_to(self.home.project)}

@@ -175,13 +175,37 @@ class SandboxTests(SandboxTestCase):
         self.put_agent(_WRITER)
         project = self.home.project
         made = [".vscode/tasks.json", "sub/.envrc", ".npmrc", ".claude/settings.json", "sub/\x1b[2J.pth", "plain.txt"]
+        unheard = [".shadowenv.d/x.lisp", "eslint.config.js", "lefthook.toml", "CMakePresets.json", "mise/tasks/x"]
+        made += unheard
         (project / ".npmrc").write_text("before")
         finished = await self.run_in([str(project / name) for name in made])
         self.assertEqual(json.loads(finished.stdout.splitlines()[-1]), ["written"] * len(made))
-        for name in (".vscode/tasks.json", "sub/.envrc", ".npmrc", ".claude/settings.json"):
+        for name in (".vscode/tasks.json", "sub/.envrc", ".npmrc", ".claude/settings.json", *unheard):
             self.assertIn(f"  {project / name}\n", finished.stderr)
         self.assertNotIn("\x1b", finished.stderr)
         self.assertNotIn("plain.txt", finished.stderr)
+
+    async def test_own_files(self) -> None:
+        """What it would leave in its own directories for its next start outside is gone, but for sessions and logs.
+
+        What stays is told.
+        """
+        await self.prepare()
+        self.put_agent(_WRITER)
+        user, data = self.home.user, self.home.user / ".local/share/opencode"
+        (data / "bin").mkdir(parents=True)
+        (data / "bin/rg").write_text("a program")
+        gone = [user / ".cache/opencode/node_modules/evil/index.js", user / ".local/state/opencode/evil.json"]
+        gone += [data / name for name in ("bin/rg", "bin/evil", "auth.json", "snapshot/x/config", "evil/evil.js")]
+        stays = [data / name for name in ("storage/session.json", "log/a.log", "opencode.db")]
+        finished = await self.run_in(list(map(str, (*gone, *stays))))
+        self.assertEqual(json.loads(finished.stdout.splitlines()[-1])[-3:], ["written"] * 3)
+        self.assertEqual([path for path in gone if path.exists()], [data / "bin/rg"])
+        self.assertEqual((data / "bin/rg").read_text(), "a program")
+        self.assertEqual([path.read_text() for path in stays], ["#"] * 3)
+        told = " ".join(finished.stderr.split())
+        self.assertIn(f"this stays: {data}/log (1 new or changed file), {data}/storage (1 new or changed file)", told)
+        self.assertIn(f"{data}/opencode.db (1 new or changed file)", told)
 
     async def test_nobody_to_be_asked(self) -> None:
         """No socket of somebody who holds your keys answers there, wherever it lies and however late it is made."""

@@ -307,15 +307,15 @@ GUARDS = (
     _guard(
         "new and changed files are told",
         _PROJECT,
-        "                self._tell((*replaced(), *before.changes(read_tree(root))))\n",
+        "                self._tell((*replaced(), *before.changes(read_tree(root), tracked)))\n",
         "                self._tell(replaced())\n",
         f"{_AGENT}.test_told",
     ),
     _guard(
         "a file that was replaced is told",
         _PROJECT,
-        "                self._tell((*replaced(), *before.changes(read_tree(root))))\n",
-        "                self._tell(before.changes(read_tree(root)))\n",
+        "                self._tell((*replaced(), *before.changes(read_tree(root), tracked)))\n",
+        "                self._tell(before.changes(read_tree(root), tracked))\n",
         _REPLACED,
     ),
     _guard(

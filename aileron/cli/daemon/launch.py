@@ -235,6 +235,7 @@ def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLay
         state=str(cli.home.root),
         project=invocation.directory,
         own=agent.own_directories(invocation.environment),
+        own_files=agent.own_paths(invocation.environment),
         settings=agent.settings_directories(invocation.environment),
         programs=(
             *installed_programs(),

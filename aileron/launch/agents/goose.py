@@ -125,8 +125,9 @@ AGENT = Agent(
     ),
     servers=(ServerSource(files(_CONFIGURATION, "config.yaml"), (("extensions",),), YAML),),
     unique="extensions",
-    own=(_DATA, _STATE),
-    settings=(_CONFIGURATION,),
+    # Not what it starts by itself later: schedules with their recipes, and apps.
+    own=(_DATA / "sessions", _STATE / "logs"),
+    settings=(_CONFIGURATION, _DATA, _STATE),
     # It offers to keep what its variables say: the gateway's address, with the key, and the stand-in for one's own.
     commands=frozenset(("configure",)),
     alone="it would keep settings of this session.",

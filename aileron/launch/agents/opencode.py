@@ -43,6 +43,8 @@ _STATE = Location("$XDG_STATE_HOME/opencode", "~/.local/state/opencode")
 _CACHE = Location("$XDG_CACHE_HOME/opencode", "~/.cache/opencode")
 _MANAGED = Location("$OPENCODE_TEST_MANAGED_CONFIG_DIR", "/etc/opencode")
 
+_OWN, _DATABASE = ("log", "storage", "tool-output"), "opencode.db"
+
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
 _ANTHROPIC = "https://api.anthropic.com"  # OpenCode itself adds /v1 to exactly this
@@ -197,9 +199,12 @@ AGENT = Agent(
         ServerSource(files(Location("~/.opencode"), *_NAMES), (("mcp",),)),
         ServerSource(project_files(*_PROJECT_NAMES, starts=_starts), (("mcp",),), project=True),
     ),
-    own=(_DATA, _STATE, _CACHE),
-    # It writes a .gitignore there at each start, and does not start if it cannot.
-    settings=(_CONFIGURATION,),
+    # Not what later sessions load or start, outside of a sandbox too: packages and programs that it downloads, logins,
+    # and repositories of snapshots, in which git obeys settings.
+    own=tuple(_DATA / name for name in _OWN),
+    own_files=tuple(_DATA / f"{_DATABASE}{end}" for end in ("", "-wal", "-shm")),
+    # It writes a .gitignore into the first at each start, and does not start if it cannot.
+    settings=(_CONFIGURATION, _DATA, _STATE, _CACHE),
     draws=lambda arguments: not _SCREENLESS.intersection(arguments[:1]),
     check=_check,
     register=_register,

@@ -39,7 +39,7 @@ _BROWSERS = (
 _BASES = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CACHE_HOME": ".cache"}
 """The variables that say where those lie, and where in the user's home they lie else."""
 
-_MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks")
+_MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks", "locks")
 """Among settings what is none, and is of no use where it cannot be written: what comes of it is thrown away, too."""
 
 _MARKER = "secrets.json"
@@ -59,6 +59,7 @@ class SandboxLayout:
     :ivar state: Aileron's home.
     :ivar project: where the agent works.
     :ivar own: directories in which the agent keeps what is its own; they may lie among its settings.
+    :ivar own_files: such files.
     :ivar programs: what it must be able to read, though it lies where others' files are hidden, and must not write.
     :ivar settings: directories of the agent's settings: what it writes there is thrown away.
     :ivar whole_repository: whether the whole repository around the project can be written; else the project alone.
@@ -71,6 +72,7 @@ class SandboxLayout:
     programs: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     whole_repository: bool = True
+    own_files: tuple[str, ...] = ()
 
     @property
     def root(self) -> str:
@@ -98,7 +100,11 @@ class SandboxLayout:
     @property
     def writable(self) -> tuple[str, ...]:
         """The directories that the agent may write."""
-        return tuple(dict.fromkeys((self.root, *map(realpath, self.own))))
+        return tuple(dict.fromkeys((self.root, *self._kept)))
+
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        return tuple(map(realpath, (*self.own, *self.own_files)))
 
     def arguments(
         self,
@@ -144,7 +150,7 @@ class SandboxLayout:
 
     def _above(self, read_only: Sequence[str], hidden: Sequence[str]) -> set[str]:
         """Return the directories above settings, and above what is read-only or hidden, that could be moved away."""
-        settings, own = (tuple(map(realpath, each)) for each in (self.settings, self.own))
+        settings, own = tuple(map(realpath, self.settings)), self._kept
         return {
             str(parent)
             for path in (*read_only, *hidden, *settings)
@@ -159,7 +165,7 @@ class SandboxLayout:
         The directories above these are mounted, too: a mount cannot be moved away.  What lies in something read-only is
         left to it.
         """
-        settings, own = (tuple(map(realpath, each)) for each in (self.settings, self.own))
+        settings, own = tuple(map(realpath, self.settings)), self._kept
         mounts = {
             **{path: _bind(path, opened) for path in self._above(read_only, hidden)},
             **{path: tuple(_discard_writes(path)) for path in settings},

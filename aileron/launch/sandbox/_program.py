@@ -12,7 +12,7 @@ from aileron.errors import InvalidRequest
 from ._git import find_git
 from ._layout import SandboxLayout
 from ._protection import find_protected
-from ._repository import refuse_inside
+from ._repository import refuse_inside, tracked_files
 from ._tree import Signature, TreeSnapshot, identity_of, read_tree
 
 _MOST_OPENED = 400
@@ -32,6 +32,7 @@ class ProgramSandbox:
     opened: tuple[str, ...]
     _root: str
     _before: TreeSnapshot = field(repr=False)
+    _tracked: frozenset[str] = field(repr=False)
     _identities: Mapping[str, Signature] = field(repr=False)
 
     def is_current(self) -> bool:
@@ -44,7 +45,7 @@ class ProgramSandbox:
 
     def changes(self) -> tuple[str, ...]:
         """Return the paths that are new or changed since, and that other programs obey by themselves."""
-        return self._before.changes(read_tree(self._root))
+        return self._before.changes(read_tree(self._root), self._tracked)
 
 
 def build_program_sandbox(
@@ -66,6 +67,7 @@ def build_program_sandbox(
     if git is not None:
         refuse_inside(git, root)
     before = read_tree(root)
+    tracked = frozenset[str]() if git is None else tracked_files(git, root)
     read_only = find_protected(layout, before, git, environment, also=_environments(root, before))
     opened = layout.mounted(read_only, environment)
     if len(opened) > _MOST_OPENED:
@@ -77,7 +79,7 @@ def build_program_sandbox(
         read_only, (), environment, {path: first_descriptor + place for place, path in enumerate(opened)}
     )
     kept = tuple(each for each in options if not (network and each == _NETWORK))
-    return ProgramSandbox(kept, tuple(opened), root, before, {path: identity_of(path) for path in opened})
+    return ProgramSandbox(kept, tuple(opened), root, before, tracked, {path: identity_of(path) for path in opened})
 
 
 def _environments(root: str, tree: TreeSnapshot) -> Iterator[str]:

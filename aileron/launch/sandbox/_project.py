@@ -20,13 +20,14 @@ from ._import import Import
 from ._layout import SandboxLayout
 from ._processes import SandboxProcesses, end_recorded
 from ._protection import find_protected
-from ._repository import Repository, find_repository
-from ._tree import read_tree, watch_replacements
+from ._repository import Repository, find_repository, tracked_files
+from ._tree import Signature, read_files, read_tree, watch_replacements
 
 _COPIES = "sandboxes"
 _KEPT, _PROCESS = "kept", "process.json"
 _MOST_PATHS = 50
 _CHANGED = "Sandbox: these files are new or changed, and your programs may run their contents. Review them first:"
+_STAYS = "Sandbox: of what the agent wrote in your home, this stays: {found}. All else there was discarded."
 _NOT_ENDED = "Sandbox: its processes could not be stopped. Nothing was imported; its files are in {directory}."
 _NOT_YET = (
     "Sandbox: protected files were replaced while the agent ran, and it may have written them. Nothing was imported "
@@ -59,8 +60,10 @@ class SandboxProject:
         repository = None if git is None or not os.path.lexists(f"{root}/.git") else find_repository(root, git)
         self._recover(root, git)
         before = read_tree(root)
-        own = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
-        read_only = find_protected(self.layout, before, git, self.environment, copied=own)
+        tracked = frozenset[str]() if git is None else tracked_files(git, root)
+        copied = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
+        read_only = find_protected(self.layout, before, git, self.environment, copied=copied)
+        own = read_files(map(os.path.realpath, (*self.layout.own, *self.layout.own_files)))
         covered = [] if repository is None else [repository.git_dir]
         with watch_replacements([*read_only, *covered]) as replaced:
             try:
@@ -68,7 +71,8 @@ class SandboxProject:
                     yield self.layout.arguments(read_only, mounts, self.environment)
             finally:
                 processes.end()
-                self._tell((*replaced(), *before.changes(read_tree(root))))
+                self._tell_what_stays(own)
+                self._tell((*replaced(), *before.changes(read_tree(root), tracked)))
 
     @contextmanager
     def _mount_copy(
@@ -137,6 +141,14 @@ class SandboxProject:
         else:
             (copy.directory / _KEPT).touch()
 
+    def _tell_what_stays(self, before: Mapping[str, Mapping[str, Signature]]) -> None:
+        """Tell where in the user's home the agent has made or changed files of its own."""
+        after = read_files(before)
+        counts = {path: sum(found != before[path].get(name) for name, found in after[path].items()) for path in after}
+        found = [f"{visible(path)} ({_files(count)})" for path, count in counts.items() if count]
+        if found:
+            self.say(_STAYS.format(found=", ".join(found)))
+
     def _tell(self, paths: tuple[str, ...]) -> None:
         if not paths:
             return
@@ -148,6 +160,10 @@ class SandboxProject:
             self._copies.mkdir(mode=0o700, parents=True, exist_ok=True)
             listed.write_text("".join(f"{visible(path)}\n" for path in paths), encoding="utf-8")
             self.say(f"  and {len(paths) - _MOST_PATHS} more: all are listed in {listed}")
+
+
+def _files(count: int) -> str:
+    return f"{count} new or changed file{'' if count == 1 else 's'}"
 
 
 @contextmanager

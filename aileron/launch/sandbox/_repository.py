@@ -88,6 +88,16 @@ def gitlinks(git: Git, root: str) -> Iterator[str]:
             yield os.path.join(root, os.fsdecode(path))
 
 
+def tracked_files(git: Git, directory: str) -> frozenset[str]:
+    """Return the files below a directory that the index of its repository has; none where there is no repository."""
+    try:
+        return frozenset(
+            os.path.join(directory, os.fsdecode(path)) for path in git.at("", directory).records("ls-files", "-z")
+        )
+    except GitError:
+        return frozenset()
+
+
 def hooks_directory(git: Git, root: str) -> str | None:
     """Return where hooks lie, as C{core.hooksPath} or git itself says; L{None}: nothing says it."""
     named = [value for _, key, value in _settings(git, root) if key == "core.hookspath"]

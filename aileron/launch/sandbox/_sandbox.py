@@ -82,6 +82,8 @@ class Sandbox:
         needed = () if plan.directory is None else (plan.directory,)
         for directory in (*layout.own, *layout.settings):
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in layout.own_files:
+            Path(path).touch(mode=0o600)
         opened = evolve(project, layout=evolve(layout, programs=(*layout.programs, *needed)))
         ours, theirs = socket.socketpair()
         with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):

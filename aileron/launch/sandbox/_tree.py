@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from stat import S_IFMT
 
 from attrs import field, frozen
 
+from ._names import is_configuration, is_known
+
 _GIT = ".git"
 _BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
 _DEPENDENCIES = "node_modules"
-_DIRECTORIES = frozenset(
-    ".amazonq .bundle .cargo .claude .codex .config .continue .cursor .devcontainer .direnv .externalToolBuilders "
-    ".fleet .gemini .githooks .goose .helix .hg .husky .idea .jj .kiro .mise .mvn .nvim .opencode .pi .qwen .roo "
-    ".settings .sl .svn .vs .vscode .windsurf .yarn .zed".split()
-)
-_FILES = re.compile(
-    r"\.(?:env(?:rc)?(?:\.[a-z.]+)?|autoenv[^/]*|exrc|n?vimrc|nvim\.lua|lvimrc|dir-locals(?:-2)?\.el|gdbinit(?:\.py)?|lldbinit|pdbrc"
-    r"|irbrc|pryrc|rspec|ghci|iex\.exs|ocamlinit|octaverc|pylintrc|Rprofile|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pnp\.cjs|bazelrc|mise(?:\.local)?\.toml|sbtopts|jvmopts"
-    r"|pre-commit-config\.yaml|lefthook\.ya?ml|devcontainer\.json|mcp\.json|gitmodules|gitattributes|aider\.conf\.yml"
-    r"|tool-versions|rvmrc|latexmkrc|luarc\.json|clangd|rubocop\.yml|flake8|coveragerc|Renviron|RData|perldb|proverc"
-    r"|[^/]*\.exs|ycm_extra_conf\.py|php-cs-fixer(?:\.dist)?\.php|pnp\.loader\.mjs|kateproject|project|crush\.json"
-    r"|(?:eslintrc|prettierrc|stylelintrc|babelrc|lintstagedrc|huskyrc)(?:\.[a-z]+)?)"
-    r"|mise(?:\.local)?\.toml|lefthook\.ya?ml|bunfig\.toml|(?:flake|shell|default|devenv)\.nix|devenv\.ya?ml|crush\.json|opencode\.jsonc?|pyvenv\.cfg|(?:site|user)customize\.py"
-    r"|[^/]*\.(?:pth|code-workspace|sublime-project)",
-    re.IGNORECASE,
-).fullmatch
-
+_MOST_OF_ONE = 5
+"""Settings of one new directory that are listed one by one; of more only the directory is."""
 _MOST_HELD = 256  # descriptors
 
 Signature = tuple[int, ...]
@@ -40,17 +27,46 @@ class TreeSnapshot:
     """A snapshot of what other programs obey in a directory.
 
     :ivar repositories: the paths of C{.git}, and of directories that git takes for a repository.
-    :ivar autorun: the files that shells, editors, package managers and agents obey by themselves, and those that have
-        a second name somewhere.
+    :ivar autorun: the files that shells, editors, package managers and agents are known to obey by themselves, and
+        those that have a second name somewhere.
+    :ivar configuration: other files that look like settings and recipes.
+    :ivar directories: all of them.
     """
 
     repositories: dict[str, Signature] = field(factory=dict)
     autorun: dict[str, Signature] = field(factory=dict)
+    configuration: dict[str, Signature] = field(factory=dict)
+    directories: set[str] = field(factory=set)
 
-    def changes(self, later: TreeSnapshot) -> tuple[str, ...]:
-        """Return the paths that are new or changed in C{later}, repositories first."""
+    def changes(self, later: TreeSnapshot, tracked: Collection[str] = frozenset()) -> tuple[str, ...]:
+        """Return what is new or changed in C{later}: repositories, known files, then what looks like settings.
+
+        :param tracked: files whose changes a repository shows, if they only look like settings.
+        """
         pairs = ((self.repositories, later.repositories), (self.autorun, later.autorun))
-        return tuple(path for old, new in pairs for path in sorted(new) if new[path] != old.get(path))
+        known = tuple(path for old, new in pairs for path in sorted(new) if new[path] != old.get(path))
+        old, new = self.configuration, later.configuration
+        others = [path for path in sorted(new) if new[path] != old.get(path) and path not in tracked]
+        return (*known, *self._summed_up(others))
+
+    def _summed_up(self, paths: Iterable[str]) -> Iterator[str]:
+        """Yield paths, but of a new directory with many of them only that, once."""
+        places = {path: self._new_directory(path) for path in paths}
+        counts = Counter(filter(None, places.values()))
+        told: set[str] = set()
+        for path, place in places.items():
+            if counts[place] <= _MOST_OF_ONE:
+                yield path
+            elif place not in told:
+                told.add(place)
+                yield f"{place}{os.sep} (new, with {counts[place]} such files)"
+
+    def _new_directory(self, path: str) -> str:
+        """Return the outermost directory of a path that was not there; empty: all were."""
+        found, current = "", os.path.dirname(path)
+        while current not in self.directories and len(current) > 1:
+            found, current = current, os.path.dirname(current)
+        return found
 
 
 def read_tree(root: str) -> TreeSnapshot:
@@ -59,11 +75,23 @@ def read_tree(root: str) -> TreeSnapshot:
     A file that was written and put back as it was counts as changed: the kernel notes when that was.  A directory that
     cannot be listed counts as a repository, since git would enter one there.
     """
-    found = TreeSnapshot({}, {})
+    found = TreeSnapshot()
     waiting = [root]
     while waiting:
         waiting.extend(_read_directory(root, waiting.pop(), found))
     return found
+
+
+def read_files(paths: Iterable[str]) -> Mapping[str, Mapping[str, Signature]]:
+    """Return, of each path, the files there or below it, and which version of each; links are not followed."""
+    return {path: {found: _version(found) for found in _files_below(path)} for path in paths}
+
+
+def _files_below(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+    for directory, _, names in os.walk(path):
+        yield from (os.path.join(directory, name) for name in names)
 
 
 @contextmanager
@@ -94,14 +122,17 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
     if any(needed <= entries.keys() for needed in _BARE):
         found.repositories[directory] = identity_of(directory)
         return []
+    found.directories.add(directory)
     below = directory[len(root) :].split(os.sep)
-    whole, counts = not _DIRECTORIES.isdisjoint(below), _DEPENDENCIES not in below
+    counts = _DEPENDENCIES not in below
     for name, is_directory in entries.items():
         path = os.path.join(directory, name)
         if name.lower() == _GIT:
             found.repositories[path] = identity_of(path)
-        elif not is_directory and ((counts and (whole or name in _DIRECTORIES or _FILES(name))) or _is_shared(path)):
+        elif not is_directory and ((counts and is_known(name, below)) or _is_shared(path)):
             found.autorun[path] = _version(path)
+        elif not is_directory and counts and is_configuration(name, below):
+            found.configuration[path] = _version(path)
     return [os.path.join(directory, name) for name, deeper in entries.items() if deeper and name.lower() != _GIT]
 
 

@@ -50,15 +50,20 @@ DIRECTORIES: Sequence[tuple[str, Mapping[str, str], str, str]] = (
     (
         "goose",
         {"XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"},
-        "/h/.local/share/goose /s/goose",
-        "/h/.config/goose",
+        "/h/.local/share/goose/sessions /s/goose/logs",
+        "/h/.config/goose /h/.local/share/goose /s/goose",
     ),
-    ("goose", {"GOOSE_PATH_ROOT": "/r", "XDG_STATE_HOME": "/s"}, "/r/data /r/state", "/r/config"),
+    (
+        "goose",
+        {"GOOSE_PATH_ROOT": "/r", "XDG_STATE_HOME": "/s"},
+        "/r/data/sessions /r/state/logs",
+        "/r/config /r/data /r/state",
+    ),
     (
         "opencode",
         {"XDG_CACHE_HOME": "/c"},
-        "/h/.local/share/opencode /h/.local/state/opencode /c/opencode",
-        "/h/.config/opencode",
+        "/h/.local/share/opencode/log /h/.local/share/opencode/storage /h/.local/share/opencode/tool-output",
+        "/h/.config/opencode /h/.local/share/opencode /h/.local/state/opencode /c/opencode",
     ),
     ("pi", {}, "/h/.pi/agent/sessions", "/h/.pi/agent"),
     ("pi", {"PI_CODING_AGENT_SESSION_DIR": "/s"}, "/s", "/h/.pi/agent"),
@@ -86,7 +91,9 @@ class AgentsTests(SynchronousTestCase):
         for name, variables, own, settings in DIRECTORIES:
             agent, environment = find_agents()[name], {"HOME": "/h", **variables}
             self.assertEqual(agent.own_directories(environment), tuple(own.split()), name)
-            self.assertEqual(agent.settings_directories(environment), (settings,), name)
+            self.assertEqual(agent.settings_directories(environment), tuple(settings.split()), name)
+        files = find_agents()["opencode"].own_paths({"HOME": "/h"})
+        self.assertEqual(files, tuple(f"/h/.local/share/opencode/opencode.db{end}" for end in ("", "-wal", "-shm")))
 
     def test_no_secret(self) -> None:
         """The session's token and gateway key are in the environment; no argument, note, file or repr shows them."""

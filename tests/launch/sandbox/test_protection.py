@@ -200,6 +200,30 @@ class TreeTests(LayoutCase):
         self.write(*names)
         self.assertEqual(self.changed(), names)
 
+    def test_configuration(self) -> None:
+        """Whatever looks like a setting or a recipe counts; what programs worked out, and data, do not."""
+        names = {
+            *("eslint.config.js", "prettier.config.mjs", "lefthook.toml", "mise/tasks/build", "CMakePresets.json"),
+            *("global.json", "rust-toolchain.toml", "rust-toolchain", "Makefile", "sub/justfile", "conftest.py"),
+            *(".shadowenv.d/500_x.lisp", ".unheard/of/program", "webpack.prod.js", "a.csproj", "sub/.someconfig"),
+        }
+        harmless = {".mypy_cache/3.11/x.json", "src/main.py", "README.md", "src/image.png", "sub/node_modules/a/b.json"}
+        self.write(*names, *harmless)
+        self.assertEqual(self.changed(), names)
+
+    def test_tracked(self) -> None:
+        """What a repository tracks is for its own differences to show, unless it is known to run by itself."""
+        self.write("package.json", "tsconfig.json", ".envrc")
+        tracked = {str(self.project / name) for name in ("package.json", ".envrc")}
+        found = self.before.changes(read_tree(str(self.project)), tracked)
+        self.assertEqual(found, (str(self.project / ".envrc"), str(self.project / "tsconfig.json")))
+
+    def test_many(self) -> None:
+        """Of a new directory with many settings only that is named, but what is known to run by itself one by one."""
+        self.write(*(f"dist/{number}/a.json" for number in range(9)), "dist/1/.envrc", "made/a.json", "sub/a.json")
+        directory = "dist/ (new, with 9 such files)"
+        self.assertEqual(self.changed(), {directory, "dist/1/.envrc", "made/a.json", "sub/a.json"})
+
     def test_repositories(self) -> None:
         """A repository counts by any name that git knows it by, and one that another was put in the place of."""
         self.write("bare/HEAD", "bare/objects/x", "bare/refs/x", "linked/HEAD", "linked/commondir", "case/.GIT/x")
