@@ -71,6 +71,7 @@ class FileBindings:
 
     def _write(self, changed: VaultDocument, binding: Binding) -> Binding:
         self._file.write(changed)
+        self._renewals.refusals.pop(binding.name, None)
         self._changes += 1
         return binding
 
@@ -94,6 +95,9 @@ class FileBindings:
             kind, kept = KINDS[binding.kind], unseal_entry(document, key, entry)
         except VaultDamaged:
             return CredentialState(CredentialStatus.NEEDS_YOU, reason="Its entry in the vault was altered.")
+        refusal = self._renewals.find_refusal(binding, kept)
+        if refusal is not None:
+            return CredentialState(CredentialStatus.NEEDS_YOU, reason=refusal)
         state = kind.state(kept, utc(self._clock.seconds()))
         if state.reason is not None or binding.scope is None:
             return state

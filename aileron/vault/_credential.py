@@ -15,7 +15,7 @@ from zope.interface import implementer
 from aileron.credentials import KINDS, CredentialKind, CredentialUse, NeedsYou, TokenExchange, no_exchange
 from aileron.errors import AileronError, BindingFailed, CredentialNeedsYou, VaultDamaged
 from aileron.interfaces import ICredential
-from aileron.values import JSON, Authorization, Binding, Request, Scope, utc
+from aileron.values import JSON, Authorization, Binding, Request, Scope, digest_of_bytes, utc
 from aileron.waiting import uncancelled
 
 from ._cipher import DataKey
@@ -34,10 +34,19 @@ class Renewals:
 
     :ivar exchange: asks token endpoints.
     :ivar needs_you: told of a credential that needs a person from now on, and why.
+    :ivar refusals: by binding, the digest of a secret that a service refused and that nothing renews.  In memory: a new
+        life of the daemon tries the secret again.
     """
 
     exchange: TokenExchange = no_exchange
     needs_you: Callable[[Binding, str], None] = lambda binding, reason: None
+    refusals: dict[str, str] = field(factory=dict, repr=False)
+
+    def find_refusal(self, binding: Binding, kept: bytes) -> str | None:
+        """Return why a secret is of no use, or None if no service refused it."""
+        if self.refusals.get(binding.name) != digest_of_bytes(kept):
+            return None
+        return f"The service does not accept it. Enter another: aileron credential replace {binding.name}"
 
 
 @implementer(ICredential)
@@ -68,6 +77,8 @@ class Credential:
 
     async def refused(self, sent: Authorization, challenge: str = "") -> bool:
         async def note(kind: CredentialKind, use: CredentialUse) -> bool:
+            if not kind.exchanges and not challenge:
+                self._note_refusal(use.kept, sent)
             return kind.refused(use, sent, challenge)
 
         try:
@@ -83,14 +94,28 @@ class Credential:
     async def _use(self, work: _Work[_T]) -> _T:
         kind, kept = KINDS[self._binding.kind], self._find_kept()
         use = CredentialUse(self._scope, kept, partial(self._keep, kept), self._now, self._renewals.exchange)
+        refusal = self._renewals.find_refusal(self._binding, kept)
+        if refusal is not None:
+            raise self._needs_you(refusal)
         try:
             return await work(kind, use)
         except NeedsYou as needs:
             if needs.is_new:
                 self._renewals.needs_you(self._binding, needs.reason)
-            raise self._failure(
-                f"needs your attention. {needs.reason}", CredentialNeedsYou, reason=needs.reason
-            ) from None
+            raise self._needs_you(needs.reason) from None
+
+    def _needs_you(self, reason: str) -> BindingFailed:
+        return self._failure(f"needs your attention. {reason}", CredentialNeedsYou, reason=reason)
+
+    def _note_refusal(self, kept: bytes, sent: Authorization) -> None:
+        """Note that nothing but another secret helps, if what was sent is still what is kept.
+
+        :raises NeedsYou: it is, so a person has to enter another.
+        """
+        text = kept.decode("utf-8", "replace")
+        if any(each and each in text for each in sent.secrets):
+            self._renewals.refusals[self._binding.name] = digest_of_bytes(kept)
+            raise NeedsYou(self._renewals.find_refusal(self._binding, kept) or "")
 
     def _now(self) -> datetime:
         return utc(self._clock.seconds())

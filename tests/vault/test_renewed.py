@@ -206,3 +206,58 @@ class RenewedTests(OpenCase):
         self.gives("canary-1", "canary-refresh-2")
         self.sent(started)
         self.assertNotIn(b"canary", self.path.read_bytes())
+
+
+class RefusedTests(OpenCase):
+    """A key that the service does not accept."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.told: list[str] = []
+        renewals = Renewals(needs_you=lambda binding, reason: self.told.append(reason))
+        self.vault = Vault(self.path, self.clock, lambda: True, self.key(), renewals)
+        self.made = self.set_up(new_binding())
+
+    def authorize(self) -> Deferred[Authorization]:
+        """Begin to use it."""
+        return Deferred.fromCoroutine(self.vault.credential(self.made, example_scope()).authorize(REQUEST))
+
+    def refuse(self, sent: Authorization) -> bool:
+        """Let the service refuse what was sent."""
+        return self.successResultOf(
+            Deferred.fromCoroutine(self.vault.credential(self.made, example_scope()).refused(sent))
+        )
+
+    def state(self) -> CredentialState:
+        """How it stands."""
+        return self.vault.credential_state(self.made)
+
+    def test_refused(self) -> None:
+        """It needs a person, who is told once and with the command; it is sent no more until it is replaced."""
+        sent = self.successResultOf(self.authorize())
+        self.assertEqual((self.refuse(sent), self.refuse(sent)), (False, False))
+        (reason,) = self.told
+        self.assertIn(f"aileron credential replace {self.made.name}", reason)
+        self.assertEqual(self.state(), CredentialState(CredentialStatus.NEEDS_YOU, reason=reason))
+        self.failureResultOf(self.authorize(), CredentialNeedsYou)
+        ready = Deferred.fromCoroutine(self.vault.credential(self.made, example_scope()).make_ready())
+        self.failureResultOf(ready, CredentialNeedsYou)
+        self.successResultOf(Deferred.fromCoroutine(self.vault.replace(self.made.name, b"another")))
+        self.assertIs(self.state().status, CredentialStatus.READY)
+        self.successResultOf(self.authorize())
+
+    def test_same_again(self) -> None:
+        """Whoever enters the same key has it tried again."""
+        self.refuse(self.successResultOf(self.authorize()))
+        self.successResultOf(Deferred.fromCoroutine(self.vault.replace(self.made.name, b"canary-secret")))
+        self.successResultOf(self.authorize())
+
+    def test_replaced_meanwhile(self) -> None:
+        """A refusal of the key before says nothing of the one that took its place, nor does a 403 of this one."""
+        sent = self.successResultOf(self.authorize())
+        self.successResultOf(Deferred.fromCoroutine(self.vault.replace(self.made.name, b"another")))
+        self.refuse(sent)
+        credential = self.vault.credential(self.made, example_scope())
+        sent = self.successResultOf(self.authorize())
+        self.successResultOf(Deferred.fromCoroutine(credential.refused(sent, 'Bearer error="insufficient_scope"')))
+        self.assertEqual((self.state().status, self.told), (CredentialStatus.READY, []))
