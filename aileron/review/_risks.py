@@ -25,6 +25,10 @@ _PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
 
 REASONS: Mapping[str, tuple[str, str]] = {
     "first": ("First time", "There is no earlier call to compare this one with."),
+    "again": (
+        "Repetition",
+        "Check the service before you approve: the effect of the earlier run may be there already.",
+    ),
     "twin": (
         "Identical request",
         "Agents sometimes send a call twice in one turn, or again because they missed the response.",
@@ -80,6 +84,7 @@ class Risks:
     """One sentence for each that there is, and nothing for the others."""
 
     first: str = ""
+    again: str = ""
     twin: str = ""
     repeated: str = ""
     recipients: str = ""
@@ -106,6 +111,7 @@ class Risks:
         """Write the same in a word or two for a list, without what is so at each call of the action."""
         words = (
             (self.first, "First time"),
+            (self.again, "Repetition"),
             (self.twin, "Identical request"),
             (self.repeated, "Asked before"),
             (self.recipients, "New recipient"),
@@ -114,6 +120,9 @@ class Risks:
             (self.destructive, "Destructive"),
         )
         return tuple(word if risk else "" for risk, word in words)
+
+
+_AGAIN = "Repetition of run"
 
 
 def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
@@ -125,11 +134,13 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
     others = ", ".join(map(visible, before.connectors_changed))
     steps = approval.review.steps
     where = ", ".join(visible(host) for host in dict.fromkeys(map(host_of, steps)) if host and may_be_private(host))
+    parent = approval.run.parent_id
     unknown = any(step.request is None for step in steps)
     once = offer is not None and not (offer.idempotent or offer.read_only)
     destroys = offer is not None and offer.destructive and not offer.read_only
     return Risks(
         first="" if before.looked_at else "First time this action runs.",
+        again="" if parent is None else f"{_AGAIN} {visible(parent)}, whose outcome is unknown. It may happen twice.",
         twin=describe_twins(approval.run, before.twins),
         repeated=_tell_repeats(before),
         recipients=f"New values, not used in {_span(before)}: {names}." if names and before.looked_at else "",

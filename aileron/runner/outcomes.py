@@ -11,14 +11,13 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import InternalError, ResourceLimitExceeded, StateConflict
+from aileron.errors import InternalError, ResourceLimitExceeded
 from aileron.runner.plan import PlannedStep
-from aileron.runner.runs import EventFactory, RunRepository, Verify, transition
+from aileron.runner.runs import EventFactory, RunRepository, require_unchanged, transition
 from aileron.runner.scheduling import Tasks
 from aileron.values import (
     JSON,
     READ,
-    Approval,
     AttemptRow,
     BindingFlag,
     Event,
@@ -231,21 +230,6 @@ def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunStat
         steps: JSON = {**doubt.done, doubt.step_id: found.output}
         return RunState.COMPLETED, {"output": found.output, "steps": steps}, None
     return RunState.FAILED, None, found.fault or explain_not_done(run.fault)
-
-
-def require_unchanged(read: Run) -> Verify:
-    """Make a check that raises L{StateConflict} where the row is no longer as it was read."""
-
-    def verify(row: Run, approval: Approval | None) -> None:
-        if _standing(row) != _standing(read):
-            raise StateConflict(row)
-
-    return verify
-
-
-def _standing(run: Run) -> tuple[object, ...]:
-    """Show what others may have written, as it is kept."""
-    return run.state, run.changed_at, run.reason, compact(None if run.fault is None else to_json(run.fault))
 
 
 LATE_SECONDS = 60.0

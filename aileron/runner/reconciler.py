@@ -22,7 +22,6 @@ from aileron.runner.outcomes import (
     explain_not_done,
     find_echoes,
     record_finding,
-    require_unchanged,
 )
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan, PlannedStep, step_key
@@ -37,13 +36,11 @@ from aileron.values import (
     Actor,
     AttemptRow,
     AuditQuery,
-    Fault,
     Finding,
     Run,
     RunQuery,
     RunState,
     Sought,
-    Transition,
     canonical,
     compact,
     digest_of_bytes,
@@ -382,18 +379,4 @@ class ReconciliationService:
         """Note the new run on record and on the old run."""
         same = child.effect_key == parent.effect_key
         event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
-
-        def changed(present: Run) -> Transition:
-            fault = present.fault or Fault("outcome_unknown", "The outcome is unknown.")
-            return transition(
-                present,
-                RunState.UNKNOWN,
-                event.at,
-                event,
-                fault=fault.with_details(run_again=child.id),
-                reason=note or present.reason,
-                result=present.result,
-                verify=require_unchanged(present),
-            )
-
-        await self._runs.amend(parent, changed, (event,))
+        await self._runs.note_repetition(parent, event, note, run_again=child.id)

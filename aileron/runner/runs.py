@@ -26,6 +26,7 @@ from aileron.values import (
     RunQuery,
     RunState,
     Transition,
+    compact,
     to_json,
     utc,
 )
@@ -209,6 +210,27 @@ class RunRepository:
         """
         return await self.insist(run.id, lambda: self._amend(run, changed, events))
 
+    async def note_repetition(self, run: Run, event: Event, note: str = "", **details: JSON) -> Run:
+        """Add details on the run that does an C{unknown} one again to its fault, while it is C{unknown}.
+
+        :param note: takes the place of its reason, unless empty.
+        """
+
+        def changed(present: Run) -> Transition:
+            fault = present.fault or Fault("outcome_unknown", "The outcome is unknown.")
+            return transition(
+                present,
+                RunState.UNKNOWN,
+                event.at,
+                event,
+                fault=fault.with_details(**details),
+                reason=note or present.reason,
+                result=present.result,
+                verify=require_unchanged(present),
+            )
+
+        return await self.amend(run, changed, (event,))
+
     async def _amend(self, present: Run, changed: Callable[[Run], Transition], events: Sequence[Event]) -> Run:
         while present.state is RunState.UNKNOWN:
             try:
@@ -269,3 +291,18 @@ class RunRepository:
 def make_conflict(run: Run) -> Conflict:
     """Make the refusal for a caller who comes when it is decided, withdrawn or over."""
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
+
+
+def require_unchanged(read: Run) -> Verify:
+    """Make a check that raises L{StateConflict} where the row is no longer as it was read."""
+
+    def verify(row: Run, approval: Approval | None) -> None:
+        if _standing(row) != _standing(read):
+            raise StateConflict(row)
+
+    return verify
+
+
+def _standing(run: Run) -> tuple[object, ...]:
+    """Show what others may have written, as it is kept."""
+    return run.state, run.changed_at, run.reason, compact(None if run.fault is None else to_json(run.fault))

@@ -128,6 +128,18 @@ class Run:
         return self.arguments if self.asked is None else self.asked
 
     @property
+    def repeated_by(self) -> str | None:
+        """The newest run that does this one again, if its outcome is unknown; approved or not."""
+        details = {} if self.fault is None else self.fault.details
+        return str(details["run_again"]) if "run_again" in details else None
+
+    @property
+    def superseded_by(self) -> str | None:
+        """The approved run that does this one again; its outcome stays unknown, and nobody has to settle it."""
+        details = {} if self.fault is None or self.state is not RunState.UNKNOWN else self.fault.details
+        return str(details["superseded_by"]) if "superseded_by" in details else None
+
+    @property
     def has_own_key(self) -> bool:
         """True if the agent chose the idempotency key itself, so that it means this request and no other."""
         return self.idempotency_key is not None and not self.idempotency_key.startswith(_MINTED)

@@ -70,6 +70,7 @@ EVENTS: Mapping[str, EventName] = {
             "run.cancelled": "Cancelled",
             "run.settled": "Outcome recorded",
             "run.run_again": "Run again requested",
+            "run.superseded": "Run again approved",
             "execution.started": "Started",
             "execution.attempt": "Retried",
             "execution.succeeded": "Completed",

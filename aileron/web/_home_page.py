@@ -134,9 +134,10 @@ async def _find_problems(deps: Dependencies) -> list[Attention]:
     unknown = await deps.submission.runs(_query(RunState.UNKNOWN))
     warned = [each for each in await read_credentials(deps) if each.problem]
     problems = [*_find_alarms(deps)]
-    if unknown.items:
+    open_ = [run for run in unknown.items if run.superseded_by is None]
+    if open_:
         more = "More than " if unknown.cursor is not None else ""
-        words = f"{more}{count(len(unknown.items), 'run has', 'runs have')} an unknown outcome."
+        words = f"{more}{count(len(open_), 'run has', 'runs have')} an unknown outcome."
         problems.append(Attention(words, "Record what happened", "/runs?state=unknown"))
     problems += _find_files(deps, await deps.trust.trust_items())
     if warned:

@@ -78,6 +78,11 @@ def state_chip(state: RunState) -> Tag:
     return chip(STATES[state], _KINDS.get(state, "quiet"))
 
 
+def _draw_state(run: Run) -> Tag:
+    """Draw the state of a run; one that was run again is nobody's task."""
+    return chip("Run again", "quiet") if run.superseded_by is not None else state_chip(run.state)
+
+
 def took(start: datetime, end: datetime | None) -> str:
     """Write a duration in words; nothing where it has no end."""
     if end is None:
@@ -180,7 +185,7 @@ def _page(
         said,
         back("/runs", "All runs"),
         heading(run.action, run.action_version),
-        tags.p(state_chip(run.state), " ", answer()),
+        tags.p(_draw_state(run), " ", answer()),
         *choices,
         facts(_about(run)),
         *([] if approval is None else [tags.h2("Decision"), facts(_draw_decided(approval))]),
@@ -194,7 +199,7 @@ def _page(
 
 def _row(run: Run) -> tuple[Cell, ...]:
     why = run.fault.message if run.fault is not None else run.reason
-    state, lasted = state_chip(run.state), took(run.received_at, run.changed_at if run.state.settled else None)
+    state, lasted = _draw_state(run), took(run.received_at, run.changed_at if run.state.settled else None)
     return link(f"/runs/{run.id}", run.action), state, run.received_at, lasted, why or ""
 
 
@@ -212,6 +217,8 @@ def _about(run: Run) -> Iterator[tuple[str, Cell]]:
     yield "Starts", run.start_after if run.state is RunState.APPROVED else None
     yield "Session", "None (yours)" if run.session_id is None else link(f"/sessions/{run.session_id}", run.session_id)
     yield "Repeats", None if run.parent_id is None else link(f"/runs/{run.parent_id}", run.parent_id)
+    again = run.repeated_by
+    yield "Run again as", None if again is None else link(f"/runs/{again}", again)
     yield "Undoes", None if run.undoes is None else link(f"/runs/{run.undoes}", run.undoes)
     yield "Effect key", run.effect_key
     yield "Idempotency key", run.idempotency_key

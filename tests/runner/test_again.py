@@ -48,9 +48,20 @@ class AgainTests(DoubtCase):
         (event,) = self.record(parent, "run.run_again")
         self.assertEqual((event.actor, event.payload["by"], event.payload["note"]), (OPERATOR, child.id, "Once more."))
         self.assertEqual(len(self.connector.sendings), 1)
+        self.assertEqual((now.repeated_by, now.superseded_by), (child.id, None))
         self.approve(child)
         self.assertEqual((self.state(child), self.state(parent)), (RunState.COMPLETED, RunState.UNKNOWN))
+        self.assertEqual(self.now(parent).superseded_by, child.id)
+        (event,) = self.record(parent, "run.superseded")
+        self.assertEqual((event.actor.id, event.payload["by"]), (OPERATOR.id, child.id))
         self.assertEqual(len(self.connector.sendings), 2)
+
+    def test_not_superseded(self) -> None:
+        """A repetition that is denied leaves the question of the old run open."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        self.approve(child, approved=False)
+        self.assertEqual((self.now(parent).superseded_by, self.record(parent, "run.superseded")), (None, []))
 
     def test_effect_key(self) -> None:
         """It has the old key only where every write is declared idempotent."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import fields
+from attrs import evolve, fields
 
 from aileron.cli._output import capture_lines
 from aileron.cli.approvals.review import show_review
@@ -24,6 +24,7 @@ class SurfacesTests(WebCase):
     def shown(self, text: str, before: Precedents, **shown: Any) -> tuple[str, Mapping[str, Any], str]:
         """The page's text, the API's answer, and what the terminal prints of that."""
         run = self.ask(text, **shown)
+        self.runner.reviews[run.id]["run"] = evolve(run, parent_id="run-0")
         self.runner.earlier[run.id] = before
         page = read(self.fragment(f"/approvals/{run.id}").text).text
         answer = self.operator.ask("GET", f"/v1/action-approvals/{run.id}", self.operator_token()).json

@@ -45,7 +45,7 @@ def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -
         raise click.UsageError(f"--state {', '.join(sorted(unknown))}: use {', '.join(RunState)}.")
     command.list(
         command.get("runs", query=_options.filter_query(**filters)),
-        {"ID": "id", "ACTION": "action", "STATE": "state", "REQUESTED": time_at("received_at")},
+        {"ID": "id", "ACTION": "action", "STATE": _describe_state, "REQUESTED": time_at("received_at")},
         "No runs.",
     )
 
@@ -72,7 +72,8 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
         raise click.UsageError("Specify the outcome: --happened or --did-not-happen; or --run-again.")
     run = command.post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
     if outcome == "run_again":
-        command.say(run, "Requested again as {id}. Review it: aileron approval show {id}", id=run["id"])
+        words = "Requested again as {id}. It may happen twice if you approve it: aileron approval approve {id}"
+        command.say(run, words, id=run["id"])
     else:
         command.say(run, "The run is now {state}.", state=run["state"])
 
@@ -145,6 +146,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
             "last changed": when(run["changed_at"]),
             "approval": "required" if run["gated"] else "not required",
             **({"repeats": run["parent_id"]} if run.get("parent_id") else {}),
+            **({"run again as": again} if (again := _find_repetition(run)) else {}),
             **({"undoes": run["undoes"]} if run.get("undoes") else {}),
             **({"reason": run["reason"]} if run.get("reason") else {}),
             **({"audit record": run["audit_id"]} if run.get("audit_id") else {}),
@@ -163,8 +165,21 @@ def _show_run(run: Mapping[str, Any]) -> None:
     if _set_apart(run)[1]:
         say("To save the attachments: aileron run save {id} DIRECTORY", id=run["id"])
     _show_attempts(run)
-    if run["state"] == "unknown":
+    if run["state"] == "unknown" and not _find_repetition(run, "superseded_by"):
         _show_unknown(run)
+
+
+def _find_repetition(run: Mapping[str, Any], name: str = "run_again") -> str | None:
+    """Return the id of the run that does this one again, if there is one.
+
+    :param name: C{superseded_by} for one that was approved.
+    """
+    found: str | None = ((run.get("failure") or {}).get("details") or {}).get(name)
+    return found
+
+
+def _describe_state(run: Mapping[str, Any]) -> str:
+    return "run again" if _find_repetition(run, "superseded_by") else str(run["state"])
 
 
 def _show_unknown(run: Mapping[str, Any]) -> None:

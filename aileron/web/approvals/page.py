@@ -194,6 +194,8 @@ def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str
     else:
         yield from (" by ", tags.bdi(agent(session)), " in ", tags.bdi(visible(session.working_dir)))
         yield " (self-reported)"
+    if approval.run.parent_id is not None:
+        yield from (". Repeats ", tags.a("an earlier run", href=f"/runs/{visible(approval.run.parent_id)}"))
     if approval.run.undoes is not None:
         yield from (". Undoes ", tags.a("an earlier run", href=f"/runs/{visible(approval.run.undoes)}"))
     if approval.expires_at:
