@@ -41,6 +41,8 @@ op = "list_channels"
 inputs = { limit = "10" }
 +++
 # Hello
+
+Lists channels.
 """
 
 
