@@ -72,6 +72,7 @@ class BodyArguments(ArgumentList):
         schema = flatten(self.document, plain.get(chosen, {}).get("schema", {}), self.work, node.trail)
         if not required and "properties" in schema.keys and not _may_hold(schema.keys):
             return
+        self._mark_others({name: each for name, each in plain.items() if name != chosen}, chosen, schema, node.trail)
         if method == "HEAD" or (method == "GET" and not written):
             raise Inexpressible(f"is one that a {method} has not")
         said = text_of(node.keys.get("description"))
@@ -85,6 +86,24 @@ class BodyArguments(ArgumentList):
             self._add_json(schema, required, said)
         else:
             self._add_whole(chosen, schema, required, said)
+
+    def _mark_others(
+        self, others: Mapping[str, Mapping[str, Any]], chosen: str, schema: Node, trail: frozenset[str]
+    ) -> None:
+        """Mark what can be given only in a body of another type."""
+        mine = {each.name for each in find_members(self.document, schema, self.work).found}
+        for media_type, content in others.items() if mine else ():
+            try:
+                node = flatten(self.document, content.get("schema", {}), self.work, trail)
+                more = [
+                    each.name for each in find_members(self.document, node, self.work).found if each.name not in mine
+                ]
+            except Inexpressible:
+                continue
+            if more or _is_file(node.keys, ""):
+                self.omit(
+                    ", ".join(more) or "its content", f"is only in a body of the type {media_type}, not {chosen}"[:150]
+                )
 
     def _add_whole(self, media_type: str, schema: Node, required: bool, said: str) -> None:
         """Take in a body that is one text, or one file."""

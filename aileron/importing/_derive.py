@@ -36,6 +36,7 @@ _ADDING = frozenset("add create insert new open post send upload".split())
 _SECRETS = re.compile(
     r"secret|password|passphrase|credential|token|login_?profile|(?:access|api|private|signing)_?key", re.IGNORECASE
 )
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _SCOPE = re.compile(r"[!#-\[\]-~]+")
 _STEP = re.compile(r"[A-Za-z0-9_$-]+")
 _CURSORS: Mapping[str, tuple[str, ...]] = {
@@ -225,6 +226,10 @@ def _api_key(scheme: Mapping[str, Any], words: str) -> ApiCredential:
     name = text_of(scheme.get("name"))
     if scheme.get("in") == "query":
         return ApiCredential({"kind": "api_key", "query": name})
+    if not _HEADER.fullmatch(name):
+        return ApiCredential(
+            BEARER, (f"the document has no usable name of the key's header ({one_line(name, 40)}); a guess",)
+        )
     keys: dict[str, JSON] = {"kind": "api_key", "header": name}
     if name.lower() != "authorization":
         return ApiCredential(keys)

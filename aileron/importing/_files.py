@@ -19,6 +19,7 @@ from ._fitting import fit
 MOST_WORDS, MOST_BODY = 400, 2000
 VERSION = "1.0.0"
 _HTTP = "http"
+_OPTIONAL = "optional_body"
 _ANY_CONNECTOR = "local://me/x"
 MARK = "TODO(import): "
 
@@ -189,6 +190,8 @@ def _operation_table(operation: ApiOperation, *, with_actions: bool) -> Table:
     if operation.host:
         keys["host"] = operation.host
     request = _request(operation) if operation.method else {}
+    if operation.body not in request:
+        operation = evolve(operation, extra={key: each for key, each in operation.extra.items() if key != _OPTIONAL})
     keys |= {**request, **{key: value for key, value in operation.extra.items() if key not in request}}
     keys["effect"] = operation.effect
     if operation.effect != READ:

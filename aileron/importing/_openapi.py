@@ -31,6 +31,7 @@ _MOST_TOLD = 5
 MOST_LOOKED_AT = 2_000
 """Of the schemas of an answer."""
 _EMPTY = ("204", "205")
+_UNSENT = frozenset({"options", "trace"})
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
 _IN_PATH = re.compile(r"\{([^{}/]{1,200})\}")
 _BUNDLE = "Put all parts into one file first, for example with the npm package @redocly/cli: redocly bundle FILE"
@@ -92,6 +93,8 @@ class OpenApi:
             except Inexpressible as problem:
                 self._skipped.setdefault(str(problem), []).append(path)
                 continue
+            for method in _UNSENT & item.keys():
+                self._skipped.setdefault(f"has the method {method.upper()}", []).append(path)
             yield from ((path, each, item, table_of(item[each])) for each in _METHODS if table_of(item.get(each)))
 
     def list_operations(self) -> tuple[OperationSummary, ...]:

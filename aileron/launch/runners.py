@@ -11,6 +11,7 @@ from attrs import frozen
 NPM, PYPI = "npm", "pypi"
 
 _NPM_PACKAGE = re.compile(r"((?:@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*)(?:@([\w.^~*<>=| -]+))?", re.ASCII)
+_BEHIND_PROGRAM, _BEHIND_NAME = re.compile(r"[@\[<>=!~]"), re.compile(r"[\[<>=!~]")
 _PYPI_PACKAGE = re.compile(
     r"([A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?)(?:@(latest|[\w.+!-]+)|((?:[<>=!~]=?|===)[\w.,<>=!~*+ -]+))?", re.ASCII
 )
@@ -106,8 +107,8 @@ def _read_uvx(arguments: list[str]) -> PackageRun:
             raise NotInstallable(f"It uses the option {name} of uvx. Install the package, and name its own program.")
     command = _next(arguments, "uvx", "a package")
     wanted = [*_pypi_specs((source or command, *more))]
-    program = command if source else re.split(r"[@\[<>=!~]", command, maxsplit=1)[0]
-    name = re.split(r"[\[<>=!~]", wanted[0], maxsplit=1)[0].strip()
+    program = command if source else _BEHIND_PROGRAM.split(command, maxsplit=1)[0]
+    name = _BEHIND_NAME.split(wanted[0], maxsplit=1)[0].strip()
     return PackageRun(PYPI, name, tuple(wanted), program, tuple(arguments))
 
 

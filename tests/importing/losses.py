@@ -42,6 +42,7 @@ def silent_losses(root: Mapping[str, Any], summary: OperationSummary, found: Api
         if not (name == _BODY and has_body)
         and not any(step == name or step.startswith(f"{name}[") for step in given)
         and _plain(name) not in told
+        and not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", marks)
         and not (place == "body" and (_BODY in marks or found.body in _WHOLE))
     ]
     return [each for each in lost if not _is_our_own(each, found)]
@@ -110,7 +111,7 @@ def _members(root: Mapping[str, Any], schema: Any, levels: int = 6) -> Iterator[
     if not levels or node.get("type", "object") not in ("object", ["object", "null"]):
         return
     for name, each in (node.get("properties") or {}).items():
-        if _follow(root, each).get("readOnly") is not True:
+        if not any(isinstance(one, Mapping) and one.get("readOnly") is True for one in (each, _follow(root, each))):
             yield name
     for key in ("allOf", "oneOf", "anyOf"):
         for each in node.get(key) or ():

@@ -113,6 +113,21 @@ class BodyTests(LossCase):
         marks = written(document(requestBody=body(schema))).marks
         self.assertEqual(marks, ("odd: its further members cannot be given",))
 
+    def test_other_types(self) -> None:
+        """What only a body of another type has is marked."""
+        content = {
+            "application/json": {"schema": {"type": "object", "properties": {"url": TEXT}}},
+            "multipart/form-data": {"schema": {"type": "object", "properties": {"url": TEXT, "file": TEXT}}},
+            "image/png": {"schema": {**TEXT, "format": "binary"}},
+        }
+        marks = written(document(requestBody={"content": content})).marks
+        only = "odd: left out, because it is only in a body of the type"
+        wanted = (
+            f"{only} multipart/form-data, not application/json: file",
+            f"{only} image/png, not application/json: its content",
+        )
+        self.assertEqual(marks, wanted)
+
     def test_texts_and_files(self) -> None:
         """A body of another type is a text or a file, and says its type."""
         left = sent(document(requestBody=body({"type": "object"}, "application/xml")), body="<a/>")
@@ -294,6 +309,20 @@ class PlaceTests(SynchronousTestCase):
         described = describe(found)
         self.assertIsNone(described.credential)
         self.assertIn("(k), but no operation asks for it", described.marks[0])
+
+    def test_methods(self) -> None:
+        """A method that no connector sends is named."""
+        found = document("/x", "get")
+        found["paths"]["/x"]["options"] = {"responses": {}}
+        self.assertIn("has the method OPTIONS: /x", describe(found).marks[0])
+
+    def test_key(self) -> None:
+        """A header that none can be is not the credential's."""
+        found = document("/x", "get")
+        found["security"] = [{"k": []}]
+        found["components"] = {"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "a header"}}}
+        self.assertIn("a guess", written(found).marks[0])
+        self.assertEqual(spec(found, "odd").description.credential.header, "Authorization")  # type: ignore[union-attr]
 
     def test_elsewhere(self) -> None:
         """A path of another document is named, and the others are imported; without others the cause is told."""
