@@ -230,7 +230,8 @@ def _draw_decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
     said = {None: "Pending", True: "Approved", False: "Denied"}[approval.approved]
     yield "Decision", link(f"/approvals/{approval.run.id}", said)
     yield "Decided", approval.decided_at
-    yield "Login", approval.decided_by
+    by_you = approval.grant_id is None and approval.approved is not None
+    yield "Decided by", "You" if by_you else None
     yield "Grant", approval.grant_id
     yield "Reason", approval.reason
     yield "Not before", approval.not_before

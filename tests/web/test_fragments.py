@@ -363,7 +363,7 @@ class ApprovalTests(WebCase):
         done = self.ask(approved=True, decided_at=utc(NOW), decided_by="ops_1")
         self.runner.finish(done.id, RunState.COMPLETED, result={"output": {"ts": "17"}, "steps": {}})
         text = self.shown(done.id).text
-        for words in ("Completed", "Approved ", "by ops_1", '"ts": "17"', f"audit-{done.id}"):
+        for words in ("Completed", "Approved ", "by you", '"ts": "17"', f"audit-{done.id}"):
             self.assertIn(words.lower(), text.lower())
         failed = self.ask()
         self.runner.finish(failed.id, RunState.FAILED, fault=Fault("external_api_error", "Slack said no"))

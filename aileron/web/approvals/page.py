@@ -56,7 +56,7 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
         return
     if approval.decided_at is not None:
         word = "Approved " if approval.approved else "Denied "
-        yield "Decision", [word, moment(approval.decided_at), f" by {visible(approval.decided_by or 'unknown')}"]
+        yield "Decision", [word, moment(approval.decided_at), " by you" if approval.grant_id is None else " by a grant"]
     yield from _draw_said("Reason", run.reason or approval.reason)
     yield from _draw_said("Result", run.result)
     if run.fault is not None:
