@@ -133,6 +133,17 @@ class WorkTests(ProjectTestCase):
         await self.inside(outer / "sub", "git switch -qc work; echo three >file; git commit -qam three")
         self.assertEqual(self.outside(outer / "sub", "git log -1 --format=%s; git status --porcelain"), "three\n")
 
+    async def test_submodule(self) -> None:
+        """Commits to a submodule's own branch are imported, but not to one that another worktree of it has."""
+        project = self.project("library")
+        outer = self.project("outer", f"git submodule --quiet add {project} sub && git commit -qm sub")
+        self.outside(outer / "sub", "git worktree add -q ../../elsewhere -b other")
+        told = await self.inside(outer / "sub", "echo two >file; git commit -qam two; git branch -f other")
+        self.assertIn("main: 1 new commit, now at", told)
+        self.assertIn("Not imported: other, because it is checked out in another worktree", told)
+        self.assertEqual(self.outside(outer / "sub", "git log -1 --format=%s main; git status --porcelain"), "two\n")
+        self.assertIn("sub", self.outside(outer, "git status --porcelain"))
+
     async def test_unfinished(self) -> None:
         """An operation that may run commands is not imported; the copy is kept, and its place told."""
         project = self.project("rebase", "echo x >f && git add f && git commit -qm second")

@@ -151,9 +151,15 @@ class Import:
         return [os.fsdecode(path) for mode, _, path in listed if mode.startswith(GITLINK) and path not in known]
 
     def _is_checked_out_elsewhere(self, ref: str) -> bool:
-        here = f"worktree {self.copy.snapshot.repository.root}"
-        listed = os.fsdecode(self._target.run("worktree", "list", "--porcelain")).split("\n\n")
-        return any(f"branch {ref}" in block.split("\n") for block in listed if here not in block.split("\n"))
+        """Return whether another work tree of the repository has a branch.
+
+        git lists the main work tree first, that of a submodule by the path of its repository.
+        """
+        repository = self.copy.snapshot.repository
+        here = f"worktree {repository.root}"
+        main, *linked = os.fsdecode(self._target.run("worktree", "list", "--porcelain")).split("\n\n")
+        others = [block.split("\n") for block in ((main, *linked) if repository.is_linked else linked)]
+        return any(f"branch {ref}" in lines for lines in others if here not in lines)
 
     def _new_stashes(self, refs: Mapping[str, str]) -> Iterator[str]:
         """Yield the entries of the stash that were made in the sandbox, oldest first."""
