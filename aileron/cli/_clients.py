@@ -60,6 +60,17 @@ def _continue(entry: Entry) -> str:
     return "\n".join(lines)
 
 
+def _kilo(entry: Entry) -> str:
+    server = {
+        "type": "local",
+        "command": [entry["command"], *entry["args"]],
+        "environment": entry["env"],
+        "enabled": True,
+        "timeout": _CALL_MILLISECONDS,
+    }
+    return _json({"mcp": {SERVER_NAME: server}})
+
+
 CLIENTS: Mapping[str, ClientProgram] = {
     each.name: each
     for each in (
@@ -77,9 +88,26 @@ CLIENTS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "gemini",
             ("~/.gemini/settings.json", ".gemini/settings.json, for one project"),
-            # Not trusted, in its words: it asks before a call of its own accord.  Its own limit is ten minutes.
-            lambda entry: _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": False}),
+            # Not trusted, in its words, it offers no tool when nobody is there to ask. Its own limit is ten minutes.
+            lambda entry: _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": True}),
         ),
+        ClientProgram(
+            "qwen",
+            ("~/.qwen/settings.json", ".qwen/settings.json, for one project"),
+            # Else the model finds the tools only by a search.
+            lambda entry: _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": True, "alwaysLoadTools": True}),
+        ),
+        ClientProgram(
+            "copilot",
+            ("~/.copilot/mcp-config.json", "or a file that you name: copilot --additional-mcp-config @FILE"),
+            lambda entry: _usual({"type": "local", **entry, "tools": ["*"], "timeout": _CALL_MILLISECONDS}),
+        ),
+        ClientProgram(
+            "cline",
+            ("~/.cline/data/settings/cline_mcp_settings.json",),
+            lambda entry: _usual({"transport": {"type": "stdio", **entry}}),
+        ),
+        ClientProgram("kilo", ("~/.config/kilo/kilo.json", "kilo.json, for one project"), _kilo),
         ClientProgram("continue", ("~/.continue/config.yaml",), _continue),
         ClientProgram(
             "claude-desktop",

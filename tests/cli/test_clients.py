@@ -26,9 +26,24 @@ class SnippetTests(CommandCase):
             whole = yaml.safe_load(text) if name == "continue" else json.loads(text)
             [servers] = whole.values()
             [entry] = servers if isinstance(servers, list) else servers.values()
-            self.assertEqual((entry["command"], entry["env"]), (ENTRY["command"], ENTRY["env"]), name)
+            entry = entry.get("transport", entry)
+            command = entry["command"] if isinstance(entry["command"], str) else entry["command"][0]
+            variables = entry["environment" if name == "kilo" else "env"]
+            self.assertEqual((command, variables), (ENTRY["command"], ENTRY["env"]), name)
         keys = {name: next(iter(json.loads(CLIENTS[name].text(ENTRY)))) for name in ("cursor", "vscode", "zed")}
         self.assertEqual(keys, {"cursor": "mcpServers", "vscode": "servers", "zed": "context_servers"})
+
+    def test_offered_without_a_person(self) -> None:
+        """Clients that hide tools, or ask by themselves before a call, are told not to: Aileron asks."""
+        entries = {
+            name: next(iter(next(iter(json.loads(CLIENTS[name].text(ENTRY)).values())).values()))
+            for name in ("gemini", "qwen", "copilot", "kilo")
+        }
+        self.assertTrue(entries["gemini"]["trust"] and entries["qwen"]["trust"] and entries["qwen"]["alwaysLoadTools"])
+        self.assertEqual((entries["copilot"]["type"], entries["copilot"]["tools"]), ("local", ["*"]))
+        self.assertEqual((entries["kilo"]["type"], entries["kilo"]["enabled"]), ("local", True))
+        for name, entry in entries.items():
+            self.assertEqual(entry["timeout"], 3_600_000, name)
 
     def test_printed(self) -> None:
         """The snippet alone goes to standard output; where it goes and how the client is let in to standard error."""
