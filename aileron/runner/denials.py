@@ -79,7 +79,7 @@ class LoopBreaker:
         for which in _list_concerned(approval.run):
             most, what = rules[which[0]]
             if count(self._denied.setdefault(which, deque()), most - 1, at - DENIALS_WITHIN, at):
-                self._stop(which, f"The operator denied {what} within ten minutes.", at, on_record=on_record)
+                self._stop(which, f"The user denied {what} within ten minutes.", at, on_record=on_record)
 
     def forgive(self, run: Run) -> None:
         """Let the session and the action of a denied run go on."""
@@ -270,7 +270,7 @@ class Denials:
 
 
 def _refusal(denied: _Denied, until: datetime, now: datetime) -> ApprovalDenied:
-    because = f" The reason: {denied.reason}" if denied.reason else ""
+    because = f" Reason: {denied.reason}" if denied.reason else ""
     details: dict[str, JSON] = {
         "run_id": denied.run_id,
         "until": timestamp(until),
@@ -279,7 +279,7 @@ def _refusal(denied: _Denied, until: datetime, now: datetime) -> ApprovalDenied:
     if denied.reason is not None:
         details["reason"] = denied.reason
     return ApprovalDenied(
-        f"The operator denied this at {timestamp(denied.at)}.{because} "
-        f"The same request is refused until {timestamp(until)}. Do not repeat or reword it; ask your user.",
+        f"The user denied this at {timestamp(denied.at)}.{because} "
+        f"Identical requests are refused until {timestamp(until)}. Do not repeat or reword it; ask your user.",
         details,
     )

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli.actions.run import read_complete, read_pairs
 from aileron.connectors import read_descriptions
 from aileron.drafting import TYPES, Draft, Wanted, text_of, wanted
-from aileron.errors import ExternalApiError, InvalidRequest, NotFound
+from aileron.errors import ApprovalDenied, ExternalApiError, InvalidRequest, NotFound, OutcomeUnknown
 from aileron.manifests import check
 from tests.cli.daemon import RUN, CommandCase, ServedCase, approval
 
@@ -126,6 +126,33 @@ class RunTests(ServedCase):
         code, out, err = self.command("action", "run", "hello")
         self.assertEqual((code, out), (1, ""))
         self.assertIn("Slack said no.", err)
+
+    def test_wait(self) -> None:
+        """Who waits is told for what, and by which command to decide; the run that is waited for is the one begun."""
+        pending = {"run_id": RUN, "approval_id": RUN, "review_url": "http://x/1", "status": "pending_approval"}
+        answers = iter((pending, {"run_id": RUN, "result": {"output": "hi", "steps": {}}}))
+        self.site.answer("POST", "/v1/actions/hello/run", lambda _: next(answers))
+        code, out, err = self.command("action", "run", "hello", "--wait", "30")
+        self.assertEqual((code, out), (0, "hi\n"))
+        self.assertIn("hello needs your approval; waiting up to 30 s for it.", err)
+        self.assertIn(f"aileron approve {RUN}", err)
+        first, second = (each["idempotency_key"] for each in self.site.bodies("POST", "/v1/actions/hello/run"))
+        self.assertEqual(first, second)
+
+    def test_for_person(self) -> None:
+        """A person is told what happened and what to run, not what an agent is told."""
+        unknown = OutcomeUnknown("It may have happened: do not repeat it.", {"cause": {"message": "Slack hung up."}})
+        denied = ApprovalDenied("The user denied this. Do not repeat or reword it.", {"reason": "no", "run_id": RUN})
+        for error, words in (
+            (unknown, ("The outcome of hello is unknown. Slack hung up.", f"aileron run settle {RUN} --happened")),
+            (denied, ("You denied this; nothing was sent. Reason: no", f"approval allow-retry {RUN}")),
+        ):
+            self.site.answer("POST", "/v1/actions/hello/run", error)
+            code, _, err = self.command("action", "run", "hello")
+            self.assertEqual(code, 1)
+            for each in words:
+                self.assertIn(each, err)
+            self.assertNotIn("repeat", err)
 
     def test_usage(self) -> None:
         """The result's output is printed; malformed arguments never reach the daemon."""

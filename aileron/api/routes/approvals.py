@@ -130,7 +130,7 @@ async def edit(context: RequestContext, deps: Dependencies, approval_id: str) ->
 )
 async def show_result(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """Tell how a run stands, gated or not, as soon as it is settled or the wait is over."""
-    return answer(_result(await awaited_run(context, deps, approval_id), deps))
+    return answer(_result(context, await awaited_run(context, deps, approval_id), deps))
 
 
 @TABLE.route(
@@ -145,7 +145,7 @@ async def withdraw(context: RequestContext, deps: Dependencies, approval_id: str
     """Take a run back before anything is sent."""
     await visible_run(context, deps, approval_id)
     run = await deps.submission.withdraw(approval_id, context.caller.actor, context.text("reason"))
-    return answer(_result(run, deps))
+    return answer(_result(context, run, deps))
 
 
 def read_decision(context: RequestContext) -> Decision:
@@ -164,7 +164,7 @@ def read_decision(context: RequestContext) -> Decision:
     )
 
 
-def _result(run: Run, deps: Dependencies) -> Mapping[str, JSON]:
+def _result(context: RequestContext, run: Run, deps: Dependencies) -> Mapping[str, JSON]:
     settled = run.state.settled
     shown: dict[str, JSON] = {
         "status": status_of(run),
@@ -181,5 +181,5 @@ def _result(run: Run, deps: Dependencies) -> Mapping[str, JSON]:
     if run.state is RunState.COMPLETED:
         shown["result"] = run.result
     elif settled:
-        shown["failure"] = to_json(fault_of(run))
+        shown["failure"] = to_json(fault_of(run, person=context.caller.operator is not None))
     return shown

@@ -70,7 +70,7 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
     run = await deps.submission.submit(call)
     if not run.state.settled:
         run = await _wait(context, deps, run)
-    return outcome(run, deps)
+    return outcome(run, deps, person=context.caller.operator is not None)
 
 
 async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
@@ -90,13 +90,18 @@ def _waits_for_somebody(run: Run) -> bool:
     return run.state in (RunState.PENDING, *AWAITING) or run.start_after is not None
 
 
-def outcome(run: Run, deps: Dependencies) -> Answer:
-    """Return the answer to a run request, by the run's state."""
+def outcome(run: Run, deps: Dependencies, *, person: bool = False) -> Answer:
+    """Return the answer to a run request, by the run's state.
+
+    :param person: whether the operator reads it, not an agent.
+    """
     if run.state is RunState.COMPLETED:
         said: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
         return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **said, **edits_payload(run)})
     if run.state.settled:
-        return failure(fault_of(run).with_details(**edits_payload(run)), run_id=run.id, audit_id=run.audit_id)
+        return failure(
+            fault_of(run, person=person).with_details(**edits_payload(run)), run_id=run.id, audit_id=run.audit_id
+        )
     return answer(_waiting(run, deps), 202)
 
 
@@ -106,29 +111,32 @@ def edits_payload(run: Run) -> dict[str, JSON]:
     return {"edited": [to_json(change) for change in changes]} if changes else {}
 
 
-def fault_of(run: Run) -> Fault:
-    """Return why a settled run brought no result."""
+def fault_of(run: Run, *, person: bool = False) -> Fault:
+    """Return why a settled run brought no result.
+
+    :param person: whether the operator reads it, not an agent.
+    """
     details: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
-    because = f" {run.reason}" if run.reason else ""
+    because = f" Reason: {run.reason}" if run.reason else ""
     if run.state is RunState.DENIED:
-        return ApprovalDenied(f"The operator denied this.{because}", details).fault()
+        return ApprovalDenied(f"{'You' if person else 'The user'} denied this.{because}", details).fault()
     if run.state is RunState.EXPIRED:
         return ApprovalExpired("Nobody decided in time; nothing was sent.", details).fault()
     if run.state is RunState.CANCELLED:
         return Cancelled(f"This was withdrawn; nothing was sent.{because}", details).fault()
     if run.state is RunState.UNKNOWN:
-        return _unknown(run.fault, details)
+        return _unknown(run.fault, details, person=person)
     return run.fault or InternalError("The run failed, and does not say why.").fault()
 
 
-def _unknown(cause: Fault | None, details: dict[str, JSON]) -> Fault:
-    message = "It may have happened: do not repeat it. The operator finds out and settles it."
+def _unknown(cause: Fault | None, details: dict[str, JSON], *, person: bool) -> Fault:
+    message = "It may have happened: do not repeat it. The user checks what happened and records it."
+    if person:
+        message = "The outcome is unknown."
     again = None if cause is None else cause.details.get("run_again")
     if again is not None:
-        message, details = (
-            f"{message} Run {again} is to repeat it, if the user approves.",
-            {**details, "run_again": again},
-        )
+        message = f"{message} Run {again} is to repeat it, if {'you approve' if person else 'the user approves'}."
+        details = {**details, "run_again": again}
     if cause is not None:
         message, details = f"{message} {cause.message}", {**details, "cause": to_json(cause)}
     return OutcomeUnknown(message, details).fault()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,14 +14,16 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import PENDING, CommandError
 from aileron.cli._output import block, in_words, note, progress, say, say_json
 from aileron.cli._session import OperatorCommand, as_session, reading_command
+from aileron.cli.approvals.deciding import settling
 from aileron.cli.approvals.review import show_requests
-from aileron.values import JSON, Review, from_json, loads_strict, set_apart, visible
+from aileron.values import JSON, Call, Review, from_json, loads_strict, set_apart, visible
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, DaemonAnswer
 
 _LIST = "List the actions: aileron action list"
 _WAITS = 202
+_PENDING = "pending_approval"
 _BOOLEANS = {"true": True, "false": False}
 _WAITING = {
     "approved": "{name} is approved and has not started.",
@@ -53,13 +57,49 @@ def run_action(
     async def ask(daemon: Daemon) -> DaemonAnswer:
         action = await _action(daemon, name)
         arguments = given if given is not None else read_complete(pairs, action["input_schema"])
-        return await daemon.run(name, arguments, wait_seconds=wait)
+        if not wait or as_json:
+            return await daemon.run(name, arguments, wait_seconds=wait)
+        return await _ask_and_wait(daemon, name, arguments, wait)
 
-    with progress(f"Waiting for the result of {name}"):
+    with progress(f"Waiting for the result of {name}"), _for_person(name):
         answer = as_session(cli, ask)
     _tell(name, answer.body, as_json)
     if answer.status == _WAITS:
         context.exit(PENDING)
+
+
+async def _ask_and_wait(daemon: Daemon, name: str, arguments: Mapping[str, JSON], wait: float) -> DaemonAnswer:
+    """Run an action, say what is waited for if that is an approval, and wait for the result."""
+    key = Call.mint_key(secrets.token_urlsafe(24))
+    asked = await daemon.run(name, arguments, key, 0)
+    if asked.status != _WAITS:
+        return asked
+    if asked.body.get("status") == _PENDING:
+        note("{name} needs your approval; waiting up to {seconds} s for it.", name=name, seconds=f"{wait:g}")
+        note("  To decide, run in another terminal: aileron approve {id}", id=asked.body.get("approval_id"))
+    return await daemon.run(name, arguments, key, wait)
+
+
+@contextmanager
+def _for_person(name: str) -> Iterator[None]:
+    """Put into words for a person what the daemon tells an agent, as which this command calls it."""
+    from aileron.client import DaemonFault
+
+    try:
+        yield
+    except DaemonFault as fault:
+        said, details = fault.fault, fault.fault.details
+        reason = f" Reason: {visible(str(details['reason']))}" if details.get("reason") else ""
+        run_id = fault.run_id or details.get("run_id")
+        if said.kind == "outcome_unknown" and run_id:
+            cause = details.get("cause")
+            why = f" {visible(str(cause.get('message')))}" if isinstance(cause, Mapping) else ""
+            hint = f"Check the service, then run: {settling(str(run_id))}"
+            raise CommandError(f"The outcome of {visible(name)} is unknown.{why}", hint) from None
+        if said.kind == "approval_denied" and run_id:
+            hint = f"To let it be requested again: aileron approval allow-retry {run_id}"
+            raise CommandError(f"You denied this; nothing was sent.{reason}", hint) from None
+        raise
 
 
 async def _action(daemon: Daemon, name: str) -> Mapping[str, Any]:

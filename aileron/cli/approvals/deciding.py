@@ -114,6 +114,8 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     status, approval_id = result.get("status"), decided["id"]
     if status == "completed":
         return f"Approved and completed. See: aileron run show {approval_id}"
+    if status == "unknown":
+        return f"Approved. {(result.get('failure') or {}).get('message')}"
     if status in _WENT_WRONG:
         return f"Approved, but it ended as {status}: {(result.get('failure') or {}).get('message')}"
     if result.get("begins_at"):
@@ -184,7 +186,19 @@ async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[s
     elif status not in _WENT_WRONG:
         say("{told}", told=outcome(decided, result))
     if status in _WENT_WRONG:
-        raise CommandError(outcome(decided, result), f"See the run: aileron run show {request.approval_id}")
+        raise CommandError(outcome(decided, result), _next_step(request.approval_id, str(status)))
+
+
+def _next_step(run_id: str, status: str) -> str:
+    """Return what to do about a run that went wrong."""
+    if status == "unknown":
+        return f"Check the service, then run: {settling(run_id)}"
+    return f"See the run: aileron run show {run_id}"
+
+
+def settling(run_id: str) -> str:
+    """Return the command that records what happened to a run of unknown outcome."""
+    return f"aileron run settle {run_id} --happened (or --did-not-happen)"
 
 
 async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:

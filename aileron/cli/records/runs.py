@@ -15,6 +15,7 @@ from aileron.cli._ids import id_argument, id_option
 from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
 from aileron.cli._session import OperatorCommand, operator_command, plain_command, reading_command
 from aileron.cli._things import COMPLETED_RUN, RUN, SESSION, UNKNOWN_RUN, UNSTARTED_RUN
+from aileron.cli.approvals.deciding import settling
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, RunState, set_apart
 
@@ -90,7 +91,7 @@ def reconcile(command: OperatorCommand, run_id: str) -> None:
     except DaemonFault as error:
         if error.fault.kind != "capability_denied":
             raise
-        hint = f"Check it yourself and record the outcome: {_settling(run_id)}"
+        hint = f"Check it yourself and record the outcome: {settling(run_id)}"
         raise CommandError(f"{error.message} Nothing was sent.", hint) from None
     command.show(found, _show_lookup)
 
@@ -185,14 +186,10 @@ def _describe_state(run: Mapping[str, Any]) -> str:
 def _show_unknown(run: Mapping[str, Any]) -> None:
     if run.get("reconcilable", True):
         say("Outcome unknown: it may have happened. To ask the service: aileron run reconcile {id}", id=run["id"])
-        say("Or check it yourself and record the outcome: {settle}", settle=_settling(run["id"]))
+        say("Or check it yourself and record the outcome: {settle}", settle=settling(run["id"]))
     else:
         say("Outcome unknown: it may have happened. Aileron cannot look up the outcome of this run.")
-        say("Check it yourself and record the outcome: {settle}", settle=_settling(run["id"]))
-
-
-def _settling(run_id: str) -> str:
-    return f"aileron run settle {run_id} --happened (or --did-not-happen)"
+        say("Check it yourself and record the outcome: {settle}", settle=settling(run["id"]))
 
 
 def _show_failure(answer: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ _GRANT, _DECIDE = map(template, ("approval_grant.xml", "approval_decide.xml"))
 FLOOD = 5
 """More requests than this of one session are a flood, which stands by itself in the list."""
 
-_REASON = "The operator ended the session."
+_REASON = "The session was ended."
 
 
 def deny_all(session_id: str, waiting: int) -> Tag:
