@@ -76,7 +76,7 @@ class MailTests(TrustCase):
                 code, _, err = self.connected(*answers)
                 if each.instead:
                     self.assertEqual((code, list(self.home.connectors.iterdir())), (1, []))
-                    self.assertIn(f"aileron setup --choose {each.instead}", err)
+                    self.assertIn(f"aileron setup {each.instead}", err)
                     self.assertIn("Nothing was connected", err)
                     continue
                 self.assertEqual(0, code, err)
