@@ -19,7 +19,7 @@ from tests.cli.test_doc import fault, typed
 PACKAGE = Path(__file__).parents[2] / "aileron"
 CLASSES = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, AileronError)}
 TROUBLE = "CommandError"
-SENTENCE = re.compile(r"[A-Z{`\"].*([.?:…}]|[a-z]\))$", re.DOTALL)
+SENTENCE = re.compile(r"[A-Z{`\"].*([.?:…}]|[a-z]\)|: aileron [a-z ]+)$", re.DOTALL)
 SAYS_WHAT_IS_LEFT = re.compile(
     r"\b(nothing|left|waits?|was not|not killed|no other|does nothing|so no|not done|kept|as it is|as they are)\b",
     re.IGNORECASE,

@@ -65,6 +65,8 @@ op = "list_tools"
 required = {required}
 +++
 # List the tools of {name}
+
+Returns the tools that this MCP server offers now, with what each does and its arguments. It calls none of them.
 """
 
 
