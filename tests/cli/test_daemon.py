@@ -16,7 +16,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._entry import _Sources
 from aileron.cli._errors import CommandError, report
-from aileron.cli.daemon.launch import MOST_WAIT_SECONDS, ensure_daemon
+from aileron.cli.daemon.ensuring import ensure_daemon
+from aileron.cli.daemon.launch import MOST_WAIT_SECONDS
 from aileron.cli.daemon.process import (
     _start_detached,
     _tell_of_upstreams,

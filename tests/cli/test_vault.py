@@ -11,7 +11,7 @@ import attrs
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli.daemon.launch import ensure_daemon
+from aileron.cli.daemon.ensuring import ensure_daemon
 from aileron.cli.vault import unlocking
 from aileron.cli.vault.command import make_vault
 from aileron.errors import StoreUnavailable, WeakPassphrase, WrongPassphrase

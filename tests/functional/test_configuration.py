@@ -78,13 +78,16 @@ class GatewayTests(OperatedTestCase):
         self.assertEqual(in_files(self.home.root, _CANARY), [])
 
     async def test_started_by_an_agent(self) -> None:
-        """A daemon that an agent starts is locked; the one that replaces it is told by whoever unlocks."""
+        """A daemon that an agent starts is locked, and none replaces it before the user has seen where it leads."""
         await self.operator("vault", "init")
         await self.command("daemon", "stop")
         self._expect(await self.run_command(self.home.script("aileron", "daemon", "start", **_MOVED)), 0)
         self.assertEqual((await self.status())["vault_state"], "locked")
         self.assertEqual((await self.upstream("openai"))[2], "environment")
-        await self.unlock()
+        refused = self._expect(await self.operator_within({}, "vault", "unlock"), 1)
+        self.assertIn("AILERON_OPENAI_BASE_URL: daemon http://127.0.0.1:9/evil, this terminal not set", refused.stderr)
+        self.assertEqual((await self.status())["vault_state"], "locked")
+        await self.unlock_within({})
         self.assertEqual(await self.upstream("openai"), ("https://api.openai.com", "/openai", "default"))
 
     async def test_bad(self) -> None:

@@ -13,11 +13,8 @@ from attrs import asdict
 
 from aileron.cli import _completion
 from aileron.cli._context import CliContext, Links, pass_cli
-from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, note, say, say_json, values
-from aileron.cli._session import vault_state
-from aileron.cli.daemon.process import run_child, start
-from aileron.cli.vault.unlocking import refuse_lost
+from aileron.cli.daemon.ensuring import ensure_daemon
 from aileron.errors import InvalidRequest
 from aileron.home import Discovery, live_discovery, load_ports
 from aileron.values import BUILT_IN_PROVIDERS, EGRESS_PRESETS, JSON, read_egress
@@ -29,11 +26,6 @@ if TYPE_CHECKING:
     from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPlan, LaunchPreview, SandboxLayout
 
 MOST_WAIT_SECONDS = 3585
-
-_LOCKED = (
-    "The vault is locked. The agent starts, but no action runs and the gateway forwards nothing until you unlock it in "
-    "another terminal: aileron vault unlock"
-)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -283,41 +275,6 @@ def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
         each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
     }
     return DaemonFacts(found.url, found.operator_url, found.launch_key, upstreams)
-
-
-def ensure_daemon(cli: CliContext) -> Discovery:
-    """Have a daemon run whose vault is made and, where a person can be asked, open.
-
-    The passphrase is read by children: an agent must not inherit from a process that held it.
-
-    :raises CommandError: there is no vault, or the person did not make or open one.
-    """
-    if not cli.home.secrets.exists():
-        refuse_lost(cli)
-        _make_vault(cli)
-    found = live_discovery(cli.home) or start(cli, None)
-    if vault_state(cli, found) == "locked":
-        found = _unlock(cli, found)
-    return found
-
-
-def _make_vault(cli: CliContext) -> None:
-    if not cli.interactive():
-        raise CommandError("There is no vault yet, so no agent was started.", "Create one: aileron vault init")
-    note("There is no vault yet. It stores your credentials. Creating one now.")
-    if not run_child(cli, "vault", "init"):
-        raise CommandError("The vault was not created, so the agent was not started.")
-
-
-def _unlock(cli: CliContext, found: Discovery) -> Discovery:
-    if not cli.interactive():
-        note(_LOCKED)
-        return found
-    if not run_child(cli, "vault", "unlock"):
-        raise CommandError(
-            "The vault was not unlocked, so the agent was not started.", "Try again: aileron vault unlock"
-        )
-    return cli.running()
 
 
 @click.command()

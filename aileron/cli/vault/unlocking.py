@@ -11,6 +11,7 @@ from aileron.cli._opening import open_with_passphrase
 from aileron.cli._output import note, say
 from aileron.cli._session import vault_state
 from aileron.cli.daemon.process import replacing, start, stop
+from aileron.cli.daemon.routing import choose_routing
 from aileron.home import Discovery, live_discovery, prepare
 
 if TYPE_CHECKING:
@@ -64,12 +65,20 @@ def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) ->
 def restart_with(cli: CliContext, key: DataKey) -> Discovery:
     """Open the daemon's vault; a daemon that runs with a locked one, or none, is replaced.
 
-    Agents keep their sessions: ports and tokens survive.
+    Agents keep their sessions: ports and tokens survive.  So do the addresses of providers, unless a person chooses
+    those of this terminal.
+
+    :raises CommandError: the daemon does not serve, or L{choose_routing} refused; the key is forgotten then.
     """
     found = live_discovery(cli.home)
     if found is not None and vault_state(cli, found) == "unlocked":
         key.wipe()
         return found
+    try:
+        cli = choose_routing(cli)
+    except CommandError:
+        key.wipe()
+        raise
     with replacing(cli.home):
         stop(cli)
         found = start_with(cli, key)
@@ -93,6 +102,7 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
     """
     from aileron.vault import keys
 
+    cli = choose_routing(cli)
     old_key, old = open_with_passphrase(cli, descriptor)
     try:
         new = cli.new_passphrase(new_descriptor)
@@ -120,6 +130,7 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
     from aileron.vault import keys
 
     prepare(cli.home)
+    cli = choose_routing(cli)
     _tell_what_is_void(cli)
     if cli.ask(f"Type the word {WORD} to continue: ").strip() != WORD:
         raise CommandError("Nothing was changed.")

@@ -1,0 +1,53 @@
+"""Ensures that a daemon runs before an agent does, its vault open and its routing the launch's."""
+
+from __future__ import annotations
+
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
+from aileron.cli._output import note
+from aileron.cli._session import vault_state
+from aileron.cli.daemon.process import run_child, start
+from aileron.cli.daemon.routing import check_routing
+from aileron.cli.vault.unlocking import refuse_lost
+from aileron.home import Discovery, live_discovery
+
+_LOCKED = (
+    "The vault is locked. The agent starts, but no action runs and the gateway forwards nothing until you unlock it in "
+    "another terminal: aileron vault unlock"
+)
+
+
+def ensure_daemon(cli: CliContext) -> Discovery:
+    """Have a daemon run whose vault is made and, where a person can be asked, open.
+
+    The passphrase is read by children: an agent must not inherit from a process that held it.
+
+    :raises CommandError: there is no vault, or the person did not make or open one.
+    """
+    if not cli.home.secrets.exists():
+        refuse_lost(cli)
+        _make_vault(cli)
+    found = live_discovery(cli.home) or start(cli, None)
+    if vault_state(cli, found) == "locked":
+        found = _unlock(cli, found)
+    check_routing(cli, found)
+    return found
+
+
+def _make_vault(cli: CliContext) -> None:
+    if not cli.interactive():
+        raise CommandError("There is no vault yet, so no agent was started.", "Create one: aileron vault init")
+    note("There is no vault yet. It stores your credentials. Creating one now.")
+    if not run_child(cli, "vault", "init"):
+        raise CommandError("The vault was not created, so the agent was not started.")
+
+
+def _unlock(cli: CliContext, found: Discovery) -> Discovery:
+    if not cli.interactive():
+        note(_LOCKED)
+        return found
+    if not run_child(cli, "vault", "unlock"):
+        raise CommandError(
+            "The vault was not unlocked, so the agent was not started.", "Try again: aileron vault unlock"
+        )
+    return cli.running()
