@@ -13,9 +13,15 @@ from aileron.client import DaemonError
 from aileron.values import visible
 
 LOOK_SECONDS = 2.0
+TITLE_LOOKS = 5
+"""Every so many looks the title is set again: the agent may have set its own meanwhile."""
+
 _BELL = "\a"
 _NOTIFY = "\x1b]9;{}\a"
 """OSC 9: a terminal that knows it shows a notification, another rings its bell or does nothing; none prints it."""
+
+_TITLE, _KEEP_TITLE, _GIVE_BACK_TITLE = "\x1b]2;{}\a", "\x1b[22;2t", "\x1b[23;2t"
+"""Set the terminal's title; keep the present one, and give back the one that was kept, where the terminal can."""
 
 
 @frozen
@@ -49,24 +55,48 @@ class Bell:
             self._write(_BELL)
         self._say(f"aileron: {line}")
 
+    def show_title(self, waiting: int, before: int, agent: str, *, full_screen: bool) -> None:
+        """Say in the terminal's title how many calls wait, where the agent's screen has no other place for it.
+
+        :param before: how many the title says now.
+        :param agent: whose name the title gets where none can be given back.
+        """
+        if not (self._terminal and full_screen) or not (waiting or before):
+            return
+        if waiting:
+            kept = "" if before else _KEEP_TITLE
+            self._write(kept + _TITLE.format(f"(!) {format_waiting(waiting, None)}"))
+        else:
+            self._write(_TITLE.format(visible(agent)) + _GIVE_BACK_TITLE)
+
 
 async def watch_waiting(
-    count: Callable[[], Awaitable[int]], tell: Callable[[int], object], clock: IReactorTime
+    count: Callable[[], Awaitable[int]],
+    tell: Callable[[int], object],
+    clock: IReactorTime,
+    show: Callable[[int, int], object] = lambda _now, _before: None,
 ) -> NoReturn:
     """Tell how many of a session's calls wait whenever it becomes more, until this is cancelled.
 
     :param count: how many there are now; a daemon that does not answer has nothing to tell.
+    :param show: called with how many there are and were, whenever that changes, now and then, and at the end.
     """
-    seen = 0
-    while True:
-        await deferLater(clock, LOOK_SECONDS)
-        try:
-            now = await count()
-        except DaemonError:
-            continue
-        if now > seen:
-            tell(now)
-        seen = now
+    seen, looks = 0, 0
+    try:
+        while True:
+            await deferLater(clock, LOOK_SECONDS)
+            try:
+                now = await count()
+            except DaemonError:
+                continue
+            looks += 1
+            if now > seen:
+                tell(now)
+            if now != seen or looks % TITLE_LOOKS == 0:
+                show(now, seen)
+            seen = now
+    finally:
+        show(0, seen)
 
 
 def is_multiplexed(environ: Mapping[str, str]) -> bool:

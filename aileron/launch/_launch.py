@@ -108,7 +108,7 @@ class Launcher:
                         meanwhile.enter_context(_running(self.lease.hold(session.id)))
                     runs = meanwhile.enter_context(planned(session))
                     if self.bell is not None:
-                        ringing = self._ring(self.bell, watched, full_screen=draws)
+                        ringing = self._ring(self.bell, watched, agent.claim or agent.name, full_screen=draws)
                         meanwhile.enter_context(_running(ringing))
                     code = await self._run(child, runs)
             finally:
@@ -123,7 +123,7 @@ class Launcher:
         child.start(self.reactor, planned)
         return await child.ended
 
-    async def _ring(self, bell: Bell, daemon: Daemon, *, full_screen: bool) -> None:
+    async def _ring(self, bell: Bell, daemon: Daemon, agent: str, *, full_screen: bool) -> None:
         """Ring for the agent's pending calls until this is cancelled."""
 
         async def count() -> int:
@@ -132,7 +132,10 @@ class Launcher:
         def tell(number: int) -> None:
             bell.ring(format_waiting(number, bell.find_pages()), full_screen=full_screen)
 
-        await watch_waiting(count, tell, self.reactor)
+        def show(number: int, before: int) -> None:
+            bell.show_title(number, before, agent, full_screen=full_screen)
+
+        await watch_waiting(count, tell, self.reactor, show)
 
     def _greet(self, agent: Agent, session: OpenedSession, facts: DaemonFacts) -> None:
         runs = f"aileron: {agent.claim or agent.name} runs in session {session.id}."

@@ -36,6 +36,20 @@ class BellTests(SynchronousTestCase):
             bell.ring("1 pending approval", full_screen=full_screen)
             self.assertEqual((said, written), told)
 
+    def test_title(self) -> None:
+        """While calls wait the title of a screen that the agent draws says so; then it is as it was before."""
+        for terminal, full_screen in ((True, True), (True, False), (False, True)):
+            written: list[str] = []
+            bell = Bell(written.append, written.append, terminal)
+            for waiting, before in ((0, 0), (1, 0), (2, 1), (0, 2)):
+                bell.show_title(waiting, before, "codex", full_screen=full_screen)
+            titles = [
+                "\x1b[22;2t\x1b]2;(!) 1 pending approval: aileron open\a",
+                "\x1b]2;(!) 2 pending approvals: aileron open\a",
+                "\x1b]2;codex\a\x1b[23;2t",
+            ]
+            self.assertEqual(written, titles if terminal and full_screen else [])
+
     def test_multiplexed(self) -> None:
         """Whether it is one of these is in the environment."""
         for environ, multiplexed in (({"TMUX": "/s,1,0"}, True), ({"STY": "1.x"}, True), ({"TMUX": ""}, False)):
@@ -62,7 +76,11 @@ class WatchTests(SynchronousTestCase):
                 raise now
             return now
 
-        watching = Deferred.fromCoroutine(watch_waiting(waiting, told.append, clock))
+        def show(now: int, before: int) -> None:
+            self.shown.append((now, before))
+
+        self.shown: list[tuple[int, int]] = []
+        watching = Deferred.fromCoroutine(watch_waiting(waiting, told.append, clock, show))
         clock.pump([LOOK_SECONDS] * len(numbers))
         watching.cancel()
         self.failureResultOf(watching)
@@ -72,6 +90,13 @@ class WatchTests(SynchronousTestCase):
     def test_more(self) -> None:
         """It is told when more wait than before, not while they wait, and not when they become fewer."""
         self.assertEqual(self.watch([0, 1, 1, 3, 2, 2, 3, 0, 0, 1]), [1, 3, 3, 1])
+
+    def test_shown(self) -> None:
+        """How many wait is shown when it changes, again after a while, and given back at the end."""
+        self.watch([0, 1, 1, 1, 1, 1, 2])
+        self.assertEqual(self.shown, [(1, 0), (1, 1), (2, 1), (0, 2)])
+        self.watch([0, 1, 0])
+        self.assertEqual(self.shown, [(1, 0), (0, 1), (0, 0)])
 
     def test_away(self) -> None:
         """A daemon that does not answer ends nothing, and makes nothing new of what was told."""

@@ -42,7 +42,7 @@ _EARLY_SECONDS = (1.0, 1.0, 2.0)
 _BEAT_SECONDS = 5.0
 """Some clients give up a call that stays silent for 6 s, most only after 60."""
 
-FOR_THE_ACTION = "Waiting for the action, or for the user's approval."
+FOR_THE_ACTION = "Waiting for the action, or for your approval: aileron open"
 FOR_A_FORM = "Waiting for what the user says in the form."
 
 _log = logging.getLogger(__name__)
