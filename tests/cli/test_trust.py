@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from aileron.cli._context import CliContext
-from aileron.cli.actions.trusting import is_long
+from aileron.cli.actions.trusting import is_long, show_items
 from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
@@ -29,6 +31,14 @@ def item(name: str, kind: str = "action", state: str = "new", **changed: Any) ->
 def word(name: str, kind: str = "action") -> dict[str, str]:
     """What is sent for it."""
     return {"kind": kind, "name": name, "digest": f"sha256:{name}"}
+
+
+class Screen(io.StringIO):
+    """What a terminal shows."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
 
 
 class TrustCase(CommandCase):
@@ -78,12 +88,27 @@ class TrustTests(TrustCase):
         self.serve()
 
     def test_paged(self) -> None:
-        """What takes more rows than a terminal keeps needs a pager, be it of many lines or of long ones."""
-        self.patch(os, "environ", {**os.environ, "COLUMNS": "80"})
-        for line, number, is_paged in (("a", 800, False), ("a", 801, True), ("\u6f22" * 40, 800, False)):
+        """What takes more rows than a terminal shows needs a pager, be it of many lines or of long ones."""
+        self.patch(os, "environ", {**os.environ, "COLUMNS": "80", "LINES": "24"})
+        for line, number, is_paged in (("a", 20, False), ("a", 21, True), ("\u6f22" * 40, 20, False)):
             self.assertEqual(is_long([line] * number), is_paged)
-        self.assertTrue(is_long(["a" * 80 * 801]))
-        self.assertTrue(is_long(["\u6f22" * 41] * 401))
+        self.assertTrue(is_long(["a" * 80 * 21]))
+        self.assertTrue(is_long(["\u6f22" * 41] * 11))
+
+    def test_summary(self) -> None:
+        """After the pager the person is asked with what was shown in view: which file, its state and its digest."""
+        self.patch(os, "environ", {**os.environ, "COLUMNS": "80", "LINES": "24"})
+        text = "\n".join(f"line {number}" for number in range(50))
+        cli = attrs.evolve(self.cli_context(), interactive=lambda: True)
+        for items, is_paged in (([item("a", difference=text), item("b")], True), ([item("b")], False)):
+            paged: list[str] = []
+            with redirect_stdout(Screen()) as screen:
+                show_items(cli, items, paged.append)
+            after = screen.getvalue()
+            self.assertEqual(("line 49" in "".join(paged), "line 49" in after), (is_paged, False))
+            for each in items:
+                self.assertIn(f"action {each['name']}: new", after)
+                self.assertIn(f"digest  sha256:{each['name']}", after)
 
     def test_several(self) -> None:
         """All that is new or changed is shown and asked about once, after one passphrase."""

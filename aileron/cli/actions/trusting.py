@@ -30,8 +30,8 @@ T = TypeVar("T")
 Item = Mapping[str, Any]
 
 _UNTRUSTED = frozenset(("new", "changed"))
-_MOST_ROWS = 800
-"""What usual terminals surely keep to scroll back to; what takes more is shown by a pager, which has to be left."""
+_QUESTION_ROWS = 4
+"""Rows of the terminal that are left for the prompt and the question."""
 _KINDS = {".md": "action", ".toml": "connector"}
 _SETTINGS = frozenset(("config.yaml", "egress.toml", "packages.json"))
 _SEE = {
@@ -82,7 +82,7 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
         await _tell_unsound(operator, request.kind)
         return []
     if unread and not request.as_json:
-        _show(cli, unread)
+        show_items(cli, unread)
     if unread and not request.sure:
         these = "this" if len(unread) == 1 else f"all {len(unread)}"
         confirm(cli, f"Trust {these}, exactly as shown? [y/N] ", "trusted")
@@ -157,18 +157,29 @@ def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
         raise CommandError(f"There is no valid {kind} {name}; nothing was trusted.", _SEE[kind])
 
 
-def _show(cli: CliContext, items: Sequence[Item]) -> None:
+def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], object] = click.echo_via_pager) -> None:
+    """Print items whole; by a pager if they take more than the screen, and then again what stands above each.
+
+    :param page: shows a text to be scrolled and left.
+    """
     lines = [line for item in items for line in _lines(item)]
     if cli.interactive() and sys.stdout.isatty() and is_long(lines):
-        click.echo_via_pager("\n".join(lines))
+        page("\n".join(lines))
+        click.echo("\n".join(line for item in items for line in _summarize(item)))
     else:
         click.echo("\n".join(lines))
 
 
 def is_long(lines: Iterable[str]) -> bool:
-    """Tell whether lines take more rows of this terminal than it keeps; one may be far wider than it is."""
-    width = shutil.get_terminal_size().columns
-    return sum(-(-count_columns(line) // width) or 1 for line in lines) > _MOST_ROWS
+    """Tell whether lines take more rows than this terminal shows at once; one may be far wider than it is."""
+    size = shutil.get_terminal_size()
+    return sum(-(-count_columns(line) // size.columns) or 1 for line in lines) > size.lines - _QUESTION_ROWS
+
+
+def _summarize(item: Item) -> Sequence[str]:
+    """Return what stands above an item's text, to be in view when the person is asked."""
+    lines = list(_lines(item))
+    return lines[: len(lines) - len(margined(item["difference"], "  "))]
 
 
 def _lines(item: Item) -> Iterable[str]:
