@@ -59,7 +59,8 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None, 
     approval = await _find_pending(scene, calling)
     command(("approval", "show", str(approval["id"])), "Everything that will be sent. You approve exactly this.")
     printed(await scene.as_operator("approval", "show", str(approval["id"])))
-    tell(f"In the browser: {approval['review_url']}")
+    tell("In the browser:")
+    click.echo(approval["review_url"])  # from the terminal's edge, where 80 columns have room for it
     if answer is None:
         answer = await _ask(scene, calling, approval, browser=browser)
     if answer is not None:

@@ -64,7 +64,7 @@ class DemoTests(FunctionalTestCase):
         await playing.expect(_PROMPT)
         playing.send("b")
         page = await playing.expect(r"within a minute: (\S+\.html)")
-        approval = re.search(r"In the browser: (\S+/approvals/(\w+))", playing.output)
+        approval = re.search(r"In the browser:\s+(\S+/approvals/(\w+))", playing.output)
         assert approval is not None
         browser = await deferToThread(come, Path(page.group(1)).read_text())
         assert isinstance(browser, Browser)
