@@ -39,6 +39,8 @@ class Call:
     :ivar asked: what was asked of it, answered or not: C{approve}, C{deny}, C{withdraw}, C{settle}.
     :ivar confirmed: of that, what was answered with a yes.
     :ivar end: its end, once somebody has seen it.
+    :ivar path: of the protocol in which a model is asked to make it; empty: the agent makes it.
+    :ivar tries: how often the model was asked.
     :ivar approvals: how often a yes was asked for.
     :ivar begins: no sooner than this, by the wall clock, whichever yes counts.
     :ivar done_again: somebody asked that it be done again; C{children}: as what.
@@ -54,6 +56,8 @@ class Call:
     confirmed: set[str] = field(factory=set)
     state: str = ""
     end: str | None = None
+    path: str = ""
+    tries: int = 0
     approvals: int = 0
     begins: float = float("inf")
     done_again: bool = False

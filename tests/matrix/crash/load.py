@@ -14,7 +14,8 @@ from attrs import define
 from .book import Book, Call
 from .furnished import KINDS, UNDO_SECONDS
 from .governing import Governing
-from .sites import GoneError, Said, Site
+from .model import PATHS, request
+from .sites import GoneError, Said, Site, every_run
 
 _WORDS = ("approve",) * 7 + ("deny", "withdraw", "edit", "approve twice", "contradict", "approve and withdraw")
 _CALLED = KINDS + tuple(kind for kind in KINDS if kind.granted) * 3
@@ -26,6 +27,8 @@ _AT_ONCE = {
     "approve and withdraw": ("approve", "withdraw"),
 }
 _PAUSE_SECONDS = 0.02
+_IN_BAND = 0.3
+"""How many of the calls that have a key a model makes: there the key is what the daemon makes of the request."""
 
 
 @define(eq=False)
@@ -65,10 +68,28 @@ class Load:
     def _fresh(self) -> Call:
         text = f"t{len(self.book.calls)}"
         key = None if self.chance.random() < 0.3 else f"key-{text}"
-        call = self.book.calls[text] = Call(text, self.chance.choice(_CALLED), key)
+        path = self.chance.choice([*PATHS]) if key is not None and self.chance.random() < _IN_BAND else ""
+        call = self.book.calls[text] = Call(text, self.chance.choice(_CALLED), key, path=path)
         return call
 
+    async def _call_by_model(self, call: Call) -> None:
+        """Have a model make the call, as an SDK does: what was not answered is asked again, and counted.
+
+        What the client is told is words; whether there is a run, the agent's list tells.
+        """
+        tries, call.tries = call.tries, call.tries + 1
+        body = request(call.path, call.kind.name.replace("-", "_"), call.text)
+        said = await self.agent.ask_model(call.path, body, tries)
+        locked = self.operator is None or self.governing.locked
+        assert said.well or locked, f"in-band, {call.kind.name}: {said}"
+        for run_id, run in (await every_run(self.agent)).items():
+            if run["arguments"].get("text") == call.text and run.get("parent_id") is None:
+                call.run_id, call.promised = run_id, True
+
     async def _call(self, call: Call) -> None:
+        if call.path:
+            await self._call_by_model(call)
+            return
         body: dict[str, Any] = {"args": {"text": call.text}}
         if call.key is not None:
             body["idempotency_key"] = call.key

@@ -22,8 +22,10 @@ from typing import Any
 from attrs import asdict, define, field, frozen
 
 from aileron.daemon import DaemonSettings, live
+from aileron.daemon._settings import GatewayEnvironment
 from aileron.home import Home
 from aileron.runner import Collaborators
+from aileron.values import BASE_URL_VARIABLES
 from aileron.vault import DataKey
 
 from .points import around
@@ -40,6 +42,7 @@ _PRELOADED = (
     "aileron.api",
     "aileron.web",
     "aileron.gateway",
+    "aileron.inband",
     "aileron.store",
     "sqlite3",
 )
@@ -54,6 +57,7 @@ class Birth:
     :ivar times: the how manieth time that it comes there.
     :ivar delay: seconds from then to the end; below zero: at once, before anything else happens.
     :ivar wall: the file that says by how much its clock is wrong; empty: it is right.
+    :ivar model: the address of all model providers; empty: their own.
     """
 
     home: str
@@ -62,6 +66,7 @@ class Birth:
     times: int = 1
     delay: float = -1.0
     wall: str = ""
+    model: str = ""
 
     def line(self) -> str:
         """As the nursery reads it."""
@@ -106,7 +111,8 @@ def lead(birth: Birth, told: int) -> int:
         live_by(Wall(Path(birth.wall)))
     key = None if birth.key is None else DataKey(bytes.fromhex(birth.key))
     limits = dict.fromkeys(("per_session", "per_home", "per_action"), _MANY)
-    return live(DaemonSettings(Home(Path(birth.home)), key, pending=limits), watched)
+    moved = GatewayEnvironment(tuple((name, birth.model) for name in BASE_URL_VARIABLES if birth.model))
+    return live(DaemonSettings(Home(Path(birth.home)), key, pending=limits, environment=moved), watched)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.addresses import connectable
 from aileron.home import Discovery
@@ -37,10 +37,14 @@ class Said:
 
 @frozen
 class Site:
-    """One site, with one credential."""
+    """One site, with one credential.
+
+    :ivar in_band_key: of the agent's session.
+    """
 
     url: str
     token: str
+    in_band_key: str = ""
 
     async def get(self, path: str) -> Said:
         """Look."""
@@ -57,18 +61,30 @@ class Site:
         """Undo."""
         return await self._ask("DELETE", path, {})
 
-    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None = None) -> Said:
+    async def ask_model(self, path: str, body: Mapping[str, Any], tries: int) -> Said:
+        """Ask a model in in-band mode, as the SDKs do.
+
+        :param tries: how often the same was asked before.
+        """
+        lines = f"X-Aileron-Gateway-Key: {self.in_band_key}\r\nX-Stainless-Retry-Count: {tries}\r\n"
+        return await evolve(self, token="sk-of-the-agent")._ask("POST", path, body, 1, lines)
+
+    async def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None = None, lines: str = ""
+    ) -> Said:
         try:
-            return await asyncio.wait_for(self._asked(method, path, body, wait), _SECONDS)
+            return await asyncio.wait_for(self._asked(method, path, body, wait, lines), _SECONDS)
         except TimeoutError:
             raise AssertionError(f"{method} {path} got no answer") from None
         except (OSError, EOFError) as error:
             raise GoneError from error
 
-    async def _asked(self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None) -> Said:
+    async def _asked(
+        self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None, lines: str
+    ) -> Said:
         where = urlsplit(self.url)
         content = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: {where.netloc}\r\n{lines}"
         head += f"Authorization: Bearer {self.token}\r\n" if self.token else ""
         head += "Connection: close\r\n" + (f"Prefer: wait={wait}\r\n" if wait is not None else "")
         if body is not None:
@@ -99,5 +115,17 @@ async def operator(found: Discovery, key: DataKey) -> Site:
 async def agent(found: Discovery) -> Site:
     """A new session of an agent."""
     claim = {"agent": "matrix", "working_dir": "/", "minutes": _WEEK}  # a clock that is set days ahead ends no session
-    said = await Site(found.url, found.launch_key).post("/v1/sessions", claim)
-    return Site(found.url, said.body["token"])
+    said = await Site(found.url, found.launch_key).post("/v1/sessions", {**claim, "in_band": True})
+    return Site(found.url, said.body["token"], said.body["in_band_key"])
+
+
+async def every_run(asking: Site) -> dict[str, Mapping[str, Any]]:
+    """All runs of the session, by id."""
+    runs: dict[str, Mapping[str, Any]] = {}
+    cursor = ""
+    while True:
+        body = (await asking.get(f"/v1/runs?limit=1000{cursor}")).body
+        runs |= {run["id"]: run for run in body["items"]}
+        if body["cursor"] is None:
+            return runs
+        cursor = f"&cursor={body['cursor']}"

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from aileron.vault.keys import DataKey
 
@@ -24,9 +24,10 @@ from .furnished import furnish, limit, trust_all
 from .governing import Governing
 from .lives import Life, Nursery
 from .load import Load
+from .model import Model
 from .nursery import Birth
 from .record import read, unsound
-from .sites import GoneError, Site, agent, operator
+from .sites import GoneError, Site, agent, every_run, operator
 from .tally import SOUND, STUCK, Tally
 from .world import World
 
@@ -77,6 +78,7 @@ class Trial:
     tally: Tally
     chance: random.Random
     world: World = field(init=False)
+    model: Model = field(factory=Model, init=False)
     book: Book = field(init=False)
     key: DataKey = field(init=False)
     agent: Site = field(init=False)
@@ -96,6 +98,7 @@ class Trial:
     async def run(self, kills: int) -> None:
         """Furnish the home, end its daemon C{kills} times, let what is left end, and look at the record."""
         await self.world.open()
+        await self.model.open()
         self.key = furnish(self.root, self.world.port)
         await self._settle_in()
         for _ in range(kills):
@@ -108,6 +111,7 @@ class Trial:
             self.tally.broke(self.died, promise, how)
         self.tally.told.update(event.type for event in events)
         self.world.close()
+        self.model.close()
         self.tally.calls += len(self.book.calls)
         self.tally.effects += sum(self.world.effects.values())
         self.tally.requests += sum(self.world.requests.values())
@@ -133,20 +137,23 @@ class Trial:
         return Load(self.book, self.chance, asking, who, Governing(self.book, self.chance, broke), new)
 
     def _plain(self) -> Birth:
-        return Birth(str(self.root), spelled(self.key))
+        return self._born(spelled(self.key))
 
     def _birth(self) -> Birth:
         """How the next life will end, if it comes to that."""
         dice = self.chance.random() if self.points.reached else 1.0
         if dice < 0.7:
             point, times = self.points.next()
-            return Birth(str(self.root), spelled(self.key), point, times)
+            return self._born(spelled(self.key), point, times)
         locked = self.chance.random() < _LOCKED
         key = None if locked else spelled(self.key)
         if dice < 0.85:
             delay = self.chance.random() * 0.004
-            return Birth(str(self.root), key, self.chance.choice(sorted(self.points.reached)), 1, delay)
-        return Birth(str(self.root), key)
+            return self._born(key, self.chance.choice(sorted(self.points.reached)), 1, delay)
+        return self._born(key)
+
+    def _born(self, key: str | None, point: str = "", times: int = 1, delay: float = -1.0) -> Birth:
+        return Birth(str(self.root), key, point, times, delay, model=f"http://127.0.0.1:{self.model.port}")
 
     async def _one(self, birth: Birth) -> None:
         """A life, from what it finds to its end by force."""
@@ -159,7 +166,7 @@ class Trial:
         found = await life.found()
         if found is not None:
             with suppress(GoneError):
-                await self._use(birth, Site(found.url, self.agent.token), found)
+                await self._use(birth, evolve(self.agent, url=found.url), found)
         life.end()
         death = await life.death
         self.points.saw(death.points)
@@ -198,7 +205,7 @@ class Trial:
         life = self.life = await self.nursery.begin(self._plain())
         found = await life.found()
         assert found is not None, "the daemon does not start"
-        asking, who = Site(found.url, self.agent.token), await operator(found, self.key)
+        asking, who = evolve(self.agent, url=found.url), await operator(found, self.key)
         until = asyncio.get_running_loop().time() + _DRAIN_SECONDS * self.pace
         load = self._load(asking, who, new=0)
         await load.governing.resume(who)
@@ -229,18 +236,6 @@ class Trial:
         for call in self.book.by_run().values():
             if call.state == "unknown":
                 await load.settle(who, call)
-
-
-async def every_run(asking: Site) -> dict[str, Mapping[str, Any]]:
-    """All runs of the session, by id."""
-    runs: dict[str, Mapping[str, Any]] = {}
-    cursor = ""
-    while True:
-        body = (await asking.get(f"/v1/runs?limit=1000{cursor}")).body
-        runs |= {run["id"]: run for run in body["items"]}
-        if body["cursor"] is None:
-            return runs
-        cursor = f"&cursor={body['cursor']}"
 
 
 def spelled(key: DataKey) -> str:

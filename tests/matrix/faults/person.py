@@ -14,8 +14,7 @@ from aileron.home import Discovery
 from aileron.vault.keys import DataKey
 from tests.matrix.crash.book import UNASKED, Book, Call
 from tests.matrix.crash.furnished import Kind
-from tests.matrix.crash.sites import GoneError, Said, Site, operator
-from tests.matrix.crash.trial import every_run
+from tests.matrix.crash.sites import GoneError, Said, Site, every_run, operator
 from tests.matrix.crash.wall import Wall
 
 UNCLEAR, KEPT = "unclear", "refused, kept"

@@ -8,8 +8,8 @@ from time import monotonic
 from attrs import define
 
 from tests.matrix.crash.book import ENDS, UNASKED
+from tests.matrix.crash.sites import every_run
 from tests.matrix.crash.tally import STUCK
-from tests.matrix.crash.trial import every_run
 
 from .faults import Fault
 from .person import KEPT, People
