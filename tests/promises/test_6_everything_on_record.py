@@ -26,7 +26,7 @@ class RecordedTests(PromiseCase):
 
     def test_ends(self) -> None:
         """Whatever ends a run is there."""
-        denied, withdrawn, failed = self.submit(), self.submit(), self.submit("gated", {"text": "failed"})
+        denied, withdrawn, failed = (self.submit("gated", {"text": each}) for each in ("no", "back", "failed"))
         self.approve(denied, approved=False, reason="no")
         self.sync(self.runner.submission.withdraw(withdrawn.id, OPERATOR, None))
         self.connector.script.append(REFUSED)
