@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from aileron.connectors.http import HttpSpec
-from aileron.importing import ApiOperation, OperationSummary
+from aileron.importing import ApiDescription, ApiOperation, OperationSummary
 from aileron.values import Action
 
 _UNHEARD = ("accept", "authorization", "content-type")
@@ -23,12 +23,17 @@ _ITEMS = re.compile(r"[,;:\s]+")
 _WORDS = re.compile(r"[^A-Za-z0-9]+")
 
 
-def silent_losses(root: Mapping[str, Any], summary: OperationSummary, found: ApiOperation, marks: str) -> list[str]:
+def silent_losses(
+    root: Mapping[str, Any], summary: OperationSummary, described: ApiDescription, marks: str
+) -> list[str]:
     """List what is lost of one operation without a mark.
 
-    :param found: as the importer describes it.
+    :param described: as the importer describes it, alone.
     :param marks: all that the import says of it, in one text.
     """
+    (found,) = described.operations
+    keys = described.credential.keys if described.credential else {}
+    own = {str(keys.get(key, "")).lower() for key in ("header", "query")}
     item = _follow(root, root["paths"][summary.path])
     operation = item[summary.method.lower()]
     given = {step for each in found.parameters for step in each.steps}
@@ -40,6 +45,7 @@ def silent_losses(root: Mapping[str, Any], summary: OperationSummary, found: Api
         f"{place} {name}"
         for place, name in _described(root, item, operation)
         if not (name == _BODY and has_body)
+        and name.lower() not in own
         and not any(step == name or step.startswith(f"{name}[") for step in given)
         and _plain(name) not in told
         and not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", marks)

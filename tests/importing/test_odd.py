@@ -48,9 +48,10 @@ class LossCase(SynchronousTestCase):
         """What is lost of the one operation without a mark, or reaches no request."""
         read = reader(found)
         (summary,) = read.list_operations()
-        (one,) = describe(found).operations
-        self.assertEqual(one.refused, "")
-        lost = silent_losses(read_document(json.dumps(found).encode()), summary, one, " ".join(written(found).marks))
+        described = describe(found)
+        self.assertEqual([each.refused for each in described.operations], [""])
+        marks = " ".join(written(found).marks)
+        lost = silent_losses(read_document(json.dumps(found).encode()), summary, described, marks)
         return [*lost, *unreached(action(found, "odd"), spec(found, "odd"), "odd")]
 
 

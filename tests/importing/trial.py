@@ -156,7 +156,7 @@ def find_losses(
     reader: ApiReader, root: Mapping[str, Any], operation: OperationSummary, written: WrittenFiles
 ) -> list[str]:
     """List the arguments of an operation that are lost without a mark, or whose input reaches no request."""
-    (described,) = reader.describe("local://me/trial", (operation,)).operations
+    described = reader.describe("local://me/trial", (operation,))
     lost = silent_losses(root, operation, described, " ".join(written.marks))
     spec = read_file(written.connector.text.encode(), "x.toml").spec
     if isinstance(spec, HttpSpec):  # else that is told as a fault
