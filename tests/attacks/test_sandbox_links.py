@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import attrs
@@ -147,3 +149,17 @@ class LinkTests(ProjectTestCase):
         """The agent is not started there, with the reason."""
         command = self.agent(script, "--sandbox", project=self.project("dotfiles", before))
         self.assertIn(words, await self.refused(command))
+
+    async def test_at_the_last_moment(self) -> None:
+        """A link that another agent puts in the place of a directory, while the sandbox is made, is not followed."""
+        private = self.home.user / "private"
+        (private / "inner/.git").mkdir(parents=True)
+        project = self.project("raced", "mkdir lib && git init -q lib/inner")
+        real = shutil.which("bwrap") or "bwrap"
+        swap = f"mv {project}/lib {project}/moved; ln -s {os.path.relpath(private, project)} {project}/lib"
+        wrapper = self.programs / "bwrap"
+        wrapper.write_text(f'#!/bin/bash\n[[ " $* " == *" --seccomp "* ]] && {{ {swap}; }}\nexec {real} "$@"\n')
+        wrapper.chmod(0o700)
+        await self.run_command(self.agent("touch lib/evil", "--sandbox", project=project), 60)
+        self.assertTrue((project / "lib").is_symlink(), "it was not played")
+        self.assertEqual([path.name for path in private.iterdir()], ["inner"])

@@ -235,6 +235,13 @@ GUARDS = (
         f"{_PROGRAMS}.test_refused",
     ),
     _guard(
+        "what is mounted in the project is opened before",
+        _SANDBOX,
+        "            first = _OPENED if self.by_descriptor else None\n",
+        "            first = None\n",
+        f"{_LINKS}.test_at_the_last_moment",
+    ),
+    _guard(
         "settings of editors are protected",
         _PROTECTION,
         "        *protected_settings(layout.places),\n",

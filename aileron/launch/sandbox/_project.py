@@ -21,11 +21,12 @@ from ._layout import SandboxLayout
 from ._processes import SandboxProcesses, end_recorded
 from ._protection import find_protected
 from ._repository import Repository, find_repository, tracked_files
-from ._tree import Signature, read_files, read_tree, watch_replacements
+from ._tree import Signature, hold_open, read_files, read_tree, watch_replacements
 
 _COPIES = "sandboxes"
 _KEPT, _PROCESS = "kept", "process.json"
 _MOST_PATHS = 50
+_MOST_OPENED = 400
 _CHANGED = "Sandbox: these files are new or changed, and your programs may run their contents. Review them first:"
 _STAYS = "Sandbox: of what the agent wrote in your home, this stays: {found}. All else there was discarded."
 _NOT_ENDED = "Sandbox: its processes could not be stopped. Nothing was imported; its files are in {directory}."
@@ -50,10 +51,15 @@ class SandboxProject:
     say: Say
 
     @contextmanager
-    def prepared(self, processes: SandboxProcesses) -> Iterator[list[str]]:
+    def prepared(
+        self, processes: SandboxProcesses, *, first_descriptor: int | None = None
+    ) -> Iterator[tuple[list[str], Mapping[int, int]]]:
         """Provide the options of bubblewrap; afterwards import the agent's work, and tell what to review.
 
         :param processes: of the sandbox, which are ended first.
+        :param first_descriptor: from where bubblewrap is to find open what is mounted in the project, so that no link
+            is followed that another agent puts there meanwhile; L{None}: it mounts by paths.
+        :return: the options, and bubblewrap's descriptors with ours.
         :raises InvalidRequest: something that runs outside could not be protected from the agent.
         """
         root, git = self.layout.root, find_git(self.environment)
@@ -65,10 +71,14 @@ class SandboxProject:
         read_only = find_protected(self.layout, before, git, self.environment, copied=copied)
         own = read_files(map(os.path.realpath, (*self.layout.own, *self.layout.own_files)))
         covered = [] if repository is None else [repository.git_dir]
-        with watch_replacements([*read_only, *covered]) as replaced:
+        by_path = first_descriptor is None
+        mounted = () if by_path else self.layout.mounted(read_only, self.environment)[:_MOST_OPENED]
+        with hold_open(mounted) as held, watch_replacements([*read_only, *covered]) as replaced:
+            numbers = {path: place for place, path in enumerate(held, first_descriptor or 0)}
             try:
                 with self._mount_copy(repository, git, processes, replaced) as mounts:
-                    yield self.layout.arguments(read_only, mounts, self.environment)
+                    options = self.layout.arguments(read_only, mounts, self.environment, numbers)
+                    yield options, {number: held[path] for path, number in numbers.items()}
             finally:
                 processes.end()
                 self._tell_what_stays(own)

@@ -35,6 +35,10 @@ _MEETING, _FILTER, _INFO = 3, 4, 5
 """The descriptors of a child: to meet the launcher by, to read the program for C{seccomp} from, and for what bubblewrap
 tells of its own child."""
 
+_OPENED = 10
+"""The first descriptor of what is mounted in the project."""
+
+_BY_DESCRIPTOR = ("--bind-fd", "0", "/")
 _STANDARD = {0: "input", 1: "output", 2: "error"}
 _PIECE_BYTES = 1 << 20
 _SECONDS = 20.0
@@ -58,12 +62,14 @@ class Sandbox:
     :ivar program: bubblewrap's.
     :ivar interpreter: that runs the entrypoint.
     :ivar seccomp: the program that the kernel judges the agent's calls by.
+    :ivar by_descriptor: whether bubblewrap mounts what is open in a descriptor (C{--bind-fd}).
     """
 
     reactor: Any
     program: str
     interpreter: str
     seccomp: bytes = field(repr=False)
+    by_descriptor: bool = False
 
     @contextmanager
     def around(
@@ -97,7 +103,8 @@ class Sandbox:
             forwarder = SocketForwarder(
                 self.reactor, factories, ours, processes.find_first, project.say, check=check, proven=proven
             )
-            with closing(forwarder), opened.prepared(processes) as prefix:
+            first = _OPENED if self.by_descriptor else None
+            with closing(forwarder), opened.prepared(processes, first_descriptor=first) as (prefix, held):
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
                 question = "-" if check is None else check.question()
                 argv = (self.program, *options, "--", *self.entry(site.port, _MEETING, question), *plan.argv)
@@ -105,7 +112,7 @@ class Sandbox:
                 ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
                 variables = {} if check is None else proxy_variables(check.proxy_port)
                 environment = {**plan.environment, **variables}
-                yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends})
+                yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends, **held})
 
     def entry(self, port: int, meeting: int, question: str = "-") -> tuple[str, ...]:
         """Return what runs inside before a program: it listens on a port, and hands the socket out by a descriptor."""
@@ -132,8 +139,14 @@ def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> 
     seccomp = filter_for(platform.machine())
     if seccomp is None:
         raise NotFound(f"The sandbox needs x86-64, ARM64 or RISC-V (64 bits); this machine is {platform.machine()}.")
-    refuse_unable(program, *needed)
-    return Sandbox(reactor, program, sys.executable, seccomp)
+    by_descriptor = True
+    try:
+        refuse_unable(program, *_BY_DESCRIPTOR)
+    except Forbidden:
+        by_descriptor = False
+    if not by_descriptor or set(needed) - set(_BY_DESCRIPTOR):
+        refuse_unable(program, *needed)
+    return Sandbox(reactor, program, sys.executable, seccomp, by_descriptor)
 
 
 def refuse_unable(program: str, *needed: str) -> None:

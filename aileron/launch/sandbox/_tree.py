@@ -10,6 +10,8 @@ from stat import S_IFMT
 
 from attrs import field, frozen
 
+from aileron.errors import InvalidRequest
+
 from ._names import is_configuration, is_known
 
 _GIT = ".git"
@@ -80,6 +82,25 @@ def read_tree(root: str) -> TreeSnapshot:
     while waiting:
         waiting.extend(_read_directory(root, waiting.pop(), found))
     return found
+
+
+@contextmanager
+def hold_open(paths: Iterable[str]) -> Iterator[Mapping[str, int]]:
+    """Open paths, to be mounted by their descriptors: provide these.
+
+    :raises InvalidRequest: another program has put a link in the place of one, or of a directory above.
+    """
+    with ExitStack() as held:
+        opened = {}
+        for path in paths:
+            try:
+                opened[path] = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+            except OSError as error:
+                raise InvalidRequest(f"{path} was replaced while the sandbox was made: {error.strerror}.") from error
+            held.callback(os.close, opened[path])
+            if os.readlink(f"/proc/self/fd/{opened[path]}") != path:
+                raise InvalidRequest(f"{path} was replaced by a link while the sandbox was made. Launch again.")
+        yield opened
 
 
 def read_files(paths: Iterable[str]) -> Mapping[str, Mapping[str, Signature]]:
