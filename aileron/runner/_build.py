@@ -33,7 +33,7 @@ from aileron.runner.grant_check import GrantCheck
 from aileron.runner.grants import GrantMatcher, GrantService
 from aileron.runner.limits import Caps, Limits
 from aileron.runner.normalization import ArgumentNormalizer
-from aileron.runner.offerings import Offerings, TrustedTexts, TrustService
+from aileron.runner.offerings import Offerings
 from aileron.runner.outcomes import LateAnswers, RetryPolicy
 from aileron.runner.pauses import EffectGate, Pauses
 from aileron.runner.plan import Planner
@@ -43,6 +43,7 @@ from aileron.runner.reconciler import Reconciler, ReconciliationService
 from aileron.runner.requests import ApprovalRequests, Expiry
 from aileron.runner.runs import EventFactory, RunRepository
 from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
+from aileron.runner.trust import TrustedTexts, TrustService
 from aileron.values import LoopLimits, PendingLimits
 
 

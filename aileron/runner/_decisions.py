@@ -20,11 +20,11 @@ from aileron.runner._scheduler import RunScheduler
 from aileron.runner.denials import Denials
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantService, suggest_predicates
-from aileron.runner.offerings import TrustedTexts
 from aileron.runner.previews import lacks_preview
 from aileron.runner.requests import require_digest
 from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
+from aileron.runner.trust import TrustedTexts
 from aileron.values import (
     JSON,
     Actor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from attrs import define, field
 
@@ -20,9 +21,9 @@ class ScriptedTrust(ScriptedLimits):
     _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict, init=False)
     _texts: dict[str, str] = field(factory=dict, init=False)
 
-    def lay(self, kind: TrustKind, name: str, text: str) -> Candidate:
+    def lay(self, kind: TrustKind, name: str, text: str, **about: Any) -> Candidate:
         """Put a file with this text on the scripted disk, in the place of an earlier one."""
-        candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text)
+        candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text, **about)
         self._on_disk[kind, name] = candidate
         self._texts[candidate.digest] = text
         return candidate

@@ -46,6 +46,8 @@ class Candidate:
 
     :ivar text: all of it; C{digest} is of its bytes.
     :ivar needs: of an action, the connectors that it requires.
+    :ivar lacks: why an action cannot run, each as the end of a sentence that begins with "it".
+    :ivar unasked: whether it is an action that changes something and runs without an approval.
     """
 
     kind: TrustKind
@@ -54,6 +56,8 @@ class Candidate:
     path: str
     text: str = field(repr=False)
     needs: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    unasked: bool = False
 
     @property
     def key(self) -> tuple[TrustKind, str]:

@@ -54,9 +54,19 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
         count(len(offers), "action", "actions"),
         heading("Actions"),
         tags.p(tags.a("New action", href="/actions/_new", id="new-action", **{"class": "button"}), " ", answer()),
+        *_warn_unasked(offers),
         table("Actions", ("Action", "Approval", "Effect", "State", ""), map(row, offers), "No actions available"),
         *problems(offering.load_errors),
     )
+
+
+def _warn_unasked(offers: Iterable[Offer]) -> Iterator[Part]:
+    """Draw which actions make changes without asking, if there are some."""
+    found = [offer.action.name for offer in offers if not (offer.read_only or offer.action.approval.required)]
+    if found:
+        make = "makes" if len(found) == 1 else "make"
+        links = [part for name in found for part in (", ", link(f"/actions/{name}", name))][1:]
+        yield tags.p(*links, f" {make} changes without asking you.", id="unasked", **{"class": "bad"})
 
 
 async def draw_action(deps: Dependencies, visit: Visit, name: str) -> Drawing:

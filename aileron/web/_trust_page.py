@@ -41,13 +41,24 @@ def _draw_asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]
     """Draw a file whole, with what differs from what was trusted, and a button for exactly that."""
     return {
         **_about(item),
-        "state": _CHANGED if item.state is TrustState.CHANGED else _NEW,
+        "state": _state(item, candidate),
         "path": visible(candidate.path),
         "size": size(candidate.text),
         "difference": _difference(item, candidate),
         "text": render_value(candidate.text),
         "digest": visible(candidate.digest),
     }
+
+
+def _state(item: TrustItem, candidate: Candidate) -> Tag:
+    """Draw how a file stands, after what must be known before all else."""
+    first = []
+    if candidate.lacks:
+        first.append(f"Cannot run, so it cannot be trusted: it {candidate.lacks[0]}.")
+    if candidate.unasked:
+        first.append("Makes changes without asking you. To be asked, write `required = true` under `[approval]`.")
+    warnings = [tags.strong(visible(each), " ", **{"class": "bad"}) for each in first]
+    return tags.span(*warnings, _CHANGED if item.state is TrustState.CHANGED else _NEW)
 
 
 def _draw_trusted(item: TrustItem) -> dict[str, Flattenable]:

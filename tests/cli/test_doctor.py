@@ -235,6 +235,7 @@ class AuthorityTests(SynchronousTestCase):
             ({"trust": [{**action, "state": "new"}]}, waits, "aileron action trust ship"),
             ({"trust": [{**action, "state": "changed"}]}, waits, "changed since"),
             ({"trust": [{**action, "state": "gone", "path": None}]}, Severity.NOTE, "missing"),
+            ({"trust": [{**action, "state": "trusted", "unasked": True}]}, Severity.NOTE, "ship makes changes without"),
             ({"trust": [config]}, waits, "aileron config trust"),
             ({"load_errors": [error], "problems": [error]}, wrong, "/c.toml:3: no such key"),
             ({"trust": [{**action, "state": "new"}], "load_errors": [untrusted]}, waits, "is not trusted"),

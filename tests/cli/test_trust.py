@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from aileron.cli._context import CliContext
-from aileron.cli.actions.trusting import is_long, show_items
+from aileron.cli.actions.trust_display import is_long, show_items
 from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
@@ -109,6 +109,28 @@ class TrustTests(TrustCase):
             for each in items:
                 self.assertIn(f"action {each['name']}: new", after)
                 self.assertIn(f"digest  sha256:{each['name']}", after)
+
+    def test_unasked(self) -> None:
+        """A file that will make changes without asking says so first, and is trusted only by its name."""
+        for answers, trusted in ((["a", "y"], [[word("a")]]), (["y"], [])):
+            before = len(self.sent())
+            self.lying(item("a", unasked=True))
+            code, out, err = self.as_operator("action", "trust", answers=answers)
+            self.assertEqual((code == 0, self.sent()[before:]), (bool(trusted), trusted), err)
+            self.assertTrue(out.startswith("a makes changes without asking you.\n"), out)
+            self.assertIn("required = true", out)
+
+    def test_lacking(self) -> None:
+        """An action that cannot run is refused by name, and left out among all."""
+        why = "needs the connector local://me/x, which is not there"
+        self.lying(item("a", lacks=[why]), item("b"))
+        code, _, err = self.as_operator("action", "trust", "a")
+        self.assertEqual((code, self.sent()), (1, []))
+        self.assertIn(f"Action a cannot run: it {why}. Nothing was trusted.", err)
+        code, out, err = self.as_operator("action", "trust", "--all", answers=["y"])
+        self.assertEqual((code, self.sent()), (0, [[word("b")]]))
+        self.assertIn("It was left out.", err)
+        self.assertNotIn("of a", out)
 
     def test_several(self) -> None:
         """All that is new or changed is shown and asked about once, after one passphrase."""

@@ -13,6 +13,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
         "runs",
         "normalization",
         "offerings",
+        "trust",
         "plan",
         "outcomes",
         "rates",

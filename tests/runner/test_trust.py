@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 from zope.interface import implementer
 
-from aileron.errors import Conflict, NotFound, StoreUnavailable, VaultLocked
+from aileron.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable, VaultLocked
 from aileron.interfaces import IConfigFile
 from aileron.testing import ScriptedConnector
 from aileron.values import (
@@ -85,6 +85,24 @@ class OfferedTests(TrustCase):
         self.assertIn("new", self.successResultOf(waiting).offers)
         self.assertIs(self.submit("new").state, RunState.EXECUTING)
         self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_lacking(self) -> None:
+        """An action whose connector is missing is refused with what it lacks, and so is all that was named with it."""
+        text = _TEXT.replace(_CONNECTOR, "local://test/nowhere")
+        self.write("new", text, trusted=False)
+        (why,) = self.items()["new"].candidate.lacks  # type: ignore[union-attr]
+        self.assertEqual(why, "needs the connector local://test/nowhere, which is not there")
+        wanted = [(TrustKind.ACTION, "new", _digest(text))]
+        error = self.fails(self.runner.trust.trust(wanted, OPERATOR), InvalidRequest)
+        self.assertEqual(error.message, f"The action new cannot run: it {why}. Nothing was trusted.")
+        self.assertIs(self.items()["new"].state, TrustState.NEW)
+
+    def test_unasked(self) -> None:
+        """An action that writes without an approval is known as such; one that is approved, or only reads, is not."""
+        self.write("new", _TEXT, trusted=False)
+        self.write("read", manifest("read", step("look"), gated=False), trusted=False)
+        found = {name: item.candidate.unasked for name, item in self.items().items() if item.candidate is not None}
+        self.assertEqual([found[name] for name in ("new", "read", "gated")], [True, False, False])
 
     def test_changed(self) -> None:
         """A file that was changed since is withdrawn, and the operator's word of before does not count for it."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from attrs import evolve
+
 from aileron.drafting import example, text_of
 from aileron.errors import BindingRequired, InvalidRequest
 from aileron.testing import ScriptedRunner
-from aileron.values import LoadError, digest_of_bytes
+from aileron.values import ApprovalRule, LoadError, digest_of_bytes
 
 from .case import COOKIE, Heard, Reading, WebCase, read
 from .test_hostile import ACTION
@@ -64,6 +66,14 @@ class EditorTests(WebCase):
         self.assertNotIn("/actions/Other/edit", hrefs)
         hrefs = [attributes.get("href") for _, attributes in self.drawn("/actions/ship-update").tags]
         self.assertLess({EDIT, TRY}, set(hrefs))
+
+    def test_unasked(self) -> None:
+        """The list names the actions that make changes without asking, and leads to each."""
+        offer = self.runner.offering().offers["ship-update"]
+        self.assertNotIn("without asking you", self.drawn("/actions").text)
+        action = evolve(offer.action, approval=ApprovalRule(required=False))
+        self.runner.offer(evolve(offer, action=action, read_only=False))
+        self.assertIn("ship-update makes changes without asking you.", self.drawn("/actions").text)
 
     def faulty(self) -> list[Any]:
         """Files that could not be loaded."""

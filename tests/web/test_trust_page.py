@@ -60,6 +60,16 @@ class TrustPageTests(TrustCase):
         self.assertEqual(named, ("action", "ship-update", candidate.digest))
         self.assertIn("disabled", button, "the script brings it to life")
 
+    def test_first(self) -> None:
+        """That an action runs without asking, or cannot run, is said before all else of it."""
+        self.runner.lay(
+            TrustKind.ACTION, "a", "1\n", unasked=True, lacks=("needs the connector x, which is not there",)
+        )
+        text = self.shown().text
+        unasked = text.index("Makes changes without asking you.")
+        lacks = text.index("Cannot run, so it cannot be trusted: it needs the connector x, which is not there.")
+        self.assertLess(max(unasked, lacks), text.index("New. Not active until you trust it."))
+
     def test_changed(self) -> None:
         """Of a changed file what differs is shown before the whole."""
         self.trust(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["good.example"]\nheader = "X-Key"\n')

@@ -325,6 +325,8 @@ COMPONENTS: Mapping[str, Schema] = {
         text=TEXT_OR_NULL,
         difference=TEXT,
         needs=list_of(TEXT),
+        lacks=list_of({**TEXT, "description": "why the action cannot run"}),
+        unasked={**BOOLEAN, "description": "it is an action that makes changes without an approval"},
     ),
     "OperatorSession": described(OperatorSession, yours=BOOLEAN),
 }

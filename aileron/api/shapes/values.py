@@ -217,6 +217,8 @@ ANSWERS.differ(
         "bytes": lambda item: len(_text(item).encode("utf-8", "surrogatepass")),
         "text": lambda item: item.candidate and item.candidate.text,
         "needs": lambda item: item.candidate.needs if item.candidate else (),
+        "lacks": lambda item: item.candidate.lacks if item.candidate else (),
+        "unasked": lambda item: item.candidate is not None and item.candidate.unasked,
     },
 )
 ANSWERS.differ(Trusted, kind=OMITTED, name=OMITTED, changed_by=OMITTED)

@@ -15,7 +15,8 @@ from aileron.cli._output import block, heading, note, say, say_json, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.copying import replace_files
 from aileron.cli.actions.fetching import PackageFetcher
-from aileron.cli.actions.trusting import Item, TrustRequest, as_values, confirm, refuse_unasked, trust
+from aileron.cli.actions.trust_display import Item
+from aileron.cli.actions.trusting import TrustRequest, as_values, confirm, refuse_unasked, trust
 from aileron.errors import AileronError
 from aileron.home import prepare, read_private
 from aileron.values import digest_of_bytes

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from attrs import field, frozen
@@ -14,9 +12,9 @@ from attrs import field, frozen
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, place_of
-from aileron.cli._folding import count_columns
-from aileron.cli._output import format_line, listed, margined, note, say
+from aileron.cli._output import format_line, listed, note, say
 from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
+from aileron.cli.actions.trust_display import Item, show_items, what
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 from aileron.errors import InvalidRequest
@@ -27,22 +25,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Item = Mapping[str, Any]
-
 _UNTRUSTED = frozenset(("new", "changed"))
-_QUESTION_ROWS = 4
-"""Rows of the terminal that are left for the prompt and the question."""
 _KINDS = {".md": "action", ".toml": "connector"}
 _SETTINGS = frozenset(("config.yaml", "egress.toml", "packages.json"))
 _SEE = {
     "action": "List actions and files with errors: aileron action list",
     "connector": "List connectors and files with errors: aileron connector list",
     "config": "The files are config.yaml, egress.toml and packages.json. Check them: aileron doctor",
-}
-_WHAT = {
-    "action": "action {name}",
-    "connector": "connector {name}",
-    "config": "the configuration, {name}",
 }
 
 
@@ -77,13 +66,16 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     """
     named = _choose((await operator.get("trust"))["items"], request)
     _refuse_replaced(named, request)
-    unread = [item for item in named if item["state"] in _UNTRUSTED]
+    unread = _leave_out_lacking([item for item in named if item["state"] in _UNTRUSTED], request)
     if not unread and not request.unshown:
         await _tell_unsound(operator, request.kind)
         return []
     if unread and not request.as_json:
         show_items(cli, unread)
     if unread and not request.sure:
+        for item in unread:
+            if item.get("unasked"):
+                _confirm_name(cli, item["name"])
         these = "this" if len(unread) == 1 else f"all {len(unread)}"
         confirm(cli, f"Trust {these}, exactly as shown? [y/N] ", "trusted")
     await _send(operator, [*unread, *request.unshown])
@@ -157,50 +149,32 @@ def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
         raise CommandError(f"There is no valid {kind} {name}; nothing was trusted.", _SEE[kind])
 
 
-def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], object] = click.echo_via_pager) -> None:
-    """Print items whole; by a pager if they take more than the screen, and then again what stands above each.
+def _leave_out_lacking(items: Sequence[Item], request: TrustRequest) -> list[Item]:
+    """Return the items that could run, and note why others could not.
 
-    :param page: shows a text to be scrolled and left.
+    :raises CommandError: one of those that were named cannot.
     """
-    lines = [line for item in items for line in _lines(item)]
-    if cli.interactive() and sys.stdout.isatty() and is_long(lines):
-        page("\n".join(lines))
-        click.echo("\n".join(line for item in items for line in _summarize(item)))
-    else:
-        click.echo("\n".join(lines))
+    for item in items:
+        if item.get("lacks"):
+            why = format_line("{what} cannot run: it {why}.", what=what(item), why=item["lacks"][0])
+            if not request.all:
+                raise CommandError(f"{why[:1].upper()}{why[1:]} Nothing was trusted.", _SEE["connector"])
+            note("{why} It was left out.", why=f"{why[:1].upper()}{why[1:]}")
+    return [item for item in items if not item.get("lacks")]
 
 
-def is_long(lines: Iterable[str]) -> bool:
-    """Tell whether lines take more rows than this terminal shows at once; one may be far wider than it is."""
-    size = shutil.get_terminal_size()
-    return sum(-(-count_columns(line) // size.columns) or 1 for line in lines) > size.lines - _QUESTION_ROWS
+def _confirm_name(cli: CliContext, name: str) -> None:
+    """Go on only if the person types the name of an action that will run without asking.
 
-
-def _summarize(item: Item) -> Sequence[str]:
-    """Return what stands above an item's text, to be in view when the person is asked."""
-    lines = list(_lines(item))
-    return lines[: len(lines) - len(margined(item["difference"], "  "))]
-
-
-def _lines(item: Item) -> Iterable[str]:
-    """One item whole, every character of it visible."""
-    yield click.style(f"{what(item)}: {_how(item)}", bold=True)
-    yield format_line("  file    {path}", path=item["path"])
-    yield format_line("  digest  {digest}", digest=item["digest"])
-    yield from margined(item["difference"], "  ")
-
-
-def what(item: Item) -> str:
-    """Name it in words."""
-    return format_line(_WHAT[item["kind"]], name=item["name"])
-
-
-def _how(item: Item) -> str:
-    lines = "1 line" if item["lines"] == 1 else f"{item['lines']} lines"
-    size = f"{lines}, {item['bytes']} bytes"
-    if item["state"] == "new":
-        return f"new, {size}"
-    return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
+    :raises CommandError: another answer came, or nobody can be asked.
+    """
+    try:
+        answer = cli.ask(f"{name} will run without asking you. To trust it, type its name: ")
+    except InvalidRequest:
+        hint = "To skip the question, add --yes."
+        raise CommandError("Cannot ask for confirmation: no terminal. Nothing was trusted.", hint) from None
+    if answer.strip() != name:
+        raise CommandError("Nothing was trusted.")
 
 
 def ask(

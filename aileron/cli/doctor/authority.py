@@ -46,6 +46,7 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
     :param since: what was detected earlier is not told again.
     """
     yield from _files(told["trust"]["items"])
+    yield from _unasked(told["trust"]["items"])
     yield from _errors(told)
     yield from _unbound(told)
     for binding in told["bindings"]["items"]:
@@ -104,6 +105,16 @@ def _files(items: Iterable[Item]) -> Iterator[DoctorFinding]:
             )
         elif state == "gone":
             yield remark(f"The {kind} {name} is trusted, but its file is missing.")
+
+
+def _unasked(items: Iterable[Item]) -> Iterator[DoctorFinding]:
+    names = [item["name"] for item in items if item.get("unasked") and item["state"] == "trusted"]
+    if names:
+        make = "makes" if len(names) == 1 else "make"
+        yield remark(
+            f"{', '.join(names)} {make} changes without asking you.",
+            "To be asked before each run, write `required = true` under `[approval]` in the action's file.",
+        )
 
 
 def _errors(told: Answers) -> Iterator[DoctorFinding]:

@@ -1,0 +1,74 @@
+"""Shows files that a person is asked to trust: each whole, after what must be known before all else."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from aileron.cli._context import CliContext
+from aileron.cli._folding import count_columns
+from aileron.cli._output import format_line, margined
+
+Item = Mapping[str, Any]
+
+_QUESTION_ROWS = 4
+"""Rows of the terminal that are left for the prompt and the question."""
+_WHAT = {
+    "action": "action {name}",
+    "connector": "connector {name}",
+    "config": "the configuration, {name}",
+}
+
+
+def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], object] = click.echo_via_pager) -> None:
+    """Print items whole; by a pager if they take more than the screen, and then again what stands above each.
+
+    :param page: shows a text to be scrolled and left.
+    """
+    lines = [line for item in items for line in _lines(item)]
+    if cli.interactive() and sys.stdout.isatty() and is_long(lines):
+        page("\n".join(lines))
+        click.echo("\n".join(line for item in items for line in _summarize(item)))
+    else:
+        click.echo("\n".join(lines))
+
+
+def is_long(lines: Iterable[str]) -> bool:
+    """Tell whether lines take more rows than this terminal shows at once; one may be far wider than it is."""
+    size = shutil.get_terminal_size()
+    return sum(-(-count_columns(line) // size.columns) or 1 for line in lines) > size.lines - _QUESTION_ROWS
+
+
+def _summarize(item: Item) -> Sequence[str]:
+    """Return what stands above an item's text, to be in view when the person is asked."""
+    lines = list(_lines(item))
+    return lines[: len(lines) - len(margined(item["difference"], "  "))]
+
+
+def _lines(item: Item) -> Iterable[str]:
+    """One item whole, every character of it visible."""
+    if item.get("unasked"):
+        words = format_line("{name} makes changes without asking you.", name=item["name"])
+        yield click.style(words, fg="red", bold=True)
+        yield "  To be asked before each run, write `required = true` under `[approval]` in its file first."
+    yield click.style(f"{what(item)}: {_how(item)}", bold=True)
+    yield format_line("  file    {path}", path=item["path"])
+    yield format_line("  digest  {digest}", digest=item["digest"])
+    yield from margined(item["difference"], "  ")
+
+
+def what(item: Item) -> str:
+    """Name it in words."""
+    return format_line(_WHAT[item["kind"]], name=item["name"])
+
+
+def _how(item: Item) -> str:
+    lines = "1 line" if item["lines"] == 1 else f"{item['lines']} lines"
+    size = f"{lines}, {item['bytes']} bytes"
+    if item["state"] == "new":
+        return f"new, {size}"
+    return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
