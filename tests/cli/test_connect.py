@@ -43,7 +43,7 @@ class ConnectTests(TrustCase):
         """Run it with these answers; the daemon finds these actions new."""
         self.lying(*(item(name, path=str(self.home.actions / f"{name}.md")) for name in actions))
         self.typed = [*answers]
-        return self.command("connect", service)
+        return self.command("setup", "--choose", service)
 
     def test_usual(self) -> None:
         """Who only confirms gets all reads and the first write, trusted; the account is shown, the secret nowhere."""
@@ -157,14 +157,22 @@ class ConnectTests(TrustCase):
     def test_nobody(self) -> None:
         """Where nobody can be asked nothing is written, and the single commands are named."""
         self.typed = []
-        code, _, err = self.command("connect", "slack")
+        code, _, err = self.command("setup", "--choose", "slack")
         self.assertEqual((code, list(self.home.actions.iterdir())), (1, []))
         for part in ("no terminal", "aileron credential setup builtin://slack --secret-fd", "aileron action trust"):
             self.assertIn(part, err)
 
+    def test_old_name(self) -> None:
+        """The command of earlier versions does the same."""
+        for old, new in (
+            (("connect",), ("setup", "--list")),
+            (("connect", "slack", "--dry-run"), ("setup", "--dry-run", "slack")),
+        ):
+            self.assertEqual(self.command(*old), self.command(*new))
+
     def test_dry_run(self) -> None:
         """A dry run shows the steps and the whole files, asks nothing, and changes nothing."""
-        code, out, _ = self.command("connect", "slack", "--dry-run")
+        code, out, _ = self.command("setup", "--dry-run", "slack")
         self.assertEqual((code, list(self.home.actions.iterdir()), self.site.asked), (0, [], []))
         for part in (
             "OAuth & Permissions",
@@ -181,12 +189,12 @@ class ConnectTests(TrustCase):
             (("post", "REPLY"), {"slack"}),
             (("merge-pull",), {"github"}),
         ):
-            code, out, _ = self.command("connect", "--list", *arguments)
+            code, out, _ = self.command("setup", "--list", *arguments)
             found = {line.split()[0] for line in out.splitlines()[1:]}
             self.assertEqual((code, found), (0, names))
-        code, _, err = self.command("connect", "--list", "no-such-thing")
+        code, _, err = self.command("setup", "--list", "no-such-thing")
         self.assertEqual((code, "No service matches" in err), (1, True))
-        code, _, err = self.command("connect", "slak")
+        code, _, err = self.command("setup", "--choose", "slak")
         self.assertEqual((code, "aileron setup --list" in err), (1, True))
 
 

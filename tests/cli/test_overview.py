@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import Any
 
 from aileron.cli._errors import CommandError
@@ -39,6 +41,28 @@ class OverviewTests(CommandCase):
             out = self.overview()
             self.assertIn(f"\nNext: {step}\n", out)
             self.assertTrue(out.startswith(self.command("status")[1]))
+
+
+class StatusTests(CommandCase):
+    """C{status}, which tells what C{daemon status} told."""
+
+    def test_not_running(self) -> None:
+        """Without a daemon it fails, and says so to a person and to a program."""
+        code, out, err = self.command("status")
+        self.assertEqual((code, out, "aileron daemon start" in err), (1, "", True))
+        code, out, _ = self.command("status", "--json")
+        self.assertEqual((code, json.loads(out)), (1, {"running": False, "pid": None, "home": str(self.home.root)}))
+
+    def test_running(self) -> None:
+        """Of a daemon it tells the process and the home, too."""
+        self.serve()
+        self.site.answer("GET", "/v1/status", {"vault_state": "unlocked", "uptime_seconds": 1})
+        code, out, _ = self.command("status")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, rf"process +{os.getpid()}\n")
+        self.assertRegex(out, rf"home +{self.home.root}\n")
+        told = json.loads(self.command("status", "--json")[1])
+        self.assertEqual((told["running"], told["pid"], told["vault_state"]), (True, os.getpid(), "unlocked"))
 
 
 class ShortTests(CommandCase):

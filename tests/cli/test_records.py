@@ -184,9 +184,7 @@ class RecordsTests(ServedCase):
         self.assertEqual(sent, [{"outcome": "did_not_happen", "note": "not there"}])
         self.site.answer("POST", f"/v1/runs/{RUN}/resolve", {**RUN_ROW, "id": "R2", "state": "pending_approval"})
         out = self.as_operator("runs", "settle", RUN, "--run-again")[1]
-        self.assertEqual(
-            out, "Requested again as R2. It may happen twice if you approve it: aileron approval approve R2\n"
-        )
+        self.assertEqual(out, "Requested again as R2. It may happen twice if you approve it: aileron approve R2\n")
 
     def test_undo(self) -> None:
         """Undoing says under which ID it is requested."""

@@ -73,7 +73,7 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
         raise click.UsageError("Specify the outcome: --happened or --did-not-happen; or --run-again.")
     run = command.post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
     if outcome == "run_again":
-        words = "Requested again as {id}. It may happen twice if you approve it: aileron approval approve {id}"
+        words = "Requested again as {id}. It may happen twice if you approve it: aileron approve {id}"
         command.say(run, words, id=run["id"])
     else:
         command.say(run, "The run is now {state}.", state=run["state"])
