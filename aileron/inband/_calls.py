@@ -24,6 +24,7 @@ AGAIN_SECONDS = 1800.0
 """For how long a request that is sent again is taken for the first; the SDKs give one up after 600 seconds."""
 
 _MOST_REQUESTS = 4096
+_KEY_REMOVED = "The request's body held the session's in-band key. It was removed."
 _LABEL = re.compile(rb"\r\nidempotency-key: *([^\r]+)", re.IGNORECASE).search
 _COUNTED = re.compile(rb"\r\nx-stainless-retry-count: *[1-9]", re.IGNORECASE).search
 
@@ -97,6 +98,7 @@ class SessionCalls:
     :ivar requests: stores the request before its first call.
     :ivar about: what is told with each turn on record.
     :ivar ids: fresh ULIDs.
+    :ivar notes: warnings about the request's body.
     :ivar unknown_warnings: returns those of a session's warnings that are not on record yet.
     """
 
@@ -112,6 +114,18 @@ class SessionCalls:
     unknown_warnings: Callable[[str, Iterable[str]], list[str]]
     _asked: Counter[str] = field(factory=Counter, init=False, repr=False)
     _stored: list[RequestIdentity] = field(factory=list, init=False, repr=False)
+    notes: list[str] = field(factory=list, init=False)
+
+    def mask_key(self, body: bytes) -> bytes:
+        """Return a request's body without the session's in-band key, which programs find in their environment.
+
+        As long a text takes its place, the same each time: what the provider has cached of a history stays of use.
+        """
+        key = self.key.encode("ascii")
+        if key not in body:
+            return body
+        self.notes.append(_KEY_REMOVED)
+        return body.replace(key, b"x" * len(key))
 
     async def offered(self) -> list[OfferedTool]:
         """Return what the model is offered."""

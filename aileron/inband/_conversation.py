@@ -120,11 +120,11 @@ class ReplyLoop:
             raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
         session_id, offered = calls.session.id, await calls.offered()
         async with self.reading.turn(session_id, client.size, client.values) as read:
-            request: ClientRequest = await read(lambda: self.protocol(client.give()))
+            request: ClientRequest = await read(lambda: self.protocol(calls.mask_key(client.give())))
             kept = await self.memories.find(session_id, request.keys) if request.keys else ()
             exchange: Exchange = await read(request.open, offered, [Memory(keys, content) for keys, content in kept])
         client.charge(exchange.held_bytes)
-        await calls.warn(exchange.warnings)
+        await calls.warn([*exchange.warnings, *calls.notes])
         return exchange
 
     async def _go_on(self, client: InBandExchange, exchange: Exchange, calls: SessionCalls) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import count
 
@@ -12,7 +13,7 @@ from aileron.errors import StoreUnavailable
 from aileron.inband._calls import AGAIN_SECONDS, RequestIds
 from aileron.interfaces import IInBandMemories
 
-from .case import CHAT, WAITING, InBandCase, asked, chunk, head
+from .case import CHAT, KEY, WAITING, InBandCase, asked, chunk, head
 from .provider import Called
 from .wires import CHAT as CHAT_WIRE
 from .wires import MESSAGES, RESPONSES
@@ -133,3 +134,22 @@ class RetriesTests(InBandCase):
         for each in asked_for:
             each.callback(None)
         self.assertEqual(*(self.successResultOf(each).id for each in found))
+
+
+class KeyTests(InBandCase):
+    """The session's in-band key in a request's own body."""
+
+    def test_removed(self) -> None:
+        """The key does not go to the provider, in any protocol; that is recorded once, and nothing else changes."""
+        url = f"http://127.0.0.1:1/s/{KEY}/inband/openai/v1"
+        for path, (_, place) in PATHS.items():
+            for _ in range(2):
+                body = {**asked(), "input": "hello", "env": {"OPENAI_BASE_URL": url, KEY: 1}}
+                _, there = self.ask(self.post(body, path=path), place)
+                heard = there.take()
+                self.assertNotIn(KEY.encode(), heard)
+                sent = json.loads(heard.partition(b"\r\n\r\n")[2])
+                mask = "x" * len(KEY)
+                self.assertEqual(sent["env"], {"OPENAI_BASE_URL": url.replace(KEY, mask), mask: 1})
+        recorded = [each.payload["warnings"] for each in self.events("in_band.warned")]
+        self.assertEqual(recorded, [["The request's body held the session's in-band key. It was removed."]])
