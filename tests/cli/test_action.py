@@ -228,6 +228,16 @@ class FilesTests(CommandCase):
         self.assertEqual(self.command("action", "add", "--force", str(other))[:2], (0, "hello.md was replaced.\n"))
         self.assertIn("Good bye", (self.home.actions / "hello.md").read_text())
 
+    def test_add_another(self) -> None:
+        """The file of another action that has this file's name is never replaced, and that is not offered."""
+        self.command("action", "add", str(self.file(ACTION)))
+        other = self.file(ACTION.replace('name = "hello"', 'name = "bye"'))
+        for force in ((), ("--force",)):
+            code, _, err = self.command("action", "add", *force, str(other))
+            self.assertEqual((code, "is the file of another action, hello" in err), (1, True), err)
+            self.assertNotIn("--force", err)
+            self.assertEqual((self.home.actions / "hello.md").read_text(), ACTION)
+
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)
 WANTED = st.builds(Wanted, KEYS, st.sampled_from(TYPES), st.booleans())

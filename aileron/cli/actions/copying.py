@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from aileron.values import LoadError
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MAX_BYTES = 1024 * 1024
 _OPEN_FILE = 0o644
+_NAME = re.compile(rb'^name\s{0,20}=\s{0,20}"([^"\n]{1,300})"', re.MULTILINE)
 
 
 @frozen
@@ -120,6 +122,7 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
     wanted, there = path.read_bytes(), read_private(target, _MAX_BYTES)
     done = "is already there"
     if there != wanted:
+        _refuse_another(target, sort, there, wanted)
         if there is not None and not force:
             _show_difference(there, wanted)
             raise CommandError(
@@ -130,6 +133,25 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
     if not quiet:
         say("{name} {done}.", name=path.name, done=done)
     return target
+
+
+def _refuse_another(target: Path, sort: Sort, there: bytes | None, wanted: bytes) -> None:
+    """Refuse to replace the file of another action or connector, forced or not.
+
+    :raises CommandError: the file there declares another name.
+    """
+    known, new = _find_name(there or b""), _find_name(wanted)
+    if known is not None and new is not None and known != new:
+        raise CommandError(
+            f"{target} is the file of another {sort.kind}, {known}. It was left as it is.",
+            f"Rename your file, then run: aileron {sort.kind} add FILE",
+        )
+
+
+def _find_name(data: bytes) -> str | None:
+    """Return the name that a file declares, which is the first key of that name in both sorts of files."""
+    found = _NAME.search(data)
+    return None if found is None else found[1].decode("utf-8", "replace")
 
 
 def replace_files(root: Path, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> None:
