@@ -33,7 +33,7 @@ from aileron.cli._output import when
 from aileron.cli.approvals import watch
 from aileron.cli.approvals.deciding import outcome
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
-from aileron.cli.approvals.rows import age, columns, rows_of
+from aileron.cli.approvals.rows import age, approval_row, columns, rows_of
 from aileron.cli.approvals.watch import converse
 from aileron.client import DaemonFault, Operator
 from aileron.errors import ApprovalStale, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
@@ -576,6 +576,16 @@ class RowsTests(SynchronousTestCase):
         self.assertEqual(rows_of(["漢漢漢漢"], 5), ["漢漢", "↪ 漢", "↪ 漢"])
         self.assertEqual([age(each) for each in (-5, 59, 60, 7200, 200_000)], ["0s", "59s", "1m", "2h", "2d"])
 
+    def test_arguments(self) -> None:
+        """A row shows the beginning of the arguments; that the approval changed is never cut."""
+        item = approval(stale="The action changed.")
+        item["run"] = {**item["run"], "arguments": {"channel": "#eng\x1b", "text": "long " * 40}}
+        for width in (40, 80):
+            row = approval_row(item, "codex", 1_767_225_700.0, width)
+            self.assertTrue(row.endswith("CHANGED"), row)
+            self.assertLessEqual(columns(row), width)
+        self.assertIn("ship-update  channel=#eng␛ text=long", row)
+
     @settings(max_examples=80, deadline=None)
     @given(st.text(max_size=80), st.integers(min_value=6, max_value=40))
     def test_nothing_is_lost(self, text: str, width: int) -> None:
@@ -673,7 +683,7 @@ class ConverseTests(CommandCase):
     def test_nothing(self) -> None:
         """Anything else decides nothing and lists again."""
         shown = self.converse("", "7", "x", "1", "", "1", "y", "n", "q")
-        self.assertEqual((self.decided(), shown.count("ship-update  01RUN")), ([], 6))
+        self.assertEqual((self.decided(), len(re.findall("ship-update .*01RUN", shown))), ([], 6))
         self.assertIn("Nothing was decided; it is still pending.", shown)
 
     def test_later(self) -> None:

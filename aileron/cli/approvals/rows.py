@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aileron.cli._output import in_line
 from aileron.values import from_timestamp, visible
 
 LEAST_COLUMNS = 20
@@ -78,10 +79,11 @@ def wrap(text: str, width: int, most: int, *, grows: bool) -> Sequence[str]:
 
 
 def approval_row(item: Mapping[str, Any], agent: str, now: float, width: int) -> str:
-    """Return the row of an approval: its age, its agent, its action, and whether it was changed, which is never cut."""
+    """Return the row of an approval: age, agent, action and arguments, and whether it changed, which is never cut."""
     room = min(_AGENT_COLUMNS, width // 4)
     agent = shorten(visible(agent), room)
     waits = age(now - from_timestamp(item["requested_at"]).timestamp())
     changed = _CHANGED * bool(item.get("stale"))
     row = f"{waits:5} {agent}{' ' * (room - columns(agent))} {visible(item['run']['action'])}"
+    row += f"  {visible(in_line(item['run'].get('arguments') or {}))}"
     return shorten(row, max(columns(_CUT), width - columns(changed))) + changed

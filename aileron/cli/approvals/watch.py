@@ -10,7 +10,7 @@ import click
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError, report
-from aileron.cli._output import note, say, table
+from aileron.cli._output import in_line, note, say, table
 from aileron.cli.approvals.deciding import (
     MOST,
     DecisionRequest,
@@ -105,10 +105,16 @@ async def converse(cli: CliContext, operator: Operator) -> None:
         waiting = (await operator.get("action-approvals", query={"limit": MOST}))["items"]
         waits = [cli.wall() - from_timestamp(item["requested_at"]).timestamp() for item in waiting]
         rows = [
-            (number, age(waits[number - 1]), item["run"]["action"], item["id"])
+            (
+                number,
+                age(waits[number - 1]),
+                item["run"]["action"],
+                in_line(item["run"].get("arguments") or {}),
+                item["id"],
+            )
             for number, item in enumerate(waiting, 1)
         ]
-        table(("NO", "AGE", "ACTION", "ID"), rows) if rows else say("No pending approvals.")
+        table(("NO", "AGE", "ACTION", "ARGUMENTS", "ID"), rows) if rows else say("No pending approvals.")
         answer = cli.ask(_ASK_WHICH).strip()
         if answer == "q":
             return
