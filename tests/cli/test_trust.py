@@ -88,27 +88,27 @@ class TrustTests(TrustCase):
         self.serve()
 
     def test_paged(self) -> None:
-        """What takes more rows than a terminal shows needs a pager, be it of many lines or of long ones."""
-        self.patch(os, "environ", {**os.environ, "COLUMNS": "80", "LINES": "24"})
-        for line, number, is_paged in (("a", 20, False), ("a", 21, True), ("\u6f22" * 40, 20, False)):
-            self.assertEqual(is_long([line] * number), is_paged)
-        self.assertTrue(is_long(["a" * 80 * 21]))
-        self.assertTrue(is_long(["\u6f22" * 41] * 11))
+        """What takes more rows than a terminal keeps needs a pager, be it of many lines or of long ones."""
+        self.patch(os, "environ", {**os.environ, "COLUMNS": "80"})
+        for line, number, is_paged in (("a", 800, False), ("a", 801, True), ("\u6f22" * 40, 800, False)):
+            self.assertEqual(is_long([line] * number, 800), is_paged)
+        self.assertTrue(is_long(["a" * 80 * 801], 800))
+        self.assertTrue(is_long(["\u6f22" * 41] * 401, 800))
 
     def test_summary(self) -> None:
-        """After the pager the person is asked with what was shown in view: which file, its state and its digest."""
+        """After a long text the person is asked with what it was in view: which file, its state and its digest."""
         self.patch(os, "environ", {**os.environ, "COLUMNS": "80", "LINES": "24"})
-        text = "\n".join(f"line {number}" for number in range(50))
         cli = attrs.evolve(self.cli_context(), interactive=lambda: True)
-        for items, is_paged in (([item("a", difference=text), item("b")], True), ([item("b")], False)):
+        for lines, times, is_paged in ((5, 1, False), (50, 2, False), (900, 1, True)):
+            text = "\n".join(f"line {number}" for number in range(lines))
             paged: list[str] = []
             with redirect_stdout(Screen()) as screen:
-                show_items(cli, items, paged.append)
-            after = screen.getvalue()
-            self.assertEqual(("line 49" in "".join(paged), "line 49" in after), (is_paged, False))
-            for each in items:
-                self.assertIn(f"action {each['name']}: new", after)
-                self.assertIn(f"digest  sha256:{each['name']}", after)
+                show_items(cli, [item("a", difference=text)], paged.append)
+            shown = screen.getvalue()
+            self.assertEqual((bool(paged), shown.count("action a: new")), (is_paged, times))
+            after = shown[shown.rindex("action a: new") :]
+            self.assertIn("digest  sha256:a", after)
+            self.assertEqual("line 0" in after, lines == 5)
 
     def test_unasked(self) -> None:
         """A file that will make changes without asking says so first, and is trusted only by its name."""

@@ -17,6 +17,8 @@ Item = Mapping[str, Any]
 
 _QUESTION_ROWS = 4
 """Rows of the terminal that are left for the prompt and the question."""
+_MOST_ROWS = 800
+"""What usual terminals surely keep to scroll back to; what takes more is shown by a pager, which has to be left."""
 _WHAT = {
     "action": "action {name}",
     "connector": "connector {name}",
@@ -25,22 +27,26 @@ _WHAT = {
 
 
 def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], object] = click.echo_via_pager) -> None:
-    """Print items whole; by a pager if they take more than the screen, and then again what stands above each.
+    """Print items whole, by a pager if they take more than a terminal keeps.
+
+    What takes more than the screen is followed by what stands above each text, to be in view with the question.
 
     :param page: shows a text to be scrolled and left.
     """
     lines = [line for item in items for line in _lines(item)]
-    if cli.interactive() and sys.stdout.isatty() and is_long(lines):
+    at_terminal = cli.interactive() and sys.stdout.isatty()
+    if at_terminal and is_long(lines, _MOST_ROWS):
         page("\n".join(lines))
-        click.echo("\n".join(line for item in items for line in _summarize(item)))
     else:
         click.echo("\n".join(lines))
+    if at_terminal and is_long(lines, shutil.get_terminal_size().lines - _QUESTION_ROWS):
+        click.echo("\n".join(line for item in items for line in _summarize(item)))
 
 
-def is_long(lines: Iterable[str]) -> bool:
-    """Tell whether lines take more rows than this terminal shows at once; one may be far wider than it is."""
-    size = shutil.get_terminal_size()
-    return sum(-(-count_columns(line) // size.columns) or 1 for line in lines) > size.lines - _QUESTION_ROWS
+def is_long(lines: Iterable[str], rows: int) -> bool:
+    """Tell whether lines take more than so many rows of this terminal; one may be far wider than it is."""
+    width = shutil.get_terminal_size().columns
+    return sum(-(-count_columns(line) // width) or 1 for line in lines) > rows
 
 
 def _summarize(item: Item) -> Sequence[str]:
