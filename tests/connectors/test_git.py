@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,28 @@ class GitCase(SynchronousTestCase):
         if outcome.fault is None:
             return "done"
         return "not done" if outcome.classified or not outcome.sent else "unknown"
+
+
+class LongListTests(GitCase):
+    """Lists with very many refs."""
+
+    def test_in_a_thread(self) -> None:
+        """A long list of refs is read in another thread, a short one at once."""
+        waiting: list[tuple[Deferred[Any], Callable[[], Any]]] = []
+
+        def in_thread(work: Callable[..., Any], *args: Any) -> Deferred[Any]:
+            waiting.append((Deferred(), partial(work, *args)))
+            return waiting[-1][0]
+
+        self.rig.connector = evolve(self.rig.connector, in_thread=in_thread)
+        self.rig.lists(main=self.rig.old)
+        short = self.successResultOf(self.rig.send("remote_branch", {"branch": "main"}))
+        self.rig.lists(main=self.rig.old, **{f"b{each}": self.rig.old for each in range(2000)})
+        long = self.rig.send("remote_branch", {"branch": "main"})
+        self.assertNoResult(long)
+        [(answered, work)] = waiting
+        answered.callback(work())
+        self.assertEqual(self.successResultOf(long).output, short.output)
 
 
 class UpdateTests(GitCase):

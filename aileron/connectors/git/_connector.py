@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 from zope.interface import implementer
@@ -28,6 +28,8 @@ from ._spec import LOCAL, NOTHING, RECEIVE, UPLOAD, GitSpec
 _T = TypeVar("_T")
 _AFTER = timedelta(minutes=10)  # a hook of the remote may run on after the connection broke
 _UNAUTHORIZED, _OK, _TIMEOUT = 401, 200, 408
+_LONG_BYTES, _MANY_REFS = 64 * 1024, 1000
+"""Of a list of refs that is read in another thread: a server may send 200,000 refs."""
 
 
 @frozen
@@ -57,7 +59,7 @@ class GitConnector(HttpConnector):
 
     The remote is asked by smart HTTP on two connections at most: for the list of its refs, then for the update.
 
-    :ivar in_thread: in which the local repository is read; L{None}: in this one.
+    :ivar in_thread: in which the local repository and long lists of refs are read; L{None}: in this one.
     """
 
     spec: GitSpec = field(kw_only=True)
@@ -122,7 +124,7 @@ class GitConnector(HttpConnector):
 
     async def _read_remote(self, operation: str, inputs: Mapping[str, JSON], remote: Remote, until: float) -> JSON:
         if operation == "refs":
-            return {"refs": [{"ref": name, "commit": at} for name, at in sorted(remote.refs.items())]}
+            return await self._apart(len(remote.refs) >= _MANY_REFS, _list_refs, remote)
         if operation == "remote_branch":
             ref = _ref("branch", inputs)
             return {"ref": ref, "commit": remote.refs.get(ref)}
@@ -141,9 +143,13 @@ class GitConnector(HttpConnector):
             with LocalRepository.open(path, deadline) as here:
                 return work(here)
 
-        if self.in_thread is None:
-            return look()
-        found: _T = await self.in_thread(look)
+        return await self._apart(True, look)
+
+    async def _apart(self, is_long: bool, work: Callable[..., _T], *args: Any) -> _T:
+        """Call C{work}, in another thread if that takes long."""
+        if self.in_thread is None or not is_long:
+            return work(*args)
+        found: _T = await self.in_thread(work, *args)
         return found
 
     async def _list(
@@ -165,7 +171,7 @@ class GitConnector(HttpConnector):
                 fault = evolve(fault, retriable=True)
             raise _Failed(fault, status=answer.status)
         try:
-            return read_remote(answer, service)
+            return await self._apart(len(answer.body) >= _LONG_BYTES, read_remote, answer, service)
         except NotGit as error:
             wrong = ExternalApiError(f"{self.spec.description.fqn} gave an answer that was not expected: {error}.")
             raise _Failed(wrong.fault(), status=answer.status) from None
@@ -297,3 +303,7 @@ def _ref(kind: str, inputs: Mapping[str, JSON]) -> str:
     if not isinstance(name, str) or not is_ref_name(name):
         raise InvalidRequest(f"The input {kind!r} must be the name of a {kind}, without refs/.")
     return f"refs/{'tags' if kind == 'tag' else 'heads'}/{name}"
+
+
+def _list_refs(remote: Remote) -> JSON:
+    return {"refs": [{"ref": name, "commit": at} for name, at in sorted(remote.refs.items())]}
