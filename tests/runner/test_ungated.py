@@ -20,6 +20,17 @@ from .kit import AGENT, RunnerCase, manifest, step
 class UngatedTests(RunnerCase):
     """From the call to the effect and its record."""
 
+    def test_answer_kept(self) -> None:
+        """What the service answered to a failed attempt is kept for the operator, and neither recorded nor returned."""
+        fault = Fault("external_api_error", "It said no.", "external")
+        notes: dict[str, JSON] = {"answer": {"text": "<p>no-such-thing", "type": "text/html"}}
+        self.connector.script.append(Outcome(fault=fault, status=422, notes=notes))
+        run = self.submit("open")
+        _, (attempt,) = self.sync(self.runner.submission.history(run.id))
+        self.assertEqual((attempt.answer, attempt.answer_type), ("<p>no-such-thing", "text/html"))
+        kept = self.sql("SELECT payload FROM audit_payloads")
+        self.assertNotIn("no-such-thing", f"{kept} {run}")
+
     def test_completes(self) -> None:
         """The effect happens once, with what was given; the answer and the record have it, and who called."""
         calls: tuple[dict[str, JSON], ...] = ({"text": "hello", "times": 3}, {"text": "hello"})
