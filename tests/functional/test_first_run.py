@@ -148,7 +148,9 @@ class FirstRunTests(OperatedTestCase):
         running.send("\x03")
         finished = await running.finish(60)
         self.assertNotEqual(finished.exit_code, 0)
-        self.assertEqual(finished.stdout.count("lines, "), 5, "each action was shown whole, and the connector ships")
+        wholly = finished.stdout.count("│ +++") // 2
+        self.assertEqual(wholly, 5, "each action was shown whole, and the connector ships")
+        self.assertEqual(finished.stdout.count("lines, "), 2 * wholly, "and named once more above the question")
         self.assertIn("Trusted: check-slack, ", finished.stdout)
         self.assertTrue((self.state.actions / "post-message.md").exists())
         again = self.start(self.plain(self.home.on_terminal("aileron", "setup", "slack")))
