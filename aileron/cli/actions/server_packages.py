@@ -90,10 +90,12 @@ class PackageInstaller:
         wanted.write_text("".join(f"{each}\n" for each in run.wanted), "utf-8")
         python = ("--python", str(directory / "venv" / "bin" / "python"))
         self._run(run, directory, "uv", "venv", "--quiet", "--no-project", str(directory / "venv"))
-        compiling = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--output-file", str(lock))
-        self._run(run, directory, "uv", "pip", "compile", *python, *compiling, str(wanted))
-        checked = ("--quiet", "--require-hashes", "--link-mode", "copy", "--only-binary", ":all:")
-        self._run(run, directory, "uv", "pip", "install", *python, *checked, "--requirement", str(lock))
+        # To tell what it requires, a source distribution runs its own code.
+        quiet = (*python, "--quiet", "--only-binary", ":all:")
+        compiling = ("--generate-hashes", "--no-header", "--no-annotate", "--output-file", str(lock))
+        self._run(run, directory, "uv", "pip", "compile", *quiet, *compiling, str(wanted))
+        checked = ("--require-hashes", "--link-mode", "copy", "--requirement", str(lock))
+        self._run(run, directory, "uv", "pip", "install", *quiet, *checked)
         version, hashes = _locked(lock.read_text("utf-8"), run)
         program = directory / "venv" / "bin" / run.program
         if not program.is_file():
