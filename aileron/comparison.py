@@ -10,8 +10,9 @@ _MOST_OF_WORD = 256
 """Longer words are normalized in pieces of so many characters: marks that are piled on one letter are put in order in
 quadratic time."""
 
-_MOST_ADDRESS = 400
-_NAMED = re.compile(r"[^<>]*<(?P<address>[^<>]*)>\s*")
+_COMMENT = re.compile(r"\([^()]*\)")
+_SEPARATOR = re.compile("[,;]")
+_IN_BRACKETS = re.compile(r"<([^<>]*@[^<>]*)>")
 _INVISIBLE = frozenset(("Cc", "Cf"))
 
 # Default_Ignorable_Code_Point of Unicode beyond the categories above: joiners, vowel and variation selectors, tags.
@@ -60,15 +61,24 @@ def _compose(word: str) -> str:
 
 
 def normalize_address(text: str) -> str:
-    """Return the address of C{Bob <bob@example.org>} in lower case; any other text as L{normalize_text} does."""
-    named = _NAMED.fullmatch(text) if len(text) <= _MOST_ADDRESS else None
-    return normalize_text(named["address"] if named and "@" in named["address"] else text)
+    """Return the address of C{Bob <bob@example.org> (at work)} in lower case; any other text as L{normalize_text} does.
+
+    Of the name of a group, or C{mailto}, before a colon nothing counts, and neither does a domain's last dot.
+    """
+    bare = _COMMENT.sub(" ", text)
+    named = _IN_BRACKETS.findall(bare)
+    if len(named) > 1 or "@" not in bare:
+        return normalize_text(text)
+    address = named[0] if named else bare
+    _, _, after = address.rpartition(":")
+    address = normalize_text(after if "@" in after else address)
+    return address.replace(" @", "@").replace("@ ", "@").rstrip(".")
 
 
 def normalize_addresses(text: str) -> Iterator[str]:
     """Yield each of the addresses that the text lists, with commas or semicolons between, as L{normalize_address} does.
 
-    A comma in a quoted name is one of the name.
+    A comma in a quoted name is one of the name, unless the quote does not end.
     """
     for each in _split(text):
         if each.strip():
@@ -87,4 +97,4 @@ def _split(text: str) -> Iterator[str]:
         elif character in ",;" and not quoted:
             yield text[start:at]
             start = at + 1
-    yield text[start:]
+    yield from _SEPARATOR.split(text[start:]) if quoted else (text[start:],)

@@ -44,6 +44,23 @@ class AddressTests(SynchronousTestCase):
         for text in ("bob", "see <here>", "a <b@x.org> and <c@x.org>"):
             self.assertEqual(normalize_address(text), text)
 
+    def test_spellings(self) -> None:
+        """Nothing that a server leaves out of an address makes another one: however long a name, comments, groups."""
+        for text in (
+            f"{'B' * 500} <b@x.org>",
+            "Bob <1> <b@x.org>",
+            "b@x.org (1)",
+            "(one) b(two)@x.org",
+            "b @ x.org",
+            "b@x.org.",
+            "mailto:b@x.org",
+            "team: b@x.org",
+            "Bob <mailto:b@x.org>",
+        ):
+            self.assertEqual(normalize_address(text), "b@x.org", text)
+        self.assertEqual([*normalize_addresses("one: b@x.org;")], ["b@x.org"])
+        self.assertEqual([*normalize_addresses('"1, b@x.org')], ['"1', "b@x.org"])
+
     def test_lists(self) -> None:
         """Commas and semicolons separate addresses, but not within a quoted name."""
         text = '"Last, First \\" x" <a@x.org>, b@x.org;C <c@x.org>,, '
@@ -51,5 +68,12 @@ class AddressTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """Long texts take linear time."""
-        for text in ('"\\' * 500_000, "<" * 1_000_000, ",;" * 500_000, "\u200b" * 1_000_000, "<a@" * 300_000):
+        for text in (
+            '"\\' * 500_000,
+            "<" * 1_000_000,
+            ",;" * 500_000,
+            "\u200b" * 1_000_000,
+            "<a@" * 300_000,
+            "(<@:" * 300_000,
+        ):
             self.assertLess(seconds(partial(list, normalize_addresses(text))), 2)
