@@ -41,13 +41,22 @@ class MovingTests(McpServerTestCase, PageTestCase):
         await self.play(
             Play(
                 "aileron import cursor",
-                answers=[(r"Servers to move \[.*\]: ", "1"), *answers_of_new_vault().items(), YES],
-                shows=[line.replace("/home/me", str(self.home.user)) for line in listed.splitlines()],
+                answers=[
+                    (r"Servers to move \[.*\]: ", "1"),
+                    *answers_of_new_vault().items(),
+                    YES,
+                    (r"Tools that agents may use \[none\]: ", "1"),
+                    YES,
+                ],
+                shows=[
+                    *(line.replace("/home/me", str(self.home.user)) for line in listed.splitlines()),
+                    "create_issue",
+                    "Trusted: local://me/linear, linear-create-issue",
+                ],
             ),
-            Play("aileron connector import local://me/linear", shows=["aileron action add linear-list-tools.md"]),
+            Play(
+                "aileron connector import local://me/linear",
+                answers=[("Operations to import, .*: ", "")],
+                shows=["reviewed: Creates an issue."],
+            ),
         )
-        add = self._as_operator("action", "add", "linear-list-tools.md", "--yes")
-        self._expect(await self.run_command(add.behind(*self.behind)), 0)
-        again = self.home.script("aileron", "connector", "import", "local://me/linear")
-        shown = self._expect(await self.run_command(again.behind(*self.behind)), 0).stdout
-        self.assertIn("create_issue", shown)
