@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -346,12 +348,26 @@ class RefusedTests(RelayCase):
                 b'--b\r\nContent-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n--b--',
                 b"--b\r\nContent-Disposition: form-data; name=_method\r\n\r\nDELETE\r\n--b--",
                 b"X-HTTP-Method-Override=DELETE",
+                '{"_method": "DELETE"}'.encode("utf-16"),
+                '{"_method": "DELETE"}'.encode("utf-32-be"),
             ):
                 status, _ = self.ask(f"POST {{base}}/x HTTP/1.1\nContent-Length: {len(body)}", body)
                 self.assertEqual(status, 403, body)
+            form = "Content-Type: application/x-www-form-urlencoded; charset"
+            for line, body in (
+                ("Content-Encoding: gzip", gzip.compress(b"_method=DELETE")),
+                ("Content-Encoding: identity\nContent-Encoding: Deflate", zlib.compress(b"_method=DELETE")),
+                ("Content_Encoding: br", b"\x8b\x06\x80_method=DELETE\x03"),
+                (f"{form}=ibm037", "_method=DELETE".encode("cp037")),
+                (f'{form} = "UTF-7"', b"+AF8-method+AD0-DELETE"),
+            ):
+                status, _ = self.ask(f"POST {{base}}/x HTTP/1.1\n{line}\nContent-Length: {len(body)}", body)
+                self.assertEqual(status, 415, line)
             self.assertEqual(self.service.requests, [])
             body = b'{"query": "{ order(id: 1) { payment_method method shipping.method } }"}'
-            self.assertEqual(self.ask(f"POST {{base}}/x HTTP/1.1\nContent-Length: {len(body)}", body)[0], 200)
+            for line in ("Content-Type: application/json; charset=UTF-8", "Content-Encoding: identity"):
+                head = f"POST {{base}}/x HTTP/1.1\n{line}\nContent-Length: {len(body)}"
+                self.assertEqual(self.ask(head, body)[0], 200, line)
 
     def test_between(self) -> None:
         """Nothing passes while nothing executes; that is reported once, and counted by the next call."""

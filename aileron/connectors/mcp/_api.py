@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote, unquote_plus
 
@@ -35,6 +36,11 @@ _DROPPED = OURS | {"authorization"}
 """Headers that the server must not set."""
 
 _MOST_ENCODED = 4
+_CHARSET = re.compile(r"charset[^=;]*=[\s\"']*([^\s\"';,]*)", re.IGNORECASE)
+_LIKE_ASCII = frozenset(
+    {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252", "utf-16", "utf-16le", "utf-16be"}
+)
+"""Charsets in which a name is found: each letter of ASCII is itself, beside null bytes at most."""
 
 
 class ApiRefused(Exception):
@@ -90,13 +96,16 @@ class Api:
     def _refuse_override(self, query: str, headers: Headers, request: Request) -> None:
         """Refuse what makes another method or path of a request than was judged.
 
-        :raises ApiRefused: it has such a parameter or header, or as a request of a read such a field in its body.
+        :raises ApiRefused: it has such a parameter or header, or as a request of a read such a field in its body, or a
+            body in which none can be found.
         """
         names = [name.decode("ascii") for name, _ in headers.getAllRawHeaders()]
         found = next((each for each in names if is_overriding_header(each)), "") or next(
             overriding_parameters(query), ""
         )
-        found = found or (overriding_in_body(request.body) if request.effect == READ and request.body else "")
+        if not found and request.effect == READ and request.body:
+            _refuse_unreadable(headers)
+            found = overriding_in_body(request.body.replace(b"\0", b""))  # in two or four bytes a character, too
         if found:
             raise ApiRefused(403, f"{visible(found)} would make another request of it, and is not passed on")
 
@@ -118,6 +127,22 @@ def read_api(table: FileTable, need: CredentialNeed | None, *, private_network: 
         table.fault("url", "must stand beside a [credential], which is added to the requests")
     table.close()
     return None if base is None or need is None else Api(base, need, post_reads, private_network)
+
+
+def _refuse_unreadable(headers: Headers) -> None:
+    """Refuse a body in which no field would be found.
+
+    :raises ApiRefused: it is compressed, or its letters are not those of ASCII.
+    """
+    said = [
+        (_plain(name.decode("ascii")), b" ".join(values).decode("latin-1"))
+        for name, values in headers.getAllRawHeaders()
+    ]
+    if any(name == "content-encoding" and value.strip().lower() not in ("", "identity") for name, value in said):
+        raise ApiRefused(415, "A compressed body is not passed on while only reads execute")
+    charsets = [each.lower() for name, value in said if name == "content-type" for each in _CHARSET.findall(value)]
+    if not _LIKE_ASCII.issuperset(charsets):
+        raise ApiRefused(415, "A body with this charset is not passed on while only reads execute")
 
 
 def _climbs(path: str) -> bool:
