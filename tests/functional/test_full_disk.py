@@ -83,4 +83,4 @@ class FullDiskTests(FunctionalTestCase):
 
 
 if not os.path.exists(SANDBOX):
-    FullDiskTests.skip = f"there is no {SANDBOX}"  # type: ignore[attr-defined]
+    FullDiskTests.skip = f"there is no {SANDBOX}"
