@@ -30,7 +30,7 @@ _HOST = click.argument("hosts", metavar="HOST...", nargs=-1, required=True)
 _LIST = "List the hosts: aileron network list"
 
 
-@click.group()
+@click.group("network")
 def egress() -> None:
     """Decide which hosts sandboxed agents may connect to."""
 

@@ -18,7 +18,7 @@ from aileron.home import running_pid
 _POLL_SECONDS = 0.25
 
 
-@click.command()
+@click.command("log")
 @click.option("-f", "--follow", is_flag=True, help="Also print new lines, until Ctrl-C or until the daemon stops.")
 @click.option("-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="Number of lines to print.")
 @pass_cli

@@ -26,7 +26,7 @@ _FOUND: Mapping[bool | None, str] = {
 }
 
 
-@click.group()
+@click.group("run")
 def runs() -> None:
     """List runs, cancel those that have not started, and settle unknown outcomes."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aileron.client import OpenedSession, Operator
 
 
-@click.group()
+@click.group("session")
 def sessions() -> None:
     """List, watch, open and end agent sessions."""
 

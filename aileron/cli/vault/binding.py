@@ -35,7 +35,7 @@ _service = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 _PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format": "its value", "settings": "settings"}
 
 
-@click.group()
+@click.group("credential")
 def binding() -> None:
     """Bind credentials to connectors, and to providers of the gateway.
 
