@@ -47,7 +47,17 @@ def _draw_asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]
         "difference": _difference(item, candidate),
         "text": render_value(candidate.text),
         "digest": visible(candidate.digest),
+        "named": _ask_name(item) if candidate.unasked else "",
     }
+
+
+def _ask_name(item: TrustItem) -> Tag:
+    """Draw the field in which the person types the name of a file that makes changes without asking."""
+    field = tags.input(
+        **{"type": "text", "class": "typed-name", "data-name": visible(item.name), "autocomplete": "off"},
+        spellcheck="false",
+    )
+    return tags.p(tags.label("To trust it, type its name: ", field))
 
 
 def _state(item: TrustItem, candidate: Candidate) -> Tag:

@@ -3,7 +3,7 @@
 import json
 
 from tests.functional.browsed import PagesTestCase
-from tests.functional.operated import GATED, kinds
+from tests.functional.operated import GATED, UNGATED, kinds
 
 
 class TrustPageTests(PagesTestCase):
@@ -30,6 +30,28 @@ class TrustPageTests(PagesTestCase):
         await self.ask()
         self.assertIn("trust.given", kinds(await self.audit()))
         self.assertEqual([each for each in page.problems if "409" not in each], [])
+
+    async def test_named(self) -> None:
+        """A file that makes changes without asking is trusted once its name was typed, alone and among all."""
+        page = await self.entered()
+        await page.click('a[href="/trust"]')
+        await page.shows("No new or changed files")
+        gated, file = self.state.actions / f"{GATED}.md", self.state.actions / f"{UNGATED}.md"
+        file.write_text(file.read_text().replace("Tells a channel something.", "Tells a channel much."))
+        gated.write_text(gated.read_text().replace("Tells a channel something.", "Tells a channel much."))
+        await page.shows("Makes changes without asking you.")
+        await page.until(f"document.getElementById('trust-action-{GATED}')?.disabled === false", 10)
+        blocked = f"['trust-action-{UNGATED}', 'trust-all'].map((id) => document.getElementById(id).disabled)"
+        self.assertEqual(await page.evaluate(blocked), [True, True])
+        await self.keep(page, "trust-named")
+        await page.evaluate(
+            "(() => { const field = document.querySelector('.typed-name'); field.value = '" + UNGATED + "';"
+            " field.dispatchEvent(new Event('input', { bubbles: true })); })()"
+        )
+        self.assertEqual(await page.evaluate(blocked), [False, False])
+        await page.click("#trust-all")
+        await page.shows("No new or changed files")
+        self.assertEqual(page.problems, [])
 
     async def test_not_exchanged_under_the_reader(self) -> None:
         """What is written while a text is read does not take its place: nothing can be trusted before it was shown."""

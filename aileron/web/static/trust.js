@@ -29,11 +29,20 @@ function asked(root) {
   return buttons.map(({ dataset: { kind, name, digest } }) => ({ kind, name, digest }));
 }
 
-// Buttons come alive a moment after their text was shown, so that no click meant for something else trusts it.
+// Buttons come alive a moment after their text was shown, so that no click meant for something else trusts it; and where
+// a file makes changes without asking, once its name was typed.
 function arm(button, changed, act) {
   const { dataset } = button.closest("section");
-  const enable = () => { button.disabled = dataset.outdated !== undefined; };
-  setTimeout(enable, SETTLE_MS);
+  const fields = button.matches(".distrust") ? [] : fieldsOf(button);
+  let settled = false;
+  const enable = () => {
+    button.disabled = !settled || dataset.outdated !== undefined || !fields.every(isNamed);
+  };
+  fields.forEach((field) => field.addEventListener("input", enable));
+  setTimeout(() => {
+    settled = true;
+    enable();
+  }, SETTLE_MS);
   button.addEventListener("click", async () => {
     button.disabled = true;
     const trouble = await act();
@@ -42,6 +51,15 @@ function arm(button, changed, act) {
     dataset.own = button.matches(".distrust") ? `${button.dataset.kind} ${button.dataset.name}` : "";
     return changed();
   });
+}
+
+function fieldsOf(button) {
+  const around = button.closest("li") ?? button.closest("section");
+  return [...around.querySelectorAll(".typed-name")];
+}
+
+function isNamed(field) {
+  return field.value.trim() === field.dataset.name;
 }
 
 function trust(items) {
