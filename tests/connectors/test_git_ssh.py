@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +12,9 @@ from attrs import define
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
 from cryptography.hazmat.primitives.serialization import PrivateFormat
 from jsonschema import Draft202012Validator
-from twisted.conch.ssh.common import NS, getNS
+from twisted.conch.ssh.common import MP, NS, getNS
 from twisted.conch.ssh.keys import Key
+from twisted.conch.ssh.transport import SSHClientTransport
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import deferLater
@@ -93,6 +95,12 @@ def _speaking(said: bytes, heard: list[bytes]) -> Factory:
             heard.append(data)
 
     return Factory.forProtocol(Speaker)
+
+
+def _packet(payload: bytes) -> bytes:
+    """Make a packet of SSH, before there are keys (RFC 4253, 6)."""
+    padding = 16 - (len(payload) + 5) % 8
+    return (len(payload) + 1 + padding).to_bytes(4) + bytes([padding]) + payload + bytes(padding)
 
 
 class SshTests(TestCase):
@@ -221,6 +229,27 @@ class SshTests(TestCase):
         self.key = private(self.host.client_key)
         await self.send("refs")
         self.assertEqual(getNS(self.host.logins[0][1:])[0], b"rsa-sha2-512")
+
+    async def test_chosen_prime(self) -> None:
+        """A server cannot name a prime for the key exchange, which would be tested for a minute before its host key."""
+        ours = SSHClientTransport()
+        kinds = (
+            b"diffie-hellman-group-exchange-sha256",
+            self.host.host_key.sshType(),
+            *(ours.supportedCiphers[0],) * 2,
+            *(b"hmac-sha2-256",) * 2,
+            *(b"none",) * 2,
+            *(b"",) * 2,
+        )
+        begin = bytes([20, *[0] * 16]) + b"".join(map(NS, kinds)) + bytes(5)
+        group = bytes([31]) + MP(2**4423 - 1) + MP(2)
+        heard: list[bytes] = []
+        self.listen(_speaking(b"SSH-2.0-x\r\n" + _packet(begin) + _packet(group), heard))
+        began = time.process_time()
+        self.check_not_done(await self.push(seconds=1), "")
+        self.assertLess(time.process_time() - began, 2)
+        self.assertIn(b"curve25519-sha256", b"".join(heard))
+        self.assertNotIn(b"diffie-hellman", b"".join(heard))
 
     async def test_wrong_host(self) -> None:
         """A server with another host key is refused, of the same kind or another, and is offered no key."""
