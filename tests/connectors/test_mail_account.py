@@ -592,6 +592,21 @@ class ReadingTests(MailCase):
             fault = self.outcome("search_mail", {"limit": 1}).fault
             self.assertIn("cannot read", (fault and fault.message) or "", said)
 
+    def test_many_words(self) -> None:
+        """An answer of millions of words is not understood: they would take the reactor's time, and memory."""
+        for said, begin, number in (
+            (b"CAPABILITY", b"* CAPABILITY AUTH=PLAIN", 1),
+            (b"EXAMINE", b"*", 3),
+            (b"UID SEARCH", b"* SEARCH", 4),
+        ):
+            for words in (1, 30_000, 800_000):
+                parts = [begin + b" 12" * 30_000 + b"\r\n"] * (words // 30_000) or [begin + b" 12\r\n"]
+                whole = [*parts, b"a%d OK\r\n" % number]
+                self.host.answers = {said: b"".join(whole)}
+                fault = self.outcome("search_mail", {"limit": 1}).fault
+                too_much = "cannot read" in ((fault and fault.message) or "")
+                self.assertEqual(words == 800_000, too_much, (said, words, fault))
+
     def test_hostile_messages(self) -> None:
         """A message that is made to be hard to read is read in time in proportion to its length."""
         for source in (

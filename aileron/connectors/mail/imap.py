@@ -21,6 +21,7 @@ _TOKEN = re.compile(
 _ESCAPED = re.compile(rb"\\(.)")
 _LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
 _MOST_PARSED_BYTES = 128 * 1024  # in one command's responses, literals not counted
+_MOST_PLAIN_BYTES = 2 * 1024 * 1024  # the same of any command: the UIDs of 250,000 messages
 _MOST_RESPONSES = 20_000
 _MOST_DIGITS = 20  # of 64 bits
 _PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
@@ -93,14 +94,18 @@ class ImapSession:
         :param more: what the server wants to be sent once it has consented.
         :param flight: becomes C{sent} right before that.
         :raises Rejected: the server refused.
-        :raises NotUnderstood: it says that it is done without having asked for C{more}.
+        :raises NotUnderstood: it says that it is done without having asked for C{more}, or says too much.
         """
         self._number += 1
         tag = b"a%d" % self._number
         self.conversation.say(tag + b" " + command + b"\r\n")
         found: list[Response] = []
+        left = _MOST_PLAIN_BYTES
         while len(found) < _MOST_RESPONSES:
             response = await self._response()
+            left -= response.plain_bytes
+            if left < 0:
+                break
             mark, _, rest = response.text.partition(b" ")
             if mark == b"*":
                 found.append(Response(rest, response.plain_bytes))

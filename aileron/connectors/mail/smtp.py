@@ -14,7 +14,7 @@ from aileron.connectors._conversation import LineConversation, NotUnderstood, Re
 _REPLY = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?")
 _SIZE = re.compile(r"[0-9]{1,20}")  # what is no such number says nothing (RFC 1870)
 _DOT = re.compile(rb"^\.", re.MULTILINE)
-_MOST_LINES = 100
+_MOST_LINES, _MOST_LINE_BYTES = 100, 8192
 _HELLO = b"EHLO [127.0.0.1]"  # an address literal, as mail programs say: this machine's name is nobody's business
 _CLOSING = 421
 
@@ -117,7 +117,8 @@ async def read_reply(conversation: LineConversation) -> Reply:
     """Wait for a reply; raises as L{LineConversation.line}."""
     code, lines = None, list[str]()
     while len(lines) < _MOST_LINES:
-        found = _REPLY.fullmatch(await conversation.line())
+        line = await conversation.line()
+        found = _REPLY.fullmatch(line) if len(line) <= _MOST_LINE_BYTES else None
         if found is None or code not in {None, int(found[1])}:
             break
         code = int(found[1])
