@@ -28,7 +28,7 @@ class PackageChange:
 
     :ivar before: what is installed of it; L{None}: nothing.
     :ivar files: to be written, by their paths in the home, or removed: L{None}.
-    :ivar names: the kinds and names of the actions and connectors in the files to be written.
+    :ivar names: the path of the file to be written that each action and connector is in, by kind and name.
     :ivar capabilities: lines that begin with a plus or a minus.
     :ivar objections: sentences that say why C{--force} is needed.
     :ivar new_key: the publisher's key, if the operator has not accepted it for this; empty: there is none.
@@ -38,7 +38,7 @@ class PackageChange:
     after: Installed
     fetched: Fetched
     files: Mapping[str, bytes | None]
-    names: frozenset[tuple[str, str]]
+    names: Mapping[tuple[str, str], str]
     capabilities: tuple[str, ...]
     objections: tuple[str, ...]
     new_key: str
@@ -56,7 +56,7 @@ def compare(
 
     :param there: the files of the home that could be replaced, by their paths there.
     :param taken: the path of the file that each action and connector of the home is in, by kind and name.
-    :raises InvalidRequest: a file has errors, or belongs to another package, or its name is taken by another file.
+    :raises InvalidRequest: a file has errors, or belongs to another package, or its name is that of another file.
     """
     package = fetched.package
     before = lock.find(package.name)
@@ -75,7 +75,7 @@ def compare(
         files=files,
     )
     old = {} if before is None else {place: there[place] for place in before.find_unchanged(there)}
-    names = frozenset(_name_of(_read(place, data)) for place, data in package.files.items())
+    names = _names(package.files)
     for kind, name in names:
         if (other_place := taken.get((kind, name))) not in {None, *package.files, *old}:
             raise InvalidRequest(f"The {kind} {name} is in {other_place} already. Nothing was installed.")
@@ -89,6 +89,20 @@ def compare(
         (*_renamings(lock, after), *_objections(before, after), *_conflicts(there, old, package.files)),
         "" if after.consent in {"", *lock.publishers} else after.publisher,
     )
+
+
+def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
+    """Find which of the files each action and connector is in.
+
+    :raises InvalidRequest: a file has errors, or two have one name.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for place in sorted(files):
+        kind, name = named = _name_of(_read(place, files[place]))
+        if named in found:
+            raise InvalidRequest(f"The {kind} {name} is in {found[named]} and {place}. Nothing was installed.")
+        found[named] = place
+    return found
 
 
 def _renamings(lock: Lock, after: Installed) -> Iterator[str]:

@@ -373,6 +373,18 @@ class InstallTests(PackageCase):
         self.run_command("action", "update", "--yes")
         self.assertEqual([path.name for path in self.home.actions.iterdir()], ["aa.md"])
 
+    def test_one_name_twice(self) -> None:
+        """One name in two files, of a package or of two of a suite, is refused: which one is meant nobody can tell."""
+        lax = ACTION.replace("required = true", "required = false").encode()
+        self.put(package({**FILES, "another.md": lax}))
+        why = "The action file-ticket is in actions/another.md and actions/file-ticket.md"
+        self.assertIn(why, self.refused("action", "install", str(self.directory), "--yes", "--force"))
+        other = write(Path(self.mktemp()).absolute() / "other", {"second.toml": CONNECTOR.encode()})
+        self.put(package())
+        why = "The connector local://kit/tracker is in connectors/tracker.toml already"
+        both = str(self.directory), str(other)
+        self.assertIn(why, self.refused("action", "install", *both, "--yes", "--force"))
+
     def test_trust_taken_back(self) -> None:
         """No trust is left in what a package no longer has, also where the file is gone or has another name."""
         other = {"other.md": ACTION.replace("file-ticket", "other").encode()}

@@ -69,6 +69,7 @@ class _Packages:
             change = compare(lock, fetched, there, host_key=self.fetcher.known_host_key(fetched.source), taken=taken)
             changes.append(change)
             lock = lock.replace(change.after.name, change.after)
+            taken |= change.names
             seen |= there
             files |= change.files
         self._agree(changes)
