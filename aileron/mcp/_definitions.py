@@ -138,8 +138,8 @@ def _status_definition(longest_wait_seconds: int) -> ToolDefinition:
     return ToolDefinition(
         name=STATUS_TOOL,
         title="Check an action's status",
-        description="Tells how an action stands that answered as pending: whether it still waits for the user's "
-        "approval, was denied, or is completed, and then its result. It also tells this after you were resumed.",
+        description="Checks a pending action: still waiting for the user's approval, denied, or completed (with its "
+        "result). Also works after you were resumed.",
         input_schema=object_schema({"approval_id": approval, "wait_seconds": wait}, "approval_id"),
         read_only=True,
         idempotent=True,

@@ -86,9 +86,7 @@ ADVICE: Mapping[str, Advice] = {
         "It is not retried automatically.",
         "Check whether it happened, then record it: aileron run settle <run> --happened (or --did-not-happen)",
     ),
-    "network_error": Advice(
-        "A service that was not reached received nothing.", "Check the connections: aileron doctor --network"
-    ),
+    "network_error": Advice(_NOTHING_SENT, "Check the connections: aileron doctor --network"),
     "external_api_error": _RECORDED,
     "resource_limit_exceeded": _RECORDED,
     "paused": Advice("Nothing was sent. Pending requests are kept.", "Resume: aileron resume"),

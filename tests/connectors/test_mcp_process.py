@@ -311,7 +311,7 @@ class BoundsTests(SynchronousTestCase):
             self.writes(b'{"jsonrpc":"2.0","id":7,"result":' + bad + b"}\n")
             self.assertEqual((self.listener.heard, self.groups), ([], [signal.SIGKILL]))
             self.dies(None)
-            self.assertEqual(self.ended, ["answered in a form that is not understood"])
+            self.assertEqual(self.ended, ["sent a message that is not valid JSON"])
 
 
 class LinesTests(SynchronousTestCase):

@@ -118,7 +118,7 @@ def describe_steps(service: ReadyService) -> str:
 
 def show_service(service: ReadyService) -> None:
     """Print where to get the credential."""
-    heading("How to get the credential: {secret}", secret=service.secret)
+    heading("Credential: {secret}", secret=service.secret)
     for number, step in enumerate(service.steps, 1):
         say("  {number}. {step}", number=number, step=step.replace("`", ""))  # Markdown, for the pages
 

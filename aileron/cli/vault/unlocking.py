@@ -164,6 +164,6 @@ def _tell_what_is_void(cli: CliContext) -> None:
     note("  approvals of runs that have not started (approve each again).")
     note("The audit log is kept.")
     if cli.home.secrets.exists():
-        note("The present file is kept as secrets.json.before-reset-<n>.")
+        note("The current file is kept as secrets.json.before-reset-<n>.")
     else:
         note("If you have a copy of secrets.json, restore it instead: it has all of this, as of that day.")

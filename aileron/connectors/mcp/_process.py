@@ -223,7 +223,7 @@ class ServerProcess(Program):
         if isinstance(message, Mapping):
             receiver.receive(message)
         else:
-            self._break("answered in a form that is not understood")
+            self._break("sent a message that is not valid JSON")
 
     def _is_awaited(self, message: Mapping[str, Any]) -> bool:
         """Tell whether a message answers one that was sent, for the first time, or asks for an answer."""
