@@ -108,6 +108,18 @@ class InstallTests(SynchronousTestCase):
             self.npm(each)
             self.assert_refused("has no program")
 
+    def test_links(self) -> None:
+        """A package that depends on a directory of this machine is refused: what lies there is not pinned."""
+        (self.programs / "ln").symlink_to(shutil.which("ln") or "ln")
+        self.npm({"server": "dist/index.js"})
+        program = self.programs / "npm"
+        linked = program.read_text() + "ln -s ../dist node_modules/@x/server/same\n"
+        program.write_text(linked)
+        self.assertEqual(self.install().package["version"], "1.2.3")
+        shutil.rmtree(self.packages)
+        program.write_text(f"{linked}mkdir -p {self.root}/other && ln -s {self.root}/other node_modules/other\n")
+        self.assert_refused(f"it runs code from {self.root}/other, which may change unnoticed")
+
     def test_uv(self) -> None:
         """PyPI's is installed from a list with hashes, built files alone, into an environment of its own."""
         self.write("uv", _UV.format(log=self.log))

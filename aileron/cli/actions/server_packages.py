@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,11 @@ class PackageInstaller:
             raise CommandError(
                 f"The package {run.name} was not installed: npm left no record of it. Nothing was moved."
             )
+        for link in _links_outside(directory):
+            raise CommandError(
+                f"{run.name} was not installed: it runs code from {os.path.realpath(link)}, "
+                "which may change unnoticed. Nothing was moved."
+            )
         package = directory / "node_modules" / run.name
         program = _npm_program(run, _read_json(package / "package.json").get("bin"))
         path = os.path.normpath(package / program)
@@ -138,6 +143,15 @@ def _free_directory(root: Path, name: str) -> Path:
     while os.path.lexists(root / f"{name}-{number}"):
         number += 1
     return root / f"{name}-{number}"
+
+
+def _links_outside(root: Path) -> Iterator[str]:
+    """Yield the links below a directory that lead out of it: npm makes them for dependencies on local directories."""
+    inside = os.path.realpath(root)
+    for directory, directories, files in os.walk(root):
+        for path in (os.path.join(directory, each) for each in (*directories, *files)):
+            if os.path.islink(path) and not os.path.realpath(path).startswith(f"{inside}/"):
+                yield path
 
 
 def _read_json(path: Path) -> Any:
