@@ -98,6 +98,24 @@ class DecidingTests(PagesTestCase):
         self.assertFalse(await page.evaluate("document.querySelector('#approve').disabled"))
         self.assertEqual(page.problems, [])
 
+    async def test_target(self) -> None:
+        """Nothing is approved before the line was on the screen, to its end, that says where a folded request goes."""
+        page = await self.opened(390)
+        place = "document.querySelector('#sent-1 summary').getBoundingClientRect()"
+        bar = "document.querySelector('.bar').getBoundingClientRect().top"
+        await page.shows("Before you approve, read to the end")
+        while (left := await page.evaluate(f"{place}.top - {bar}")) > 10:
+            await page.evaluate(f"scrollBy(0, {min(left - 5, 150)})")
+            await self.pause(0.2)
+        await self.pause(1)
+        self.assertTrue(await page.evaluate(f"{place}.bottom > {bar} + 10"), "the line is in view from the beginning")
+        self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
+        self.assertIn("Requests", await page.text("#unread"))
+        await page.evaluate("scrollBy(0, 150)")
+        await self.ready(page)
+        self.assertEqual(await page.evaluate("document.querySelector('#sent-1 summary').tabIndex"), 0)
+        self.assertEqual(page.problems, [])
+
     async def test_others(self) -> None:
         """Other requests of the session leave an open approval as it is: selection, focus, and a button that acts."""
         page = await self.opened(1440)

@@ -1,7 +1,8 @@
 // Nobody approves what was never on the screen: each text, warning and request counts as read when its end was there,
 // once.  What lies behind the bar with the buttons, or behind a notice, is not on the screen.
 
-const PARTS = ".text, .difference, .note:not(:empty), #risks li:not(:has(.chip:empty)), #steps > li > p, .summary, .stale";
+const PARTS = ".text, .difference, .note:not(:empty), #risks li:not(:has(.chip:empty)), #steps > li > p, "
+  + "#steps > li > details > summary > code, .summary, .stale";
 const MOST_NAMED = 2;
 const read = new Set();
 let watched = new Map();
@@ -28,9 +29,9 @@ function partsOf(article) {
   return [...article.querySelectorAll(PARTS)].filter((part) => isOpen(article, part));
 }
 
-// What is folded away repeats what stands open: see the daemon's drawing.
+// What is folded away repeats what stands open: see the daemon's drawing.  The line above a fold is not folded away.
 function isOpen(article, part) {
-  const fold = part.closest("details");
+  const fold = (part.closest("summary")?.parentElement.parentElement ?? part).closest("details");
   return !part.closest(".bar") && !(fold && article.contains(fold)) && part.checkVisibility();
 }
 
