@@ -18,8 +18,10 @@ _ON_DISK = frozenset(
 )
 """File systems on which a copy of a home may lie; what lies on a network may not answer for a long time."""
 
-_SNAPSHOTS = (".snapshots", ".zfs/snapshot", ".snapshot")
-_SNAPPER = "snapshot"
+_SNAPSHOTS = (".snapshots", ".zfs/snapshot", ".snapshot", "timeshift/snapshots", "timeshift-btrfs/snapshots")
+_TREES = ("snapshot", "localhost", "@", "@home")
+"""The directories of a snapshot that hold its files, as Snapper and Timeshift call them."""
+
 _MOST_SNAPSHOTS = 500
 
 
@@ -114,7 +116,7 @@ def _snapshots(place: str) -> Iterator[str]:
         except OSError:
             continue
         for each in names:
-            yield from (join(base, each), join(base, each, _SNAPPER))
+            yield from (join(base, each), *(join(base, each, tree) for tree in _TREES))
 
 
 def _is_within(path: str, directory: str) -> bool:

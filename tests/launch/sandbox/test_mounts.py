@@ -63,7 +63,14 @@ class MountsTests(LayoutCase):
 
     def test_copies(self) -> None:
         """A home in a snapshot, or below another system's root, is found by its vault's file."""
-        for name in ("other/.aileron", ".snapshots/7/snapshot/user/.aileron", "user/.zfs/snapshot/daily/.aileron"):
+        copies = {
+            "other/.aileron",
+            ".snapshots/7/snapshot/user/.aileron",
+            "user/.zfs/snapshot/daily/.aileron",
+            "timeshift/snapshots/2026-01-01_10-00-01/localhost/user/.aileron",
+            "timeshift-btrfs/snapshots/2026-01-01_10-00-01/@home/user/.aileron",
+        }
+        for name in copies:
             (self.made(name) / "secrets.json").touch()
         (self.state / "secrets.json").touch()
         self.made("other/user/.aileron")
@@ -71,6 +78,4 @@ class MountsTests(LayoutCase):
         found = {
             str(Path(each).relative_to(self.root)) for each in find_copies(str(self.state), "secrets.json", mounts)
         }
-        self.assertEqual(
-            found, {"other/.aileron", ".snapshots/7/snapshot/user/.aileron", "user/.zfs/snapshot/daily/.aileron"}
-        )
+        self.assertEqual(found, copies)
