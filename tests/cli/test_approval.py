@@ -110,6 +110,20 @@ class ShowTests(ApprovalCase):
         found = json.loads(self.as_operator("approval", "show", RUN, "--json")[1])
         self.assertEqual((found["digest"], found["session"]["agent"]), (DIGEST, "opencode"))
 
+    def test_twins(self) -> None:
+        """Identical requests of a session are one row with their number; those with keys of the agent's own are not."""
+        keys = (None, "aileron-1", "aileron-2", "own-1", "own-2")
+        runs = [
+            {**approval()["run"], "id": f"01RUN{number}", "idempotency_key": key} for number, key in enumerate(keys)
+        ]
+        items = [{**approval(), "id": run["id"], "run": run} for run in runs]
+        self.site.answer("GET", "/v1/action-approvals?limit=50", {"items": items, "cursor": None})
+        title, *rows = self.as_operator("approval", "list")[1].splitlines()
+        self.assertIn("IDENTICAL", title)
+        self.assertEqual([row.split()[0] for row in rows], ["01RUN0", "01RUN3", "01RUN4"])
+        self.assertEqual([row.split()[-1] == "3" for row in rows], [True, False, False])
+        self.assertEqual(len(json.loads(self.as_operator("approval", "list", "--json")[1])["items"]), 5)
+
 
 class ApproveTests(ApprovalCase):
     def test_yes(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -20,8 +20,10 @@ from aileron.cli.approvals.grant import moment_of
 from aileron.cli.approvals.review import show_review
 from aileron.cli.approvals.watch import watch
 from aileron.cli.records.runs import cancel
-from aileron.values import timestamp, utc
+from aileron.values import compact, timestamp, utc
 
+_MINTED_KEY = "aileron-"
+"""The beginning of idempotency keys that an MCP client of ours made, not the agent."""
 _REASON = click.option("--reason", help="Reason; saved in the audit log and shown to the agent.")
 _DIGEST = click.option("--digest", help="Decide only if the request has this digest.")
 _WAIT = click.option(
@@ -54,7 +56,31 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
     answer = command.get("action-approvals", query=_options.filter_query(**filters))
     if any(item.get("stale") for item in answer.get("items", ())):
         columns = {**columns, "NOTE": lambda item: item.get("stale") or ""}
+    if not command.as_json:
+        answer = {**answer, "items": (rows := _group_twins(answer.get("items", ())))}
+        if any(row["count"] > 1 for row in rows):
+            columns = {**columns, "IDENTICAL": lambda row: str(row["count"]) if row["count"] > 1 else ""}
     command.list(answer, columns, "No pending approvals.")
+
+
+def _group_twins(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row for identical requests of a session, the oldest of them, with their number as C{count}.
+
+    Requests that the agent gave different idempotency keys of its own are not identical.
+    """
+    rows, alike = list[dict[str, Any]](), dict[tuple[object, ...], dict[str, Any]]()
+    for item in items:
+        run = item["run"]
+        key = str(run.get("idempotency_key") or _MINTED_KEY)
+        own = None if key.startswith(_MINTED_KEY) else key
+        arguments = compact(run.get("arguments") or {})
+        same = (run.get("session_id") or run["id"], run["action"], arguments, run["state"], own)
+        row = alike.get(same)
+        if row is None:
+            alike[same] = row = {**item, "count": 0}
+            rows.append(row)
+        row["count"] += 1
+    return rows
 
 
 @approval.command("show")
