@@ -16,6 +16,7 @@ from aileron.values import (
     JSON,
     MOST_PAGE_BYTES,
     Approval,
+    Offer,
     Precedents,
     PreviewStatus,
     ReviewedPreview,
@@ -57,12 +58,14 @@ class Listed:
     """The parts of a row.
 
     :ivar session: of the agent that asks; L{None}: it is not there.
+    :ivar offer: the action as it is offered now; L{None}: it is not.
     :ivar count: how many identical requests of the session the row stands for, of which it shows the oldest.
     """
 
     approval: Approval
     before: Precedents
     session: Session | None = None
+    offer: Offer | None = None
     count: int = 1
 
     def lines(self) -> list[Line]:
@@ -100,7 +103,7 @@ def _row(listed: Listed) -> Fragment:
         "asked_at": moment(approval.requested_at),
         "stale": "Changed since it was requested" if approval.stale else "",
     }
-    chips = list(risks(approval, listed.before, None).chips())
+    chips = list(risks(approval, listed.before, listed.offer).chips())
     if listed.count > 1:
         chips.append(f"{listed.count} identical requests")
     return Fragment(
@@ -208,8 +211,9 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     found = await deps.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
     before = await deps.decisions.precedents(found.items)
     sessions = await _sessions(deps, [approval.run.session_id for approval in found.items])
+    offers = deps.submission.offering().offers
     listed = [
-        Listed(approval, precedents, sessions.get(approval.run.session_id or ""))
+        Listed(approval, precedents, sessions.get(approval.run.session_id or ""), offers.get(approval.run.action))
         for approval, precedents in zip(found.items, before, strict=True)
     ]
     floods = await _floods(deps, listed)
