@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from urllib.parse import quote
 
@@ -17,14 +17,14 @@ from zope.interface import implementer
 
 from aileron.errors import AileronError, InternalError, LimitExceeded, Unauthorized
 from aileron.interfaces import IAgentRoutes, IMcp
-from aileron.values import McpRequest
+from aileron.values import MOST_VALUES, McpRequest
 
 from ._credentials import token_digest
 from ._dependencies import Dependencies
 from ._endpoint import Endpoint, Received
 from ._faults import Streamed, describe_failure, http_failure
 from ._guard import Caller, Who, admit, agent_caller, bearer, in_band_caller, keep_place, on_agent_site
-from ._serving import not_routed, respond, unexpected, write
+from ._serving import not_routed, read_body, respond, unexpected, write
 from .channels.channel import MAX_HEAD_BYTES, head_too_long
 from .channels.checks import MAX_BODY_BYTES, RequestRefused, too_long
 from .channels.request import stream
@@ -32,32 +32,73 @@ from .channels.request import stream
 MCP_PATH = b"/mcp"
 
 
+MOST_BODIES_BYTES = 64 * 1024 * 1024
+"""The bytes of bodies that are under way at once; beyond them an agent that has less than its share goes on."""
+
+
+@frozen
+class HeldBodies:
+    """Counts the bytes of the bodies that are under way, for each agent."""
+
+    _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
+
+    @contextmanager
+    def hold(self, token: str, size: int) -> Iterator[None]:
+        """Count the bytes of a body as long as it is under way.
+
+        :raises LimitExceeded: all are too many, and the agent's are more than its share.
+        """
+        agent = token_digest(token)
+        held = self._held[agent] + size
+        share = MOST_BODIES_BYTES // len(self._held.keys() | {agent})
+        if size and sum(self._held.values()) + size > MOST_BODIES_BYTES and held > share:
+            raise LimitExceeded("Too much is asked at once. Ask again when some of it is answered.", {"retry_after": 1})
+        self._held[agent] = held
+        try:
+            yield
+        finally:
+            self._held[agent] -= size
+            if not self._held[agent]:
+                del self._held[agent]
+
+
 def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Awaitable[bytes]]:
     """Make the Klein handler of C{/mcp}: it lets agents in by their token, and carries what they are answered."""
+    bodies = HeldBodies()
 
     async def serve(request: IRequest) -> bytes:
-        try:
-            reply = await mcp.serve(await _admit(request, deps))
-        except AileronError as error:
-            return write(request, describe_failure(error))
-        except CancelledError:
-            raise
-        except Exception:  # noqa: BLE001  # the HTTP rim
-            return write(request, describe_failure(unexpected("mcp")))
-        try:
-            headers = dict(reply.headers)
-            kind = headers.pop("content-type", "application/json")
-            return await stream(request, Streamed(reply.chunks, kind, reply.status, headers))
-        finally:
-            reply.close()
+        with ExitStack() as under_way:
+            try:
+                admitted = await _admit(request, deps)
+                under_way.enter_context(bodies.hold(admitted.token, len(admitted.body)))
+                reply = await mcp.serve(admitted)
+            except AileronError as error:
+                return write(request, describe_failure(error))
+            except CancelledError:
+                raise
+            except Exception:  # noqa: BLE001  # the HTTP rim
+                return write(request, describe_failure(unexpected("mcp")))
+            try:
+                headers = dict(reply.headers)
+                kind = headers.pop("content-type", "application/json")
+                return await stream(request, Streamed(reply.chunks, kind, reply.status, headers))
+            finally:
+                reply.close()
 
     return serve
 
 
 async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
+    """Let an agent in.
+
+    :raises InvalidRequest: the body has more values than any route takes.
+    """
     caller = await admit(Who.AGENT, partial(on_agent_site, request, deps), partial(keep_place, request))
     if caller.session is None:
         raise Unauthorized("This needs an agent's token.")
+    body = request.content.read()
+    if len(body) > MOST_VALUES:  # else it cannot have so many; whoever reads it makes far more of each than its bytes
+        read_body(body)
     fields = [(name, value) for name, values in request.requestHeaders.getAllRawHeaders() for value in values]
     return McpRequest(
         session=caller.session,
@@ -65,12 +106,9 @@ async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
         method=request.method.decode("ascii"),
         path=MCP_PATH.decode("ascii"),
         fields=fields,
-        body=request.content.read(),
+        body=body,
     )
 
-
-MOST_BODIES_BYTES = 64 * 1024 * 1024
-"""The bytes of bodies that are under way at once; beyond them an agent that has less than its share goes on."""
 
 _TAKEN = Who.AGENT | Who.ANYONE
 
@@ -91,7 +129,7 @@ class AgentRoutes:
     urls: Map
     deps: Dependencies
     identify: Callable[[str, Dependencies], Awaitable[Caller]] = agent_caller
-    _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
+    _bodies: HeldBodies = field(factory=HeldBodies, init=False, repr=False)
 
     def in_band(self) -> AgentRoutes:
         """Return the same routes for in-band mode, which has no agent's token but its in-band key."""
@@ -117,7 +155,7 @@ class AgentRoutes:
             _check_size(path, body)
             name, arguments = self.urls.bind("").match("/" + "/".join(path), method)
             endpoint, allowed = self.endpoints[name]
-            with self._hold(token, len(body)):
+            with self._bodies.hold(token, len(body)):
                 identify = partial(self.identify, token, self.deps)
                 answer = await respond(endpoint, self.deps, arguments, received, allowed & _TAKEN, identify)
         except RequestRefused as refusal:
@@ -129,25 +167,6 @@ class AgentRoutes:
         if isinstance(answer, Streamed):
             answer = describe_failure(InternalError("This is answered over HTTP only."))
         return answer.status, answer.body
-
-    @contextmanager
-    def _hold(self, token: str, size: int) -> Iterator[None]:
-        """Count the bytes of a body as long as it is under way.
-
-        :raises LimitExceeded: all are too many, and the agent's are more than its share.
-        """
-        agent = token_digest(token)
-        held = self._held[agent] + size
-        share = MOST_BODIES_BYTES // len(self._held.keys() | {agent})
-        if size and sum(self._held.values()) + size > MOST_BODIES_BYTES and held > share:
-            raise LimitExceeded("Too much is asked at once. Ask again when some of it is answered.", {"retry_after": 1})
-        self._held[agent] = held
-        try:
-            yield
-        finally:
-            self._held[agent] -= size
-            if not self._held[agent]:
-                del self._held[agent]
 
 
 def _check_size(path: Sequence[str], body: bytes) -> None:

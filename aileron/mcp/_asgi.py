@@ -20,7 +20,7 @@ App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[N
 _log = logging.getLogger(__name__)
 
 _OF_THE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding"))
-_CREDENTIALS = frozenset((b"authorization", b"cookie"))
+_WITHHELD = frozenset((b"authorization", b"cookie", b"last-event-id"))  # no event is kept to go on from
 
 
 async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) -> McpReply:
@@ -135,7 +135,7 @@ class AsgiExchange:
 
 def _scope(request: McpRequest) -> MutableMapping[str, Any]:
     """Return the scope of a request, as ASGI specifies it; without the credential, which stays with us."""
-    fields = [(name.lower(), value) for name, value in request.fields if name.lower() not in _CREDENTIALS]
+    fields = [(name.lower(), value) for name, value in request.fields if name.lower() not in _WITHHELD]
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},

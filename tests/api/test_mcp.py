@@ -8,6 +8,7 @@ from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
 from zope.interface import implementer
 
+from aileron.api import _mcp
 from aileron.errors import LimitExceeded
 from aileron.interfaces import IMcp
 from aileron.values import McpReply, McpRequest
@@ -116,6 +117,32 @@ class McpTests(ApiCase):
         heard = self.agents.ask("POST", "/mcp", token, HELLO)
         self.assertEqual((heard.status, heard.kind, len(logged)), (500, "internal_error", 1))
         self.assertNotIn("hunter2", heard.text + str(logged))
+
+    def test_many_values(self) -> None:
+        """A body of too many values is refused before anybody makes anything of it, as on every route."""
+        token = self.agent_token()
+        for many, status in ((19_000, 200), (20_000, 400)):
+            heard = self.agents.ask("POST", "/mcp", token, {**HELLO, "params": {"_meta": {"x": [{}] * many}}})
+            self.assertEqual(heard.status, status, heard.text)
+        self.assertIn("more than 20000 values", heard.text)
+        self.assertEqual(len(self.mcp.asked), 1)
+
+    def test_held(self) -> None:
+        """Bodies are held within bounds: who holds more than a share is refused beyond them, and others go on."""
+        self.patch(_mcp, "MOST_BODIES_BYTES", 2000)
+        mine, other = self.agent_token(), self.agent_token()
+        self.mcp.gate = gate = Deferred()
+        large = {**HELLO, "params": {"_meta": {"x": "a" * 800}}}
+        waiting = [self.agents.start("POST", "/mcp", token, large) for token in (mine, mine, other)]
+        heard = self.agents.ask("POST", "/mcp", mine, large)
+        self.assertEqual((heard.status, heard.kind), (429, "limit_exceeded"))
+        self.assertEqual(len(self.mcp.asked), 3)
+        self.mcp.gate = None
+        gate.callback(None)
+        self.agents.treq.flush()
+        for each in waiting:
+            self.successResultOf(each)
+        self.assertEqual(self.agents.ask("POST", "/mcp", mine, large).status, 200)
 
     def test_client_gone(self) -> None:
         """A client that leaves before there is an answer cancels it."""

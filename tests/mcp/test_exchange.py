@@ -14,7 +14,12 @@ from aileron.values import McpReply, McpRequest, Session, utc
 from tests.mcp.stepped import SteppedCase
 
 NOW = utc(1_760_000_000.0)
-FIELDS = ((b"Accept", b"text/event-stream"), (b"Authorization", b"Bearer ail_a_canary"), (b"Cookie", b"a=b"))
+FIELDS = (
+    (b"Accept", b"text/event-stream"),
+    (b"Authorization", b"Bearer ail_a_canary"),
+    (b"Cookie", b"a=b"),
+    (b"Last-Event-Id", b"7"),  # the server would give no answer at all, since it keeps no events
+)
 START = {"type": "http.response.start", "status": 201, "headers": [(b"x-a", b"1"), (b"connection", b"keep-alive")]}
 
 Act = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
