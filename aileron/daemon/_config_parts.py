@@ -132,6 +132,14 @@ def _tool_rule(node: Node, name: str, line: int) -> ToolRule:
     return ToolRule(text)
 
 
+def _audit(node: Node, name: str, line: int) -> bool:
+    """Return whether the shape of completions is recorded."""
+    text = scalar(node, "str") or scalar(node, "bool")  # to YAML, off is false
+    if text not in {"off", "shape"}:
+        raise NotConfig(f"{name} must be one of: off, shape", line)
+    return text == "shape"
+
+
 def _certificates(node: Node, name: str, line: int) -> str:
     """Return the certificates alone, without anything else that the file holds."""
     text = scalar(node, "str") or ""
@@ -160,6 +168,7 @@ _OF_GATEWAY: Keys = {
     "max_body_bytes": Key(WholeNumber(2**40), "bytes that a request may have", "the provider decides"),
     "ca_certificates": Key(_certificates, "certificates in PEM that are trusted too", "the system's alone"),
     "accounting": Key(switch, "whether finished answers are read for the tokens that they cost", _DEFAULT.accounting),
+    "audit": Key(_audit, "`shape` records the shape of each completion in the audit log, `off` does not", "`off`"),
     "provider_tools": Key(_provider_tools, _OF_TOOLS.format("providers run themselves"), "`off`"),
     "in_band_turns": Key(WholeNumber(100), "turns of a reply in which actions are called", _DEFAULT.in_band_turns),
     "providers": Section(_providers, _OF_PROVIDER, ".<name>"),

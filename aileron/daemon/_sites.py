@@ -220,13 +220,20 @@ def _make_gateway(
     reactor: Any, settings: GatewaySettings, store: Store, vault: Vault
 ) -> tuple[Gateway, Tally, Callable[[], Sequence[RelayedPath]]]:
     """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
-    from aileron.gateway import Tally, ToolNotes, build, published
+    from aileron.gateway import CompletionRecorder, Tally, ToolNotes, build, published
     from aileron.inband import published as published_in_band
 
     later = partial(reactor.callLater, _PAUSE_SECONDS)
     ids = fresh_ids(reactor)
     tools = ToolNotes(store.audit, reactor, ids)
-    tally = Tally(time.perf_counter, later, store.usage.note, tools=tools, reads=settings.accounting)
+    tally = Tally(
+        time.perf_counter,
+        later,
+        store.usage.note,
+        tools=tools,
+        reads=settings.accounting,
+        completions=CompletionRecorder(store.audit, reactor, ids) if settings.audit else None,
+    )
     gateway = build(
         settings,
         reactor,

@@ -5,9 +5,10 @@ tools.  L{published} tells what it
 takes.
 """
 
+from ._completions import CompletionRecorder
 from ._gateway import Gateway, build
 from ._routes import published
 from ._tally import Tally
 from ._tool_notes import ToolNotes
 
-__all__ = ["Gateway", "Tally", "ToolNotes", "build", "published"]
+__all__ = ["CompletionRecorder", "Gateway", "Tally", "ToolNotes", "build", "published"]

@@ -17,8 +17,8 @@ PLAIN_BYTES = FIRST_BYTES + LAST_BYTES
 MOST_PACKED_BYTES = 256 * 1024
 MOST_UNPACKED_BYTES = 1024 * 1024
 
-_PLAIN = frozenset((b"", b"identity"))
-_PACKED = frozenset((b"gzip", b"x-gzip", b"deflate"))
+PLAIN = frozenset((b"", b"identity"))
+PACKED = frozenset((b"gzip", b"x-gzip", b"deflate"))
 _GZIP, _ZLIB, _DEFLATE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 
 _named_coding = re.compile(rb"\r\n(?i:content-encoding):[ \t]*([^\r]*)").search
@@ -65,10 +65,10 @@ class BodySample:
         """Take a piece that does not fit, and say how many bytes will fit after it."""
         if self._lost:
             return 0
-        coding = _coding(self._head)
-        if coding in _PLAIN:
+        coding = content_coding(self._head)
+        if coding in PLAIN:
             return self._move(data)
-        if coding in _PACKED and self._lengthen(data):
+        if coding in PACKED and self._lengthen(data):
             return MOST_PACKED_BYTES - len(self.room)
         self._lost = True
         self.let_go()
@@ -97,13 +97,13 @@ class BodySample:
 
     def usage(self) -> Usage | None:
         """Read what it tells of tokens, or L{None}."""
-        head, chunked, coding = self._head, _chunked(self._head) is not None, _coding(self._head)
+        head, chunked, coding = self._head, _chunked(self._head) is not None, content_coding(self._head)
         if self._lost:
             return None
         room = bytes(self.room)
-        if coding in _PACKED:
+        if coding in PACKED:
             return _usage(head, TextExcerpt.of(_unpack(unchunked(room) if chunked else room, coding)))
-        if coding not in _PLAIN:
+        if coding not in PLAIN:
             return None
         if self._first is None:
             return _usage(head, TextExcerpt.of(_lines_out(room, chunked)))
@@ -118,9 +118,20 @@ class BodySample:
             self._allowance.give()
 
 
-def _coding(head: bytes) -> bytes:
+def content_coding(head: bytes) -> bytes:
+    """Return the content coding that an answer's head names, in lower case; empty if it names none."""
     named = _named_coding(head)
     return b"" if named is None else named[1].strip().lower()
+
+
+def is_chunked(head: bytes) -> bool:
+    """Return whether a body has chunks."""
+    return _chunked(head) is not None
+
+
+def is_streamed(head: bytes) -> bool:
+    """Return whether a body is a stream of events."""
+    return _streamed(head) is not None
 
 
 def _usage(head: bytes, text: TextExcerpt) -> Usage | None:
@@ -138,12 +149,12 @@ def _lines_out(part: bytes, chunked: bool) -> bytes:
 def _unpack(data: bytes, coding: bytes) -> bytes:
     """Unpack as much of the text as may be read, and can."""
     try:
-        return zlib.decompressobj(_window(data, coding)).decompress(data, MOST_UNPACKED_BYTES)
+        return zlib.decompressobj(zlib_window(data, coding)).decompress(data, MOST_UNPACKED_BYTES)
     except zlib.error:
         return b""
 
 
-def _window(data: bytes, coding: bytes) -> int:
+def zlib_window(data: bytes, coding: bytes) -> int:
     """Tell how C{deflate} is meant: in zlib's wrapping as RFC 9110 has it, or, as some send it, in none."""
     if coding != b"deflate":
         return _GZIP

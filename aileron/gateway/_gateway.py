@@ -261,7 +261,7 @@ class Gateway:
         if session is not None:
             session_id = session.id
             asked.terms.client.keep(session_id)
-        exchange.meter = self._meters.begin(provider, session_id, to.inference)
+        exchange.meter = self._meters.begin(provider, session_id, to.inference, to.path)
         if to.refusal != exchange.refusal:  # else its class says it
             exchange.refusal = to.refusal
         noting = asked.notes_tools(session)

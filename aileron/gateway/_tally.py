@@ -14,6 +14,7 @@ from aileron.interfaces import IMeter, IMeters, ITotals
 from aileron.values import Ending, GatewayTotals, Histogram, Provider, Traffic, Usage
 
 from ._body_sample import PLAIN_BYTES, Allowance, BodySample
+from ._completions import CompletionRecorder
 from ._tool_notes import ToolNotes
 
 ADDED_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -91,6 +92,8 @@ class TrafficCounts:
 class Uncounted:
     """A meter of what nobody counts."""
 
+    completion = ""
+
     def sent(self) -> None:
         """Count nothing."""
 
@@ -135,6 +138,7 @@ class Tally:
         *,
         tools: ToolNotes,
         reads: bool = True,
+        completions: CompletionRecorder | None = None,
     ) -> None:
         """Begin at nought.
 
@@ -142,19 +146,24 @@ class Tally:
         :param later: calls what it is given, once, when nothing is in the way.
         :param note: called with each call of a session that ended, and the usage of other calls; it must not block.
         :param reads: whether answers are read for the tokens that they cost.
+        :param completions: records the shape of each completion; None if none is recorded.
         """
         self.tools = tools
         self._clock = clock
         self._reads = reads
+        self._completions = completions
         self._providers: dict[str, TrafficCounts] = {}
         self.reading = UsageReading(later, note)
 
-    def begin(self, provider: Provider, session_id: str | None, inference: bool) -> IMeter:
+    def begin(self, provider: Provider, session_id: str | None, inference: bool, path: bytes) -> IMeter:
         counts = self._providers.get(provider.name)
         if counts is None:
             counts = self._providers[provider.name] = TrafficCounts(provider.name)
         counts.begun += 1
-        return _Meter((counts, session_id), self._clock, self.reading, reads=inference and self._reads)
+        meter = _Meter((counts, session_id), self._clock, self.reading, reads=inference and self._reads)
+        if self._completions is None or not inference:
+            return meter
+        return self._completions.watch(meter, path, provider.name, session_id)
 
     def snapshot(self) -> GatewayTotals:
         providers = {name: counts.traffic() for name, counts in sorted(self._providers.items())}
@@ -218,6 +227,7 @@ class UsageReading:
 class _Meter:
     """The meter of one exchange: notes moments and sizes, and counts them at its end."""
 
+    completion = ""
     _copy: BodySample | None = None
     _room: bytearray
     _code = 0

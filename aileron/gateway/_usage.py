@@ -61,7 +61,7 @@ def usage_at_once(text: TextExcerpt) -> Usage | None:
     """Read what a JSON object tells of tokens, or L{None}."""
     end = text.end
     for start in _places(end):
-        usage = _read_counts(_is_told(_load(_OUTERMOST + end[start:])))
+        usage = read_counts(_is_told(_load(_OUTERMOST + end[start:])))
         if usage is not None:
             return usage
     return None
@@ -73,7 +73,7 @@ def usage_streamed(text: TextExcerpt) -> Usage | None:
     Anthropic tells what was read first and what was written last; a later number is the truer one.
     """
     closing = next(filter(None, _closing(text.end)), {})
-    return _read_counts({**_opening(text.first), **{name: told for name, told in closing.items() if told is not None}})
+    return read_counts({**_opening(text.first), **{name: told for name, told in closing.items() if told is not None}})
 
 
 def _opening(text: bytes) -> Mapping[str, Any]:
@@ -141,7 +141,7 @@ def _inside(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return _is_told(holder) if isinstance(holder, dict) else {}
 
 
-def _read_counts(told: Mapping[str, Any]) -> Usage | None:
+def read_counts(told: Mapping[str, Any]) -> Usage | None:
     """Read the numbers under the names of either dialect; L{None}: there are none of these names."""
     if "prompt_tokens" in told:
         return Usage(

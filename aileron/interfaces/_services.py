@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twisted.internet.interfaces import IReactorPluggableNameResolver, IReactorTCP, IReactorTime
-from zope.interface import Interface
+from zope.interface import Attribute, Interface
 
 from aileron.values import JSON, ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Provider
 
@@ -80,6 +80,8 @@ class IMcp(Interface):
 class IMeter(Interface):
     """Counts one exchange.  Called in its path: each call costs microseconds and raises nothing."""
 
+    completion: str = Attribute("The id under which the exchange is recorded as a completion; empty if it is not.")
+
     def sent() -> None:
         """Note that the request's head was just written to the upstream. Again, if it was replayed."""
 
@@ -108,11 +110,12 @@ class IMeter(Interface):
 class IMeters(Interface):
     """Makes a meter for each exchange."""
 
-    def begin(provider: Provider, session_id: str | None, inference: bool) -> IMeter:
+    def begin(provider: Provider, session_id: str | None, inference: bool, path: bytes) -> IMeter:
         """Note that the head of a request just came, whole.
 
         :param session_id: of the session whose gateway key it brought, or L{None}.
         :param inference: whether it went to one of the named routes, so that its answer may tell tokens.
+        :param path: of the request at the provider.
         """
 
 

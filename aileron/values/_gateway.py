@@ -130,6 +130,7 @@ class GatewaySettings:
     :ivar max_body_bytes: of a request; L{None}: whatever the provider takes.
     :ivar ca_certificates: PEM, trusted beside the system's roots.
     :ivar accounting: whether answers are read for the tokens that they cost.
+    :ivar audit: whether the shape of each completion is recorded in the audit log.
     :ivar provider_tools: rules for the tools that providers run themselves.
     :ivar in_band_turns: of one reply in in-band mode, in which the model may call actions.
     :ivar environment: what of the environment names HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
@@ -140,6 +141,7 @@ class GatewaySettings:
     max_body_bytes: int | None = None
     ca_certificates: str = ""
     accounting: bool = True
+    audit: bool = False
     provider_tools: ToolRules = field(factory=ToolRules)
     in_band_turns: int = 8
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)

@@ -115,6 +115,7 @@ EVENTS: Mapping[str, EventName] = {
             "egress.ended": "Network access ended",
             "tool.noted": "Tool run by the provider",
             "tool.refused": "Tool of the provider refused",
+            "completion.recorded": "Model answered",
             "in_band.turn": "Actions called in LLM traffic",
             "in_band.warned": "In-band mode warning",
         },

@@ -158,6 +158,13 @@ class GatewayTests(GatewayCase):
         for text in ("yes", "'true'", "True", "1", "null"):
             self.refused(f"gateway: {{accounting: {text}}}", 1, "true or false")
 
+    def test_audit(self) -> None:
+        """The shape of completions is recorded if config.yaml says so, and only then."""
+        read = [self.read(f"gateway: {{{said}}}").audit for said in ("in_band_turns: 2", "audit: off", "audit: shape")]
+        self.assertEqual(read, [False, False, True])
+        for text in ("true", "contents", "null", "[shape]"):
+            self.refused(f"gateway: {{audit: {text}}}", 1, "off, shape")
+
     def test_scraper(self) -> None:
         """The digest of a scraper's token is 64 hexadecimal digits in lower case, and is never repeated."""
         digits = "12" * 32

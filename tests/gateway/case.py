@@ -126,6 +126,8 @@ class Place:
 class Noted:
     """Keeps what it was told, by name."""
 
+    completion = ""
+
     def __init__(self, begun: tuple[str, str | None, bool]) -> None:
         self.begun = begun
         self.told: list[str] = []
@@ -159,7 +161,7 @@ class NotedMeters:
     def __init__(self) -> None:
         self.all: list[Noted] = []
 
-    def begin(self, provider: Provider, session_id: str | None, inference: bool) -> Noted:
+    def begin(self, provider: Provider, session_id: str | None, inference: bool, path: bytes) -> Noted:
         self.all.append(Noted((provider.name, session_id, inference)))
         return self.all[-1]
 

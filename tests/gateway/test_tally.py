@@ -50,7 +50,7 @@ class TallyCase(SynchronousTestCase):
         ending: Ending = Ending.COMPLETE,
     ) -> None:
         """One exchange from beginning to end."""
-        meter = self.tally.begin(provider, session, inference)
+        meter = self.tally.begin(provider, session, inference, b"/v1/chat/completions")
         meter.sent()
         meter.arrived()
         meter.answered(code, head or answers.head())
@@ -77,7 +77,7 @@ class CountingTests(TallyCase):
         """It is what the relay and the API expect."""
         for interface in (IMeters, ITotals):
             self.assertTrue(verifyObject(interface, self.tally))
-        self.assertTrue(verifyObject(IMeter, self.tally.begin(OPENAI, None, True)))
+        self.assertTrue(verifyObject(IMeter, self.tally.begin(OPENAI, None, True, b"/v1/responses")))
 
     def test_providers(self) -> None:
         """Before the first call there is nothing; then each provider has its own numbers, as they were when asked."""
@@ -92,19 +92,19 @@ class CountingTests(TallyCase):
         """Answers are counted by class, where none came as none, and by their endings; what has none is under way."""
         for code in (200, 201, 404, 429, 503, 599, 304):
             self.call(code=code)
-        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE, 0)
+        self.tally.begin(OPENAI, None, True, b"/v1/responses").ended(Ending.UNREACHABLE, 0)
         self.assertEqual(self.traffic().answers, {"none": 1, "1xx": 0, "2xx": 2, "3xx": 1, "4xx": 2, "5xx": 2})
         for ending in Ending:
             self.call(provider=ANTHROPIC, ending=ending)
         self.call(provider=ANTHROPIC, ending=Ending.CUT)
-        self.tally.begin(ANTHROPIC, None, True)
+        self.tally.begin(ANTHROPIC, None, True, b"/v1/messages")
         traffic = self.traffic(ANTHROPIC)
         self.assertEqual(traffic.endings, {**dict.fromkeys(Ending, 1), Ending.CUT: 2})
         self.assertEqual((traffic.begun, traffic.under_way), (len(Ending) + 2, 1))
 
     def test_bytes(self) -> None:
         """Bodies are counted both ways, at the end."""
-        meter = self.tally.begin(OPENAI, None, False)
+        meter = self.tally.begin(OPENAI, None, False, b"/v1/models")
         meter.answered(200, answers.head())
         meter.passed(b"12345")
         meter.passed(b"678")
@@ -118,7 +118,7 @@ class TimeTests(TallyCase):
 
     def timed(self, *seconds: float, replayed: float = 0.0, arrived: bool = True) -> Traffic:
         """One exchange with so many seconds before each word of the relay."""
-        meter = self.tally.begin(OPENAI, None, True)
+        meter = self.tally.begin(OPENAI, None, True, b"/v1/responses")
         self.clock.advance(seconds[0])
         meter.sent()
         if replayed:
@@ -158,7 +158,7 @@ class TimeTests(TallyCase):
 
     def test_refused(self) -> None:
         """An answer of ours has no first byte of a provider."""
-        meter = self.tally.begin(OPENAI, None, True)
+        meter = self.tally.begin(OPENAI, None, True, b"/v1/responses")
         meter.answered(403, b"")
         meter.ended(Ending.REFUSED, 0)
         traffic = self.traffic()
@@ -190,14 +190,14 @@ class NotingTests(TallyCase):
         self.call(code=429, session="a")
         self.call(answers.chat(), session="a", inference=False)
         self.call(ending=Ending.REFUSED, code=403, session="a")
-        self.tally.begin(OPENAI, "a", True).ended(Ending.UNREACHABLE, 0)
+        self.tally.begin(OPENAI, "a", True, b"/v1/responses").ended(Ending.UNREACHABLE, 0)
         self.call(b"{}", session="a")
         self.idle()
         self.assertEqual(self.noted, [("openai", "a", None)] * 5)
 
     def test_crowd(self) -> None:
         """Calls whose answers come too fast to be read are noted as well, each once, without usage."""
-        meter = self.tally.begin(OPENAI, "late", True)
+        meter = self.tally.begin(OPENAI, "late", True, b"/v1/responses")
         meter.answered(200, answers.head())
         for _ in range(MOST_UNREAD + 1):
             self.call(answers.chat(), session="a")
@@ -239,7 +239,7 @@ class ReadingTests(TallyCase):
 
     def test_streamed(self) -> None:
         """An answer that comes in many pieces is read as well."""
-        meter = self.tally.begin(ANTHROPIC, None, True)
+        meter = self.tally.begin(ANTHROPIC, None, True, b"/v1/messages")
         meter.answered(200, answers.head("Transfer-Encoding: chunked", streamed=True))
         body = answers.chunked(answers.messages_stream(MANY), 150)
         for start in range(0, len(body), 160):
@@ -260,7 +260,7 @@ class ReadingTests(TallyCase):
         self.call(answers.chat(), code=201)
         self.call(answers.chat(), code=400)
         self.call(answers.chat(), inference=False)
-        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE, 0)
+        self.tally.begin(OPENAI, None, True, b"/v1/responses").ended(Ending.UNREACHABLE, 0)
         self.assertEqual((self.idle(), self.traffic().told, self.traffic().untold), (0, 0, 0))
         self.call(b"{}")
         self.call(answers.chat(), head=answers.head("Content-Encoding: br"))
@@ -302,7 +302,7 @@ class ReadingTests(TallyCase):
 
     def test_nothing_stays(self) -> None:
         """After the reading nothing of an answer is left in what counts, and nothing of it is ever shown."""
-        meter = self.tally.begin(OPENAI, None, True)
+        meter = self.tally.begin(OPENAI, None, True, b"/v1/responses")
         meter.answered(200, answers.head())
         meter.passed(answers.chat("canary"))
         meter.ended(Ending.COMPLETE, 0)
