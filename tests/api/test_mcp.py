@@ -131,7 +131,8 @@ class McpTests(ApiCase):
         """Bodies are held within bounds: who holds more than a share is refused beyond them, and others go on."""
         self.patch(_mcp, "MOST_BODIES_BYTES", 2000)
         mine, other = self.agent_token(), self.agent_token()
-        self.mcp.gate = gate = Deferred()
+        gate: Deferred[None] = Deferred()
+        self.mcp.gate = gate
         large = {**HELLO, "params": {"_meta": {"x": "a" * 800}}}
         waiting = [self.agents.start("POST", "/mcp", token, large) for token in (mine, mine, other)]
         heard = self.agents.ask("POST", "/mcp", mine, large)
