@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Self
+from urllib.parse import parse_qsl
 
 from attrs import frozen
 
@@ -31,6 +32,11 @@ _ACCEPT = ("Accept", "application/json")
 JSON_HEADERS = (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json"))
 _PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'  # begins nothing, should the server answer it
 _MOST_URL = 2048
+_OURS = frozenset(
+    "client_id code_challenge code_challenge_method redirect_uri request request_uri resource response_mode "
+    "response_type scope state".split()
+)
+"""What a request to a sign-in page says, or has said by a document; a page that reads the first of two obeys it."""
 
 
 @frozen
@@ -134,6 +140,7 @@ class AuthorizationServer:
             raise SignInRefused("The authorization server's metadata names another issuer (issuer).")
         if "S256" not in _texts(members, "code_challenge_methods_supported"):
             raise SignInRefused("The authorization server does not say that it supports PKCE with S256.")
+        _check_page(members.get("authorization_endpoint"))
         registers = members.get("registration_endpoint") is not None
 
         def read(name: str) -> str:
@@ -176,6 +183,17 @@ def _pages(url: str, shapes: Iterable[str]) -> list[str]:
 def _texts(members: Mapping[str, JSON], name: str) -> tuple[str, ...]:
     found = members.get(name)
     return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
+
+def _check_page(told: JSON) -> None:
+    """Refuse the address of a sign-in page that says what is ours to say; what is no address is refused elsewhere.
+
+    :raises SignInRefused: it does.
+    """
+    query = told.partition("?")[2] if isinstance(told, str) and len(told) <= _MOST_URL else ""
+    names = (name for name, _ in parse_qsl(query, keep_blank_values=True) if name in _OURS)
+    if (name := next(names, None)) is not None:
+        raise SignInRefused(f"The sign-in page that the server names sets {name} itself (authorization_endpoint).")
 
 
 def _read_place(name: str, told: JSON, settings: Mapping[str, str]) -> str:

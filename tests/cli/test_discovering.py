@@ -78,6 +78,14 @@ class DiscoveringTests(DiscoveringCase):
         self.assertEqual((code, self.urls, "Nothing was saved" in err), (1, _FOUND[:2], True))
         self.assertIn(f"{URL} says that sign-in is at another host: {ISSUER}", err)
 
+    def test_another_servers_page(self) -> None:
+        """A server that sends the person to another one's sign-in page would get what that one grants: it is said."""
+        self.assertNotIn("Warning", self.setup_with("y", "n")[2])
+        self.pages[SERVER_PAGE]["authorization_endpoint"] = "https://honest.example/authorize"
+        code, _, err = self.setup_with("y", "n")
+        self.assertEqual((code, self.kept()), (1, []))
+        self.assertIn("Warning: the sign-in page is at honest.example", " ".join(err.split()))
+
     def test_not_confirmed(self) -> None:
         """Nothing is registered, and no browser is sent anywhere, before the person has confirmed what was found."""
         code, _, err = self.setup_with("y", "n")

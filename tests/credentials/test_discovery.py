@@ -246,6 +246,14 @@ class ServerTests(DiscoveryCase):
                 self.world.pages[SERVER_PAGE] = {**SERVER, name: url}
                 self.refuses(name)
 
+    def test_sent_along(self) -> None:
+        """A sign-in page whose address says itself what we are to say could have another client or scope be granted."""
+        for query in ("client_id=evil", "x=1&redirect_uri=https%3A%2F%2Fevil.example", "scop%65=admin", "request_uri="):
+            self.world.pages[SERVER_PAGE] = {**SERVER, "authorization_endpoint": f"{ISSUER}/authorize?{query}"}
+            self.refuses("authorization_endpoint")
+        self.world.pages[SERVER_PAGE] = {**SERVER, "authorization_endpoint": f"{ISSUER}/authorize?p=policy"}
+        self.assertEqual(self.server().authorize_url, f"{ISSUER}/authorize?p=policy")
+
     def test_no_document(self) -> None:
         """A redirect ends it, and what is no JSON object describes nobody."""
         self.world.pages[SERVER_PAGE] = 301

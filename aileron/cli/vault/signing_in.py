@@ -152,6 +152,13 @@ async def _find_client(cli: CliContext, settings: Mapping[str, str], exchange: T
     note("  Tokens from:        {url}", url=server.token_url)
     note("  Tokens for:         {resource}", resource=resource.name)
     note("  Scopes:             {scopes}", scopes=", ".join(client.asked_scopes) or "none, the server chooses")
+    page = read_origin(server.authorize_url).host
+    if page != read_origin(issuer).host:
+        note(
+            "Warning: the sign-in page is at {page}. What you allow there is given to {issuer}.",
+            page=page,
+            issuer=issuer,
+        )
     identity = client.client_id or f"a new one, registered at {server.registration_url}"
     note("  Client:             {identity}", identity=identity)
     confirm(cli, "Sign in there? [y/N] ", "saved", _IN_TERMINAL)
