@@ -96,6 +96,9 @@ class StartTests(LocalCase):
         self.assertEqual(self.service.started, [])
 
     def test_elsewhere(self) -> None:
-        """A file whose program is not of its package is refused."""
-        found = [each.message for each in read_file(self.packed("/opt/other").encode(), "x.toml").problems]
-        self.assertEqual(len([each for each in found if "must run a program of the package" in each]), 1, found)
+        """A file whose program is not of its package is refused, also where only the beginning of its path is."""
+        outside = self.packed().replace('command = ["/usr/bin/', 'command = ["/opt/node", "/usr/bin/../')
+        self.assertIn("/../", outside)
+        for text in (self.packed("/opt/other"), outside):
+            found = [each.message for each in read_file(text.encode(), "x.toml").problems]
+            self.assertEqual(len([each for each in found if "must run a program of the package" in each]), 1, found)

@@ -72,7 +72,7 @@ def read_local(table: FileTable, need: CredentialNeed | None, *, private_network
     api = None if inside is None else read_api(inside, need, private_network=private_network)
     packed = table.optional_table(PACKAGE)
     package = None if packed is None else read_package(packed)
-    if package is not None and not any(each.startswith(f"{package.directory}/") for each in argv):
+    if package is not None and not any(map(package.holds, argv)):
         table.fault("command", f"must run a program of the package, below {quote(package.directory)}")
     return LocalServer(argv, environment, api, package)
 

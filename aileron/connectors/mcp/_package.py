@@ -49,6 +49,10 @@ class InstalledPackage:
         """Return what is shown of it before a call."""
         return f"{self.name} {self.version} ({self.registry}, {self.integrity}), files {self.digest}"
 
+    def holds(self, path: str) -> bool:
+        """Tell whether a path leads to a file of the package, as far as its name says."""
+        return PATH.holds(path) and path.startswith(f"{self.directory}/")
+
     def check(self) -> None:
         """Read all files of the package. Takes a while, and must not be called in the reactor's thread.
 
