@@ -182,6 +182,7 @@ class HostileRemoteTests(SynchronousTestCase):
             (packets(None, b"NAK\n", b"\3out of memory\n", None), 200, {}, "out of memory"),
             (packets(None, b"NAK\n"), 200, {}, "NAK"),
             (b"<html>", 200, {}, "whole packets"),
+            (packets(None, b"NAK\n", *[b"\1"] * 100_000, None), 200, {}, "too many packets"),
             (b"", 301, {"location": "https://evil.example/x"}, "leads to https://evil.example/x. Redirects"),
             (b"", 404, {}, "status 404."),
         ):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -27,6 +28,7 @@ _TOKEN_USER = "x-access-token"  # GitHub's word; where others take a token for a
 _WANTED = frozenset(("side-band-64k", "shallow"))
 _SECONDS, _READ_SECONDS = 120.0, 30.0
 _MOST_LIST_BYTES = 16 * 1024 * 1024
+_MOST_PACKETS = 100_000  # a pack of 32 MiB in packets of 336 bytes; git sends it in ones of 8 KiB or more
 _MOST_ENTRIES, _MOST_DEPTH, _MOST_CHARACTERS = 2000, 8, 1000
 _LINK = 0o120000
 _OK = 200
@@ -113,7 +115,9 @@ def _unwrap(body: bytes) -> bytes:
 
     :raises NotGit: there is none.
     """
-    packets = list(read_packets(body))
+    packets = list(islice(read_packets(body), _MOST_PACKETS + 1))
+    if len(packets) > _MOST_PACKETS:
+        raise NotGit("it is in too many packets")
     begin = packets.index(None) + 1 if None in packets else 0
     lines = [packet or b"" for packet in packets[:begin][:-1]]
     first, *parts = packets[begin:] or [None]
