@@ -64,6 +64,7 @@ class Refusal:
     """Refuses requests by their heads.  It is L{aileron.http1.Route}, and L{aileron.http1.RelayedExchange} as well."""
 
     answered = False
+    completion = ""
 
     def __init__(self, client: RelayClient, whole_answer: bytes) -> None:
         self._client = client

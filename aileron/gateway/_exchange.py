@@ -185,6 +185,10 @@ class UpstreamExchange:
             self.upstream_has_caught_up()
 
     @property
+    def completion(self) -> str:
+        return self.meter.completion
+
+    @property
     def replayable(self) -> bool:
         """True while the request so far is all in hand, and not one byte of an answer has come."""
         return self._replayable and not self._spoiled

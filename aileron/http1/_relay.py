@@ -50,6 +50,10 @@ class RelayedExchange(Protocol):
     """A request that was taken.  Before L{start} it only collects what it is given."""
 
     @property
+    def completion(self) -> str:
+        """The id under which it is recorded as a completion, once its answer has begun; empty if it is not."""
+
+    @property
     def answered(self) -> bool:
         """True while its answer is whole, and only waits for the client to read it."""
 

@@ -171,6 +171,8 @@ class SessionCalls:
 
     async def _record_turn(self, turn: Turn, number: int, shapes: Sequence[JSON]) -> None:
         about = {**self.about, "turn": number, "mixed": turn.mixed, "calls": [*shapes]}
+        if turn.completion:
+            about["completion"] = turn.completion
         await self.record("in_band.turn", about)
 
     async def _run(self, call: ModelCall, shape: dict[str, JSON], wait_seconds: float) -> CallResult:
@@ -184,6 +186,8 @@ class SessionCalls:
             key = hashlib.sha256(f"{said} {self._asked[said]}".encode()).hexdigest()
             answer = await self.tools.call(self.key, call.name, call.arguments, key, wait_seconds)
             result = CallResult(call.id, answer.text, answer.is_error)
+            if answer.run_id:
+                shape["run"] = answer.run_id
             outcome = "pending" if answer.pending is not None else "error" if answer.is_error else "answered"
         shape |= {"output_bytes": len(result.text.encode("utf-8", "replace")), "outcome": outcome}
         return result

@@ -134,6 +134,7 @@ class ReplyLoop:
                 await self._pass_on(client, upstream)
                 return
             turn = await self._listen(client, exchange, upstream, calls.session.id)
+            turn = evolve(turn, completion=upstream.completion)
             if not turn.calls:
                 break
             exchange.answer(await self._run(client, exchange, turn, calls, number), last=number >= self.most_turns)

@@ -104,6 +104,11 @@ class InBandExchange:
         return digest
 
     @property
+    def completion(self) -> str:
+        """Empty: each turn is recorded as a completion of its own."""
+        return ""
+
+    @property
     def answered(self) -> bool:
         """True once the reply is whole and only waits for the client to read it."""
         return self.reply.answered

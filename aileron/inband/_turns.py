@@ -69,10 +69,12 @@ class Turn:
 
     :ivar calls: those of our tools, to be run, in order.  None: the reply is finished.
     :ivar mixed: whether the client was given calls of its own as well, so that it must answer next.
+    :ivar completion: the id under which the gateway records the response; empty if it does not.
     """
 
     calls: tuple[ModelCall, ...] = ()
     mixed: bool = False
+    completion: str = ""
 
 
 @frozen

@@ -59,10 +59,12 @@ class UpstreamCall:
     :ivar answered: fires when the head of the answer has come.
     :ivar head: that head.
     :ivar raw_head: the same, as it came.
+    :ivar completion: the id of the record of this completion, once the head has come; empty if there is no record.
     :ivar ended: fires when the answer's body is complete, or fails with L{BrokenReply}.
     """
 
     head: ResponseHead
+    completion = ""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
@@ -181,6 +183,8 @@ class UpstreamCall:
             self._start = found.rest
             return
         self.head, self.raw_head = found.head, found.raw
+        if self._exchange is not None:
+            self.completion = self._exchange.completion
         self._chunks = ChunkedContent() if isinstance(found.head.body(b"POST"), Chunked) else None
         if found.rest:
             self._waiting.append(found.rest)

@@ -53,6 +53,8 @@ class IAgentTools(Interface):
     ) -> Any:
         """Call one.  Every answer is a result, with its C{text}, whether it C{is_error}, and what is C{pending}.
 
+        Its C{run_id} is empty if no run was made.
+
         Cancelling ends the wait, never a run.
 
         :param idempotency_key: the same call with the same key is the same run.

@@ -55,7 +55,7 @@ class PlainTools:
     async def call(
         self, key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
     ) -> ToolResult:
-        """Call one.  Every answer is a result; cancelling ends the wait, never a run."""
+        """Call one.  Every answer is a result, with the id of its run; cancelling ends the wait, never a run."""
         daemon = self._daemon(key)
         if name == STATUS_TOOL:
             return await self._tell_status(daemon, arguments, wait_seconds)
@@ -68,8 +68,9 @@ class PlainTools:
         try:
             answer = await daemon.run(definition.action or "", given, idempotency_key, wait_seconds)
         except DaemonError as error:
-            return render_error(error)
-        return render_run(answer, definition.title)
+            run_id = error.run_id if isinstance(error, DaemonFault) else None
+            return evolve(render_error(error), run_id=run_id or "")
+        return evolve(render_run(answer, definition.title), run_id=str(answer.body.get("run_id") or ""))
 
     async def _tell_status(self, daemon: Daemon, arguments: Mapping[str, JSON], wait_seconds: float) -> ToolResult:
         asked = read_status_call(arguments, min(wait_seconds, self._longest_wait_seconds))

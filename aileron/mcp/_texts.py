@@ -57,7 +57,7 @@ class ToolResult:
     :ivar pending: what it waits for, where it waits for a person.
     :ivar data: the same, as an object, where the tool declares the schema of what it answers.
     :ivar wanted: what a person must say before anything can be sent.
-    :ivar run_id: of the run whose output C{attachments} are of; empty: there are none.
+    :ivar run_id: of the run whose output C{attachments} are of; empty: it is not known, or not of use.
     :ivar attachments: what the text has but a few words of.
     """
 

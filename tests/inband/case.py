@@ -43,6 +43,7 @@ class Answered:
     text: str
     is_error: bool = False
     pending: object | None = None
+    run_id: str = ""
 
 
 @implementer(IAgentTools)

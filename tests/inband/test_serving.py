@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import count
+from typing import Any
 
 from twisted.logger import capturedLogs
 
+from aileron.gateway import CompletionRecorder, Tally, ToolNotes
 from aileron.inband._conversation import (
     DOCUMENT_WAIT_SECONDS,
     KEEP_ALIVE_SECONDS,
@@ -160,6 +163,29 @@ class TurnTests(InBandCase):
         self.assertIn("gateway.in_band_turns", told)
         self.assertEqual((len(self.tools.called), len(self.events("in_band.turn"))), (MOST_TURNS, MOST_TURNS + 2))
         self.assertIsNone(self.next_request(there))
+
+    def test_completion(self) -> None:
+        """A turn has the id of the completion that the gateway records, and its calls those of their runs."""
+        self.tools.answers = [Answered("shipped", run_id="R1"), Answered("a form")]
+        numbers = count(1)
+        recorder = CompletionRecorder(self.store.audit, self.clock, lambda: f"01JB{next(numbers):022d}")
+        notes = ToolNotes(self.store.audit, self.clock, lambda: f"01JC{next(numbers):022d}")
+        tally = Tally(self.clock.seconds, lambda _: None, lambda *_: None, tools=notes, completions=recorder)
+        self.meters.begin = tally.begin  # type: ignore[assignment, method-assign]
+        for stream in (True, False):
+            _line, there = self.begin(stream=stream)
+            self.next_request(there)
+            self.say(there, SHIP, SHIP, stream=stream)
+            self.next_request(there)
+            self.say(there, Said("done"), stream=stream)
+            self.net.run()
+        completions, turns = self.events("completion.recorded"), self.events("in_band.turn")
+        asked = [each.payload["completion"] for each in completions]
+        self.assertEqual([each.payload["completion"] for each in turns], asked[::2])
+        self.assertEqual((len(set(asked)), [each.payload["calls"] for each in completions]), (4, [2, 0, 2, 0]))
+        first: Any = turns[0].payload["calls"]
+        self.assertEqual([each.get("run") for each in first], ["R1", None])
+        self.assertEqual({each.session_id for each in completions}, {self.own.id})
 
     def test_on_record(self) -> None:
         """Each hidden turn is on record by its shape, and nothing that was said is."""

@@ -76,6 +76,7 @@ class PlainToolsTests(ApiCase):
         approval_id = result.text.rpartition("approval_id: ")[2]
         status = self.call("check_action_status", {"approval_id": approval_id})
         self.assertIn("pending_approval", status.text)
+        self.assertEqual((result.run_id, status.run_id), (approval_id, ""))
         self.assertTrue(self.call("check_action_status", {}).is_error)
 
     def test_unknown(self) -> None:
