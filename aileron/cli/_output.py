@@ -181,12 +181,15 @@ def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False,
         click.echo(f"{indent}{visible(label)}")
         block(text, indent + "  ")
     else:
-        for line in _beside(f"{indent}{_pad(visible(label), width)}{_GAP}", visible(text), indent + _GAP):
+        for line in beside(f"{indent}{_pad(visible(label), width)}{_GAP}", visible(text), indent + _GAP):
             click.echo(line)
 
 
-def _beside(label: str, text: str, indent: str) -> list[str]:
-    """Return the lines of a text beside its label, or below it if a word of it fits a line only there."""
+def beside(label: str, text: str, indent: str) -> list[str]:
+    """Return the lines of a text beside its label, or below it if a word of it fits a line only there.
+
+    :param indent: what stands before the text where it is below its label.
+    """
     width, hanging = line_width(), count_columns(label)
     longest = max(map(count_columns, text.split(" ")))
     if hanging + longest <= width or hanging + count_columns(text) <= width or len(indent) + longest > width:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from aileron.cli._output import when
-from aileron.errors import ApprovalStale
+from aileron.errors import ApprovalStale, NotFound
 from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
 
 
@@ -194,6 +194,13 @@ class ApproveTests(ApprovalCase):
         code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--json")
         self.assertEqual((code, json.loads(out)["result"]["status"]), (1, "failed"))
         self.assertEqual(self.command("approval", "approve", RUN, "--json")[0], 2)
+
+    def test_missing(self) -> None:
+        """Of a request that there is not, the command that lists requests is told, whichever name the command has."""
+        self.site.answer("GET", "/v1/action-approvals/nope", NotFound("There is no such approval."))
+        for command in (("approve",), ("deny",), ("approval", "deny")):
+            err = self.as_operator(*command, "nope")[2]
+            self.assertIn("  See what exists:\n    aileron approval list\n", err)
 
     def test_deny(self) -> None:
         """A denial carries its reason and asks nothing."""

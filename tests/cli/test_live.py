@@ -33,7 +33,7 @@ from aileron.cli._output import when
 from aileron.cli.approvals import watch
 from aileron.cli.approvals.deciding import outcome
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
-from aileron.cli.approvals.rows import age, approval_row, columns, rows_of
+from aileron.cli.approvals.rows import age, approval_row, columns, rows_of, wrap
 from aileron.cli.approvals.watch import converse
 from aileron.client import DaemonFault, Operator
 from aileron.errors import ApprovalStale, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
@@ -407,7 +407,7 @@ class DecideTests(ScreenCase):
         self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled"})
         shown = self.view("u", "\r", "l", "+3\x7f2h\r", "y", "\r", "d", "u", "\x1b", "u", "u")
         self.assertEqual(self.decided()[0]["not_before"], "2026-01-01T02:01:40.000000Z")
-        self.assertIn("starting +2h?", shown[4])
+        self.assertIn(f"starting {when('2026-01-01T02:01:40.000000Z')}?", shown[4])
         self.assertIn(f"it starts {when(begins)}", shown[5])
         self.assertIn("u undo approval", shown[5])
         self.assertIn("Undone; nothing was sent.", shown[10])
@@ -415,7 +415,9 @@ class DecideTests(ScreenCase):
 
     def test_no_moment(self) -> None:
         """A moment that cannot be read, or none, decides nothing."""
-        self.assertIn("is not a time such as +2h", self.view("\r", "l", "soon\r", "y")[-1])
+        shown = self.view("\r", "l", "soon\r", "y", "n")
+        self.assertIn("is not a time such as +2h", shown[3])
+        self.assertIn("Approve exactly this? [y/N]", shown[4])
         self.assertIn("Nothing was decided", self.view("\r", "l", "\r", "y", "n")[-1])
         self.assertEqual(self.decided(), [])
 
@@ -575,6 +577,14 @@ class RowsTests(SynchronousTestCase):
         self.assertEqual((columns("ab"), columns("漢"), columns("ž"), columns("│")), (2, 2, 1, 2))
         self.assertEqual(rows_of(["漢漢漢漢"], 5), ["漢漢", "↪ 漢", "↪ 漢"])
         self.assertEqual([age(each) for each in (-5, 59, 60, 7200, 200_000)], ["0s", "59s", "1m", "2h", "2d"])
+
+    def test_words_whole(self) -> None:
+        """What is told is broken between words, and only what is longer than a row within one."""
+        told = f"Approved; it starts today 20:53. To cancel it before then: aileron approval cancel {RUN:0>26}"
+        first, second = wrap(told, 80, 4, grows=False)
+        self.assertEqual((f"{first} {second.removeprefix('↪ ')}", second[:2]), (told, "↪ "))
+        self.assertEqual(wrap("a" * 50, 20, 4, grows=False), ["a" * 20, "↪ " + "a" * 18, "↪ " + "a" * 12])
+        self.assertEqual(wrap("one two " * 20, 20, 1, grows=False), ["one two one two on…"])
 
     def test_arguments(self) -> None:
         """A row shows the beginning of the arguments; that the approval changed is never cut."""

@@ -41,6 +41,7 @@ class OverviewTests(CommandCase):
             out = self.overview()
             self.assertIn(f"\nNext: {step}\n", out)
             self.assertTrue(out.startswith(self.command("status")[1]))
+            self.assertNotIn("Review pending approvals", self.command()[2], "the next step says it")
 
 
 class StatusTests(CommandCase):

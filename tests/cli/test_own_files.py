@@ -104,7 +104,7 @@ class TryTests(OwnFilesCase):
 
     def test_shown(self) -> None:
         """The request is shown as it would leave, without its credential; by name or by file, and nothing is asked."""
-        for target in ("local://me/tracker", str(self.path)):
+        for target in ("local://me/tracker", self.path.stem, str(self.path)):
             code, out, err = self.command("connector", "try", target, "create", "--arg", "title=Broken")
             self.assertEqual((code, self.site.asked), (0, []), err)
             for part in (

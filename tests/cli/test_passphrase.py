@@ -157,6 +157,7 @@ class TerminalTests(SynchronousTestCase):
         person.types(f"  {words.replace(' ', '  ')} \n")
         person.sees(f"found ['{words}']")
         self.assertEqual(person.seen.count(words), 2, "it was shown once, and returned")
+        self.assertEqual([line for line in person.seen.splitlines() if len(line) > 80], [])
 
     def test_vanishes(self) -> None:
         """Whatever ends the question, the words stood on a screen of their own, which is gone after it."""

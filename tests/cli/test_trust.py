@@ -110,6 +110,14 @@ class TrustTests(TrustCase):
             self.assertIn("digest  sha256:a", after)
             self.assertEqual("line 0" in after, lines == 5)
 
+    def test_digest_whole(self) -> None:
+        """A digest that has no room beside its label is below it, as the terminal would break it."""
+        self.patch(os, "environ", {**os.environ, "COLUMNS": "80"})
+        digest = f"sha256:{'a1' * 32}"
+        with redirect_stdout(Screen()) as screen:
+            show_items(self.cli_context(), [{**item("a"), "digest": digest}], lambda _text: None)
+        self.assertIn(f"\n  digest\n    {digest}\n", screen.getvalue())
+
     def test_unasked(self) -> None:
         """A file that will make changes without asking says so first, and is trusted only by its name."""
         for answers, trusted in ((["a", "y"], [[word("a")]]), (["y"], [])):

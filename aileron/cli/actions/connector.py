@@ -53,6 +53,14 @@ for each in (install, update, uninstall):
     hide(connector, each, str(each.name))
 
 
+def _find(cli: CliContext, target: str) -> str:
+    """Return the path or the full name of a connector: a short name is that of a file of the home, else a built-in."""
+    own = cli.home.connectors / f"{target}.toml"
+    if "/" not in target and own.is_file():
+        return str(own)
+    return f"builtin://{target}" if target.isidentifier() else target
+
+
 @connector.command("test")
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|NAME...", shell_complete=_completion.all_connectors)
 @pass_cli
@@ -65,7 +73,7 @@ def test_connector(context: click.Context, cli: CliContext, targets: tuple[str, 
     from aileron.connectors import replay
 
     failed = False
-    for target in (f"builtin://{each}" if each.isidentifier() else each for each in targets):
+    for target in (_find(cli, each) for each in targets):
         replayed = replay(target, cli.home.connectors)
         if replayed is None:
             raise CommandError(f"There is no valid connector {target}.", "List connectors: aileron connector list")
@@ -101,9 +109,8 @@ def try_operation(
         if not equals:
             raise click.UsageError(f"--arg {pair!r}: expected NAME=TEXT.")
         inputs[name] = text
-    target = f"builtin://{target}" if target.isidentifier() else target
     try:
-        tried = build_request(target, cli.home.connectors, operation, inputs, base_url)
+        tried = build_request(_find(cli, target), cli.home.connectors, operation, inputs, base_url)
     except NotTried as error:
         raise CommandError(str(error)) from None
     request = tried.request

@@ -11,7 +11,8 @@ import click
 
 from aileron.cli._context import CliContext
 from aileron.cli._folding import count_columns
-from aileron.cli._output import format_line, margined
+from aileron.cli._output import beside, format_line, margined
+from aileron.values import visible
 
 Item = Mapping[str, Any]
 
@@ -63,7 +64,7 @@ def _lines(item: Item) -> Iterable[str]:
         yield "  To be asked before each run, write `required = true` under `[approval]` in its file first."
     yield click.style(f"{what(item)}: {_how(item)}", bold=True)
     yield format_line("  file    {path}", path=item["path"])
-    yield format_line("  digest  {digest}", digest=item["digest"])
+    yield from beside("  digest  ", visible(item["digest"]), "    ")
     yield from margined(item["difference"], "  ")
 
 

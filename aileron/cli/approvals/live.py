@@ -23,11 +23,11 @@ from twisted.python.failure import Failure
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, lines_of
-from aileron.cli._output import capture_lines
+from aileron.cli._output import capture_lines, when
 from aileron.cli.approvals import deciding
 from aileron.cli.approvals.edit import edit_shown, rewritten
 from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.reading import OpenedApproval, Question
+from aileron.cli.approvals.reading import PROMPTS, OpenedApproval, Question
 from aileron.cli.approvals.review import show_review
 from aileron.cli.approvals.rows import approval_row, key_hints, shorten, wrap
 from aileron.client import DaemonFault, DaemonUnreachable, Operator
@@ -41,12 +41,6 @@ _FRAME_ROWS, _MOST_NEWS_ROWS = 2, 4
 _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
 _ENTER = ("c-m", "c-j")
 _UNDECIDED = "Nothing was decided; it is still pending."
-_PROMPTS = {
-    "y": "Approve exactly this{when}? [y/N] ",
-    "l": "Approve, and start when (for example +2h)? ",
-    "d": "Deny; reason (Enter: none, Esc: cancel)? ",
-    "x": "Deny all requests of session {session}, and end it? [y/N] ",
-}
 
 Work: TypeAlias = Coroutine[Deferred[Any], Any, None] | None
 """The request to the daemon that a key makes, if any."""
@@ -232,7 +226,7 @@ class LiveScreen:
             self._opened = None
         elif key == "r":
             return self._open(opened.shown["id"])
-        elif key in (*_PROMPTS, "e"):
+        elif key in (*PROMPTS, "e"):
             return self._ask(opened, key)
         return None
 
@@ -246,7 +240,7 @@ class LiveScreen:
         elif key == "x" and opened.session is None:
             self._news = "This was not requested in an agent session, so there is none to end."
         else:
-            self._question = Question(key, _PROMPTS[key].format(session=visible(str(opened.session)), when=""))
+            self._question = Question(key, PROMPTS[key].format(session=visible(str(opened.session)), when=""))
         return None
 
     def _answer(self, opened: OpenedApproval, question: Question, key: str) -> Work:
@@ -262,11 +256,19 @@ class LiveScreen:
             self._question = Question(question.key, question.prompt, text)
         elif question.key == "d":
             return self._deny(opened, question.text.strip(), end=False)
-        elif when := question.text.strip():
-            self._question = Question("y", _PROMPTS["y"].format(when=f", starting {visible(when)}"), when)
         else:
-            self._news = _UNDECIDED
+            self._question = self._ask_when(question.text.strip())
         return None
+
+    def _ask_when(self, text: str) -> Question | None:
+        """Return the question with the time that the text names; what names none is said, and nothing is asked."""
+        try:
+            begins = timestamp(moment_of(text, utc(self._cli.wall()))) if text else ""
+        except click.BadParameter as error:
+            begins, self._news = "", f"{error.message} {_UNDECIDED}"
+        else:
+            self._news = "" if begins else _UNDECIDED
+        return Question("y", PROMPTS["y"].format(when=f", starting {when(begins)}"), begins) if begins else None
 
     async def _do(self, work: Coroutine[Deferred[Any], Any, None]) -> None:
         """Do it; what goes wrong is said, and the screen stays."""
@@ -301,9 +303,8 @@ class LiveScreen:
             approval_id,
         )
 
-    async def _approve(self, opened: OpenedApproval, when: str) -> None:
-        not_before = timestamp(moment_of(when, utc(self._cli.wall()))) if when else None
-        decided = await self._cast(opened, approved=True, not_before=not_before)
+    async def _approve(self, opened: OpenedApproval, not_before: str) -> None:
+        decided = await self._cast(opened, approved=True, not_before=not_before or None)
         begins = decided["run"].get("start_after")
         result = await self._operator.result(decided["id"], 0.0 if begins else _OUTCOME_SECONDS)
         self._undoable = decided["id"] if begins else None

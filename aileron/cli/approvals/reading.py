@@ -9,6 +9,14 @@ from attrs import define, frozen
 
 from aileron.cli.approvals.rows import LEAST_COLUMNS, rows_of
 
+PROMPTS: Mapping[str, str] = {
+    "y": "Approve exactly this{when}? [y/N] ",
+    "l": "Approve, and start when (for example +2h)? ",
+    "d": "Deny; reason (Enter: none, Esc: cancel)? ",
+    "x": "Deny all requests of session {session}, and end it? [y/N] ",
+}
+"""What is asked after each key."""
+
 
 @frozen
 class Question:

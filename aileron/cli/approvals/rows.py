@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aileron.cli._folding import fold_line
 from aileron.cli._output import in_line
 from aileron.values import from_timestamp, visible
 
@@ -68,14 +69,18 @@ def key_hints(opened: bool, undo: bool, width: int) -> str:
 
 
 def wrap(text: str, width: int, most: int, *, grows: bool) -> Sequence[str]:
-    """Break a text into so many rows at most.
+    """Break a text into so many rows at most, between words unless it is still being typed.
 
     :param grows: where there are more its end is seen, as that of what is being typed; else its beginning.
     """
-    rows = rows_of([text], max(width, LEAST_COLUMNS))
+    width = max(width, LEAST_COLUMNS)
+    first, *others = [text] if grows else fold_line(text, width, len(_GOES_ON))
+    rows = rows_of([first, *(_GOES_ON + other.removeprefix(" " * len(_GOES_ON)) for other in others)], width)
     if len(rows) <= most:
         return rows
-    return rows[-most:] if grows else [*rows[: most - 1], shorten(rows[most - 1] + rows[most], width)]
+    if grows:
+        return rows[-most:]
+    return [*rows[: most - 1], shorten(f"{rows[most - 1]} {rows[most].removeprefix(_GOES_ON)}", width)]
 
 
 def approval_row(item: Mapping[str, Any], agent: str, now: float, width: int) -> str:

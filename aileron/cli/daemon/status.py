@@ -130,6 +130,8 @@ def status(cli: CliContext, short: bool, as_json: bool) -> None:
     where: dict[str, JSON] = {"running": True, "pid": found.pid, "home": str(cli.home.root)}
     urls: dict[str, JSON] = {"url": found.url, "operator_url": found.operator_url}
     show(as_json, {**where, **urls, **answer}, lambda: _tell(answer, found, cli.home.root))
+    if not as_json and answer.get("counts", {}).get("pending_approvals"):
+        note("Review pending approvals: aileron watch, or aileron open")
 
 
 def _tell_stopped(cli: CliContext, as_json: bool) -> None:
@@ -253,8 +255,6 @@ def _tell(answer: Mapping[str, Any], found: Discovery, home: Path) -> None:
     if counts.get("unknown_outcomes"):
         note("Runs that may have happened or not: {runs}", runs=counts["unknown_outcomes"])
         note("Check them, then record the outcome: aileron run list --state unknown")
-    if counts.get("pending_approvals"):
-        note("Review pending approvals: aileron watch, or aileron open")
 
 
 @click.command()

@@ -24,8 +24,8 @@ Your passphrase:
 
     {words}
 
-Write it down: it is not shown again, and nobody can recover it. Type it to go on, or type one of your own (at least
-12 characters).
+Write it down: it is not shown again, and nobody can recover it.
+Type it to go on, or type one of your own (at least 12 characters).
 """
 
 
