@@ -87,11 +87,19 @@ class Lock:
         return next((each for each in self.packages if each.name == name), None)
 
     def replace(self, name: str, package: Installed | None) -> Lock:
-        """Return a copy with another package of that name, or without it."""
+        """Return a copy with another package of that name, or without it.
+
+        A publisher's key that another one has replaced is not kept, unless another package needs it.
+        """
         others = [each for each in self.packages if each.name != name]
         found = sorted([*others, *([] if package is None else [package])], key=lambda each: each.name)
         consent = "" if package is None else package.consent
-        publishers = tuple(dict.fromkeys(filter(None, (*self.publishers, consent))))
+        before = self.find(name)
+        former = before.consent if before else ""
+        is_replaced = former != consent and former.partition(" ")[2] == consent.partition(" ")[2]
+        gone = {former} - {each.consent for each in others} if is_replaced else set()
+        kept = (each for each in self.publishers if each not in gone)
+        publishers = tuple(dict.fromkeys(filter(None, (*kept, consent))))
         return evolve(self, packages=tuple(found), publishers=publishers)
 
     def encode(self) -> bytes:

@@ -563,6 +563,18 @@ class PublisherTests(PackageCase):
         self.done("action", "update", "--force", answers=["y"])
         self.assertEqual(self.lock()["packages"][0]["publisher"], other.key)
 
+    def test_replaced_key(self) -> None:
+        """A key that another one has replaced is no longer agreed to, also once the package was uninstalled."""
+        self.put(self.publisher.package())
+        self.done("action", "install", str(self.directory), answers=["y", "y"])
+        other = Publisher(b"another!")
+        self.put(other.package(version="1.1.0"))
+        self.done("action", "update", "--force", answers=["y"])
+        self.assertEqual(self.lock()["publishers"], [f"{other.key} tracker"])
+        self.done("action", "uninstall", "tracker", "--yes")
+        self.put(self.publisher.package(version="1.2.0"))
+        self.assertIn("key is new", self.refused("action", "install", str(self.directory), "--yes"))
+
 
 class LockTests(PackageCase):
     """``packages.json``, which an agent can write."""
