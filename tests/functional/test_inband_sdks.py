@@ -67,6 +67,26 @@ class TurnsTests(InBandTestCase):
         self.assertEqual((call["tool"], call["outcome"]), ("post_note", "answered"))
         self.assertNotIn(SHIP["summary"], json.dumps(turns))
 
+    async def test_completions(self) -> None:
+        """With `gateway.audit: shape` each turn with the provider is recorded, and the calls made in it lead to it."""
+        await self.begin([*each_client(NOTE, DONE)])
+        await self.set_config("gateway: {audit: shape}\n")
+        session = await self.in_band()
+        for client in CLIENTS:
+            self.assertEqual((await self.ask(session, client)).text, DONE.text, client)
+        events = await self.audit()
+        turns = [each["payload"] for each in events if each["type"] == "in_band.turn"]
+        shapes = [each["payload"] for each in events if each["type"] == "completion.recorded"]
+        self.assertEqual([each["completion"] for each in turns], [each["completion"] for each in shapes[::2]])
+        called = [each["run_id"] for each in events if each["type"] == "execution.succeeded"]
+        self.assertEqual([each["calls"][0]["run"] for each in turns], called)
+        for client, first, second in zip(CLIENTS, shapes[::2], shapes[1::2], strict=True):
+            self.assertEqual((first["tools"], second["tools"]), (["post_note"], []), client)
+            told = {(each["model"], each["ending"], each["status"], each["partial"]) for each in (first, second)}
+            self.assertEqual(told, {("m", "complete", 200, False)}, client)
+            self.assertTrue(first["stop_reason"] and second["stop_reason"], client)
+        self.assertNotIn(DONE.text, json.dumps(shapes))
+
     async def test_of_the_client(self) -> None:
         """A call of the program's own tool reaches it as the model made it, and its result reaches the model."""
         llm = await self.begin([*each_client(RAIN, DONE)])
