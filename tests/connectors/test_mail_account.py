@@ -13,12 +13,13 @@ from attrs import define, evolve, field
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors._conversation import NotUnderstood
+from aileron.connectors._conversation import LineConversation, NotUnderstood
 from aileron.connectors.mail.compose import message_id
 from aileron.connectors.mail.connector import MailConnector
-from aileron.connectors.mail.imap import _parse_text
+from aileron.connectors.mail.imap import ImapSession, _parse_text
 from aileron.connectors.mail.reading import read_message, summarize
 from aileron.errors import CapabilityDenied, InvalidRequest, NetworkError
 from aileron.interfaces import ICredential
@@ -606,6 +607,15 @@ class ReadingTests(MailCase):
                 fault = self.outcome("search_mail", {"limit": 1}).fault
                 too_much = "cannot read" in ((fault and fault.message) or "")
                 self.assertEqual(words == 800_000, too_much, (said, words, fault))
+
+    def test_many_turns(self) -> None:
+        """A server that consents again and again, or begins literal after literal, is not listened to for long."""
+        for said in (b"+\r\n" * 20_001, b"* " + b"{0}\r\n" * 1001):
+            conversation = LineConversation(1024 * 1024)
+            conversation.transport = StringTransport()
+            asking = Deferred.fromCoroutine(ImapSession(conversation).command("the command", b"NOOP"))
+            conversation.dataReceived(said)
+            self.failureResultOf(asking, NotUnderstood)
 
     def test_hostile_messages(self) -> None:
         """A message that is made to be hard to read is read in time in proportion to its length."""

@@ -22,7 +22,7 @@ _ESCAPED = re.compile(rb"\\(.)")
 _LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
 _MOST_PARSED_BYTES = 128 * 1024  # in one command's responses, literals not counted
 _MOST_PLAIN_BYTES = 2 * 1024 * 1024  # the same of any command: the UIDs of 250,000 messages
-_MOST_RESPONSES = 20_000
+_MOST_RESPONSES, _MOST_LITERALS = 20_000, 1000
 _MOST_DIGITS = 20  # of 64 bits
 _PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
 """How a server says that it takes no login now, whatever the credential (RFC 5530)."""
@@ -101,7 +101,7 @@ class ImapSession:
         self.conversation.say(tag + b" " + command + b"\r\n")
         found: list[Response] = []
         left = _MOST_PLAIN_BYTES
-        while len(found) < _MOST_RESPONSES:
+        for _ in range(_MOST_RESPONSES):
             response = await self._response()
             left -= response.plain_bytes
             if left < 0:
@@ -178,9 +178,12 @@ class ImapSession:
         await self.command(f"the message, in {mailbox}", command, content, flight)
 
     async def _response(self) -> Response:
-        """Wait for a line with all its literals."""
+        """Wait for a line with all its literals.
+
+        :raises NotUnderstood: they are too many.
+        """
         text, plain_bytes = bytearray(), 0
-        while True:
+        for _ in range(_MOST_LITERALS):
             line = await self.conversation.line()
             if not text and line.upper().startswith(b"* BYE"):
                 raise HungUp
@@ -190,6 +193,7 @@ class ImapSession:
             if literal is None:
                 return Response(bytes(text), plain_bytes)
             text += b"\r\n" + await self.conversation.exactly(int(literal[1]))
+        raise NotUnderstood
 
 
 def read_number(text: bytes) -> int:
