@@ -82,7 +82,7 @@ def id_option(flag: str, kind: IdKind, description: str) -> Callable[[F], F]:
 
 
 def was_chosen() -> bool:
-    """Tell whether an ID of this command was not typed, but chosen: the last one, or the only one."""
+    """Tell whether an ID of this command was not typed whole, but chosen: the last, the only, or by a part of it."""
     return bool(click.get_current_context().meta.get(_CHOSEN))
 
 
@@ -128,6 +128,8 @@ def find_id(cli: CliContext, kind: IdKind, typed: str | None) -> str:
         raise CommandError(
             f"{typed} fits {len(fitting)} IDs; nothing was done. Type more of one.", None, _tell(kind, fitting)
         )
+    if fitting and not numbered:
+        click.get_current_context().meta[_CHOSEN] = True
     return str(fitting[0]["id"]) if fitting else str(typed)
 
 

@@ -95,11 +95,11 @@ class FoundTests(IdCase):
 
 class DecidedTests(IdCase):
     def test_unreviewed(self) -> None:
-        """What is the newest or only request is never approved without a look, unless its digest is given."""
+        """A request that was not named by its whole ID is never approved without a look, unless its digest is given."""
         self.waits(FIRST)
-        for arguments in ((), ("@",)):
+        for arguments in ((), ("@",), (FIRST[-4:],)):
             code, _, err = self.command("approve", *arguments, "--yes")
-            self.assertEqual((code, "--yes needs an ID, or --digest" in err), (2, True), err)
+            self.assertEqual((code, "--yes needs a whole ID, or --digest" in err), (2, True), err)
 
     def test_short_commands(self) -> None:
         """The commands of every day are also at the top."""

@@ -181,5 +181,5 @@ def _result(context: RequestContext, run: Run, deps: Dependencies) -> Mapping[st
     if run.state is RunState.COMPLETED:
         shown["result"] = run.result
     elif settled:
-        shown["failure"] = to_json(fault_of(run, person=context.caller.operator is not None))
+        shown["failure"] = to_json(fault_of(run, person=context.caller.is_reader))
     return shown

@@ -70,7 +70,7 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
     run = await deps.submission.submit(call)
     if not run.state.settled:
         run = await _wait(context, deps, run)
-    return outcome(run, deps, person=context.caller.operator is not None)
+    return outcome(run, deps, person=context.caller.is_reader)
 
 
 async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:

@@ -111,7 +111,9 @@ def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: boo
     if as_json and not yes:
         raise click.UsageError("--json shows nothing for review: add --yes, and preferably --digest.")
     if yes and was_chosen() and how["digest"] is None:
-        raise click.UsageError("--yes needs an ID, or --digest: what is the newest or only request can change.")
+        raise click.UsageError(
+            "--yes needs a whole ID, or --digest: which request is the newest, the only one, or fits a part can change."
+        )
     _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"], "--grant": how["grant"]})
     granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
     begins = how.pop("not_before")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from urllib.parse import unquote, unquote_plus
 
@@ -36,7 +35,6 @@ _DROPPED = OURS | {"authorization"}
 """Headers that the server must not set."""
 
 _MOST_ENCODED = 4
-_CHARSET = re.compile(r"charset[^=;]*=[\s\"']*([^\s\"';,]*)", re.IGNORECASE)
 _LIKE_ASCII = frozenset(
     {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252", "utf-16", "utf-16le", "utf-16be"}
 )
@@ -140,9 +138,17 @@ def _refuse_unreadable(headers: Headers) -> None:
     ]
     if any(name == "content-encoding" and value.strip().lower() not in ("", "identity") for name, value in said):
         raise ApiRefused(415, "A compressed body is not passed on while only reads execute")
-    charsets = [each.lower() for name, value in said if name == "content-type" for each in _CHARSET.findall(value)]
+    charsets = [each for name, value in said if name == "content-type" for each in _charsets(value)]
     if not _LIKE_ASCII.issuperset(charsets):
         raise ApiRefused(415, "A body with this charset is not passed on while only reads execute")
+
+
+def _charsets(content_type: str) -> Iterator[str]:
+    """Yield every charset that a content type names, whatever quotes and separators it is written with."""
+    for part in content_type.lower().replace(",", ";").split(";"):
+        name, equals, text = part.partition("=")
+        if equals and "charset" in name:
+            yield (text.replace('"', " ").replace("'", " ").split() or [""])[0]
 
 
 def _climbs(path: str) -> bool:
