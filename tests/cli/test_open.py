@@ -245,9 +245,10 @@ class CodeTests(LettingInTests):
         self.assertEqual(shown, [f"The two words shown at {OPERATOR_URL}/: "])
         (told,) = self.told
         lines = told.splitlines()
-        self.assertEqual([line.strip() for line in lines[1::2]], [f"{OPERATOR_URL}/approvals/1", self.CODE])
-        self.assertIn("ssh -L 8:localhost:8 ", lines[0])
-        self.assertNotIn(self.CODE, lines[1])
+        self.assertEqual([line.strip() for line in lines[2::2]], [f"{OPERATOR_URL}/approvals/1", self.CODE])
+        self.assertIn("ssh -L 8:localhost:8 ", lines[1])
+        self.assertLess(max(map(len, lines)), 72, "a terminal of 80 columns breaks none, with ports of five digits")
+        self.assertNotIn(self.CODE, lines[2])
 
     def test_nowhere_else(self) -> None:
         """No file, no output that could be kept, no browser's command line, and no request has the code."""

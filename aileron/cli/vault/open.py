@@ -42,7 +42,8 @@ _PASSKEYS = "/settings/passkeys"
 _POLL_SECONDS = 0.4
 _NO_WORDS = "The two words were not entered within two minutes, so no browser was logged in."
 _ELSEWHERE = "Another `aileron open` replaced this one, so no browser was logged in here."
-_SHOWN = """Open this address in the browser. If it is on another device, ssh -L {port}:{host}:{port} leads there.
+_SHOWN = """Open this address in the browser.
+If it is on another device, ssh -L {port}:{host}:{port} leads there.
   {url}{path}
 Enter this code there within two minutes, on no other page:
   {code}
