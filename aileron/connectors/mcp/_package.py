@@ -51,7 +51,7 @@ class InstalledPackage:
 
     def holds(self, path: str) -> bool:
         """Tell whether a path leads to a file of the package, as far as its name says."""
-        return PATH.holds(path) and path.startswith(f"{self.directory}/")
+        return bool(PATH.holds(path)) and path.startswith(f"{self.directory}/")
 
     def check(self) -> None:
         """Read all files of the package. Takes a while, and must not be called in the reactor's thread.
