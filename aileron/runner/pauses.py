@@ -215,7 +215,7 @@ def _refusal(pause: Pause) -> Paused:
     whose = "Everything is paused" if pause.session_id is None else "This session is paused"
     details = {**to_json(pause), "retry_after": _RETRY_AFTER_SECONDS}
     because = f" ({pause.reason})" if pause.reason else ""
-    return Paused(f"{whose}{because}: nothing begins until the operator resumes it.", details)
+    return Paused(f"{whose}{because}: nothing starts until it is resumed.", details)
 
 
 def _written(standing: Mapping[str | None, Pause]) -> str:
