@@ -139,7 +139,10 @@ class Daemon(BothSites):
         return await self.post("sessions", session_id, "end", body={"exit_code": exit_code})
 
     async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
+        """Return what is offered, as soon as C{generation} is not the present one, or after the wait.
+
+        :return: C{{generation, items, load_errors, takes_tool_call}}.
+        """
         return await self.get("actions", query={"generation": generation}, wait_seconds=wait_seconds)
 
     async def run(
@@ -148,15 +151,17 @@ class Daemon(BothSites):
         arguments: Mapping[str, JSON],
         idempotency_key: str | None = None,
         wait_seconds: float | None = None,
+        tool_call: str | None = None,
     ) -> DaemonAnswer:
         """Run an action.  The same key with the same arguments is the same run, so asking again is safe.
 
         :param wait_seconds: L{None}: until settled if it is not gated, not at all if it is.
+        :param tool_call: the id of the model's tool call; only for a daemon that says it takes one.
         :return: 200 with the result, or 202 with what waits.
         """
-        key = {} if idempotency_key is None else {"idempotency_key": idempotency_key}
+        said = {"idempotency_key": idempotency_key, "tool_call": tool_call}
         held = _LONGEST_SECONDS if wait_seconds is None else wait_seconds
-        body: dict[str, JSON] = {"args": arguments, **key}
+        body: dict[str, JSON] = {"args": arguments, **{name: text for name, text in said.items() if text is not None}}
         path = ("v1", "actions", name, "run")
         return await self._client.ask("POST", *path, body=body, prefer_seconds=wait_seconds, wait_seconds=held)
 

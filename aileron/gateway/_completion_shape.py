@@ -1,7 +1,7 @@
 """Reads the shape of a completion out of an answer's body: in one pass, in linear time and bounded memory.
 
-Of the contents only the model's name, the names of the tools that it calls, the stop reason and the token counts are
-kept.
+Of the contents only the model's name, the names of the tools that it calls, the ids of these calls, the stop reason
+and the token counts are kept.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class CompletionShape:
     :ivar model: as the provider named it, or None if the answer does not say.
     :ivar tools: names of the tools that the model called, in order, at most L{MOST_NAMES}.
     :ivar calls: the number of calls.
+    :ivar call_ids: ids of the calls that have one, in order, at most L{MOST_NAMES}.
     :ivar stop_reason: in the protocol's own words, or None if the answer ended before it.
     :ivar partial: whether some of the answer could not be read.
     """
@@ -63,6 +64,7 @@ class CompletionShape:
         self.model: str | None = None
         self.tools: list[str] = []
         self.calls = 0
+        self.call_ids: list[str] = []
         self.stop_reason: str | None = None
         self.partial = False
         self._told: dict[str, Any] = {}
@@ -113,7 +115,7 @@ class CompletionShape:
             self.partial = True
         elif (choice, index) not in self._indexes:
             self._indexes.add((choice, index))
-            self._count_call(name)
+            self._count_call(name, call.get("id"))
 
     def _read_message(self, said: Mapping[str, Any]) -> None:
         self.model = self.model or cut_name(said.get("model"))
@@ -125,7 +127,7 @@ class CompletionShape:
 
     def _read_block(self, block: object) -> None:
         if isinstance(block, dict) and _text(block, "type") in _TOOL_BLOCKS:
-            self._count_call(block.get("name"))
+            self._count_call(block.get("name"), block.get("id"))
 
     def _read_event(self, type_: str, said: Mapping[str, Any]) -> None:
         """Read an event of a response; its closing event lists items again that have been counted."""
@@ -145,12 +147,15 @@ class CompletionShape:
     def _read_item(self, item: object) -> None:
         """Count a call of the client's tools, or of the provider's, which have no name but their type."""
         if isinstance(item, dict) and _text(item, "type").endswith("_call"):
-            self._count_call(item.get("name") or item.get("type"))
+            self._count_call(item.get("name") or item.get("type"), item.get("call_id"))
 
-    def _count_call(self, name: object) -> None:
+    def _count_call(self, name: object, id_: object) -> None:
         self.calls += 1
         if len(self.tools) < MOST_NAMES:
             self.tools.append(cut_name(name) or "")
+        told = cut_name(id_)
+        if told and len(self.call_ids) < MOST_NAMES:
+            self.call_ids.append(told)
 
     def _read_usage(self, said: Mapping[str, Any]) -> None:
         """Keep the token counts; a later count replaces an earlier one."""

@@ -62,6 +62,7 @@ class CompletionRecorder:
             "received_bytes": completion.received,
             "tools": [*shape.tools],
             "calls": shape.calls,
+            "call_ids": [*shape.call_ids],
             "stop_reason": shape.stop_reason,
             "input_tokens": None if usage is None else usage.input,
             "output_tokens": None if usage is None else usage.output,

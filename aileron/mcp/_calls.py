@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.client import Daemon, DaemonError, DaemonFault, DaemonUnreachable
@@ -78,6 +78,8 @@ class Calls:
         given = fill_in(definition, arguments, options.answers)
         if isinstance(given, Form):
             return render_form(given)
+        if not self.link.takes_tool_call:
+            options = evolve(options, tool_call=None)
         result = await ActionRunner(self.daemon, self.clock, self.withdrawals).run(definition, given, options)
         return mention_answers(result, list_answered(definition, arguments, options.answers))
 

@@ -33,6 +33,7 @@ class DaemonLink:
     :ivar definitions: the tools that are known now.
     :ivar trouble: why the last poll failed, or L{None}.
     :ivar load_errors: what the daemon could not load.
+    :ivar takes_tool_call: whether a run may name the model's tool call; a daemon of an earlier version refuses it.
     """
 
     def __init__(self, daemon: Daemon, clock: IReactorTime, changed: Callable[[], object] = lambda: None) -> None:
@@ -47,6 +48,7 @@ class DaemonLink:
         self._following: Deferred[None] | None = None
         self.trouble: DaemonError | None = None
         self.load_errors: tuple[Mapping[str, Any], ...] = ()
+        self.takes_tool_call = False
 
     def notify(self, changed: Callable[[], object]) -> None:
         """Call C{changed} from now on when the tools are others, and nothing else."""
@@ -88,6 +90,7 @@ class DaemonLink:
         found = await self._daemon.actions(self._generation, wait)
         self._pause = _SHORTEST_PAUSE_SECONDS
         self.trouble = None
+        self.takes_tool_call = found.get("takes_tool_call") is True
         if found.get("generation") == self._generation:
             # A daemon that answers at once would otherwise be asked without end; after one that waited, a change that
             # falls into the pause would be told late.
@@ -106,6 +109,7 @@ class DaemonLink:
 
     def _note_failed(self, error: DaemonError) -> float:
         self.trouble = error
+        self.takes_tool_call = False
         pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
         return pause
 

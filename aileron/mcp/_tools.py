@@ -31,12 +31,14 @@ class CallOptions:
     :ivar wait_seconds: how long it waits for a person, at most.
     :ivar early: whether it answers as soon as it waits for a person, so that this person can be shown where.
     :ivar answers: what a person said of what the call leaves out; L{None}: nobody was asked yet.
+    :ivar tool_call: the id of the model's tool call, as the client reports it, or L{None}.
     """
 
     key: str
     wait_seconds: float
     early: bool = False
     answers: Answers | None = None
+    tool_call: str | None = None
 
 
 class ITools(Protocol):

@@ -20,7 +20,7 @@ from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantMatcher
 from aileron.runner.limits import Limits
 from aileron.runner.plan import Plan, Planner, make_unavailable
-from aileron.runner.runs import RunRepository, make_conflict, transition
+from aileron.runner.runs import RunRepository, make_conflict, transition, with_tool_call
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
     DAEMON,
@@ -58,9 +58,9 @@ class Proposals:
     _decisions: Decisions
     _locks: KeyedLocks
 
-    async def put_up(self, run: Run, plan: Plan, actor: Actor) -> Run:
+    async def put_up(self, run: Run, plan: Plan, actor: Actor, tool_call: str | None = None) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
-        asked = self._gate.requests.opening(run, plan, actor)
+        asked = with_tool_call(self._gate.requests.opening(run, plan, actor), tool_call)
         kept, created = await self._matcher.keep(run, plan, asked, lambda steps: self._runs.receive(run, steps))
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)
@@ -134,8 +134,8 @@ class Submission:
             raise CapabilityDenied(f"A step of {action.name} uses another step's answer, so it cannot be shown before.")
         if run.gated:
             await self._limits.caps.refuse_full(plan, arguments, run.session_id)
-            return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor))
-        return await self._do(run, plan, call.actor)
+            return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor, call.tool_call))
+        return await self._do(run, plan, call)
 
     def dry_run(self, name: str, arguments: JSON) -> DryRun:
         offer = self.planner.offerings.on_disk(name)
@@ -234,10 +234,11 @@ class Submission:
             undoes=call.undoes,
         )
 
-    async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:
+    async def _do(self, run: Run, plan: Plan, call: Call) -> Run:
         """Keep an ungated run up to C{executing}, in one transaction, and start it."""
         approved = transition(run, RunState.APPROVED, run.received_at)
-        opening = self._executor.opening(approved.applied(run), plan, actor=actor)
+        opening = self._executor.opening(approved.applied(run), plan, actor=call.actor)
+        opening = with_tool_call(opening, call.tool_call)
         kept: Deferred[Run] = Deferred()
         if not self._tasks.start(run.id, self._keep_and_finish(run, plan, (approved, opening), kept)):
             raise StoreUnavailable("The daemon is stopping.")

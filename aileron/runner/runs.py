@@ -85,6 +85,15 @@ def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes:
     return Transition(run_id=run.id, start=run.state, end=end, at=at, events=events, **changes)
 
 
+def with_tool_call(opening: Transition, tool_call: str | None) -> Transition:
+    """Return C{opening} with the id of the model's tool call, if there is one, in the payload of its first event."""
+    if tool_call is None:
+        return opening
+    first, *others = opening.events
+    named = evolve(first, payload={**first.payload, "tool_call": tool_call})
+    return evolve(opening, events=(named, *others))
+
+
 @frozen
 class EventFactory:
     """Makes the events that the runner puts on record.

@@ -67,6 +67,7 @@ class Call:
     :ivar session: L{None} where the operator calls without one.
     :ivar idempotency_key: 1 to 128 visible ASCII, or L{None}.
     :ivar undoes: the run that it undoes; then it needs the operator's approval even where its action needs none.
+    :ivar tool_call: the id of the model's tool call, as the client reports it: 1 to 128 visible ASCII, or L{None}.
     """
 
     action: str
@@ -75,6 +76,7 @@ class Call:
     session: Session | None = None
     idempotency_key: str | None = None
     undoes: str | None = None
+    tool_call: str | None = None
 
     @staticmethod
     def mint_key(token: str) -> str:

@@ -69,6 +69,16 @@ class RunTests(ApiCase):
         self.assertEqual(call.session.id if call.session else None, self.session["id"])
         self.assertEqual((operators.actor.type, operators.session), ("human", None))
 
+    def test_tool_call(self) -> None:
+        """The runner learns the id of the model's tool call; one that is no visible ASCII, or too long, is refused."""
+        self.now(LOOK_UP, body={**ARGS, "tool_call": "toolu_1"})
+        self.now(LOOK_UP)
+        self.assertEqual([call.tool_call for call in self.runner.calls], ["toolu_1", None])
+        for bad in ("", "a b", "\u00e9", "a\n", "x" * 129, 1, None):
+            self.assertEqual(self.now(LOOK_UP, body={**ARGS, "tool_call": bad}).status, 400)
+        self.assertEqual(len(self.runner.calls), 2)
+        self.assertIs(self.agents.ask("GET", "/v1/actions", self.token).json["takes_tool_call"], True)
+
     def test_gated(self) -> None:
         """A gated action without a preference answers 202 at once, with all that an LLM must know."""
         heard = self.now()

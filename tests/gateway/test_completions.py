@@ -41,9 +41,9 @@ def chat_calls() -> bytes:
     return (
         events(
             chunk({"role": "assistant", "content": SECRET}),
-            chunk({"tool_calls": [{"index": 0, "function": {"name": "read", "arguments": ""}}]}),
+            chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": ""}}]}),
             chunk({"tool_calls": [{"index": 0, "function": {"arguments": SECRET}}]}),
-            chunk({"tool_calls": [{"index": 1, "function": {"name": "write", "arguments": SECRET}}]}),
+            chunk({"tool_calls": [{"index": 1, "id": "c2", "function": {"name": "write", "arguments": SECRET}}]}),
             chunk({}, "tool_calls"),
             {"model": "m1", "choices": [], "usage": answers.CHAT_USAGE},
         )
@@ -53,7 +53,7 @@ def chat_calls() -> bytes:
 
 def response_calls() -> bytes:
     """A stream of a response that calls a tool."""
-    call = {"type": "function_call", "name": "read", "arguments": SECRET}
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "read", "arguments": SECRET}
     return events(
         {"type": "response.created", "response": {"model": "m2", "status": "in_progress", "usage": None}},
         {"type": "response.output_text.delta", "delta": SECRET},
@@ -79,7 +79,7 @@ def message_calls() -> bytes:
         {"type": "message_start", "message": {"model": "m3", "stop_reason": None, "usage": answers.MESSAGES_USAGE}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": SECRET}},
-        {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "name": "read"}},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "c1", "name": "read"}},
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 89}},
         {"type": "message_stop"},
     )
@@ -165,31 +165,33 @@ class RecordTests(RecordCase):
             for piece in (1, 7, len(body)):
                 found = self.call(body, path, piece=piece)
                 self.assertEqual((found["model"], found["tools"], found["stop_reason"]), (model, tools, reason))
+                self.assertEqual(found["call_ids"], ["c1", "c2"] if path == CHAT else ["c1"])
                 told = found["input_tokens"], found["output_tokens"], found["cached_tokens"]
                 self.assertEqual((told, found["calls"], found["partial"]), (tokens, len(tools), False))
                 self.assertEqual((found["sent_bytes"], found["received_bytes"]), (77, len(body)))
 
     def test_at_once(self) -> None:
         """An answer that comes at once is read too."""
-        for body, path, tools, reason in (
-            (answers.chat(SECRET), CHAT, ["f"], "tool_calls"),
-            (answers.messages(SECRET), MESSAGES, ["f"], None),
+        for body, path, id_, reason in (
+            (answers.chat(SECRET), CHAT, "c1", "tool_calls"),
+            (answers.messages(SECRET), MESSAGES, "t", None),
             (
                 json.dumps(
                     {
                         "object": "response",
                         "model": "m",
                         "status": "completed",
-                        "output": [{"type": "custom_tool_call", "name": "f", "input": SECRET}],
+                        "output": [{"type": "custom_tool_call", "call_id": "c", "name": "f", "input": SECRET}],
                     }
                 ).encode(),
                 RESPONSES,
-                ["f"],
+                "c",
                 "completed",
             ),
         ):
             found = self.call(body, path, head=answers.head())
-            self.assertEqual((found["tools"], found["stop_reason"], found["calls"]), (tools, reason, 1))
+            self.assertEqual((found["tools"], found["stop_reason"], found["calls"]), (["f"], reason, 1))
+            self.assertEqual(found["call_ids"], [id_])
 
     def test_framing(self) -> None:
         """Chunks and compression make no difference; a coding that is not read is told."""
@@ -255,7 +257,7 @@ class HostileTests(RecordCase):
 
     def test_names(self) -> None:
         """Names are cut, in length and in number, and hold no sign that cannot be shown."""
-        call = {"type": "tool_use", "name": "x\u202e\ud800" + "y" * 70_000}
+        call = {"type": "tool_use", "id": "i\u202e" + "d" * 5000, "name": "x\u202e\ud800" + "y" * 70_000}
         body = events(
             {"type": "message_start", "message": {"model": "m" * 5000}},
             *({"type": "content_block_start", "content_block": call} for _ in range(MOST_NAMES + 3)),
@@ -265,6 +267,7 @@ class HostileTests(RecordCase):
         self.assertEqual((len(found["tools"]), found["calls"]), (MOST_NAMES, MOST_NAMES + 3))
         self.assertEqual({len(each) for each in (*found["tools"], found["model"], found["stop_reason"])}, {128})
         self.assertTrue(found["tools"][0].startswith("x\ufffd\ufffdy"))
+        self.assertEqual(found["call_ids"], ["i\ufffd" + "d" * 126] * MOST_NAMES)
 
     def test_types(self) -> None:
         """Members of another type are passed over."""
@@ -278,6 +281,9 @@ class HostileTests(RecordCase):
             for type_ in ("message_start", "message_delta", "content_block_start", "response.output_item.done"):
                 said = {"type": type_, "item": odd, "content_block": odd, "message": odd, "delta": odd, "usage": odd}
                 self.call(events(said))
+            named = {"name": "f", "id": odd, "call_id": odd}
+            block = {"type": "content_block_start", "content_block": {**named, "type": "tool_use"}}
+            self.assertEqual(self.call(events(block))["call_ids"], ["x"] if odd == "x" else [])
             self.call(events({"object": "response", "output": odd, "status": odd, "incomplete_details": odd}))
         self.call(b"data: " + b"[" * 100_000 + b"\n\n", piece=65536)
         self.call(b'data: {"model": ' + b"9" * 10_000 + b"}\n\n", piece=65536)

@@ -16,7 +16,7 @@ from aileron.mcp.offering.access import Shortlist
 from aileron.mcp.waiting.running import Withdrawals
 from aileron.testing import RefusingAgent
 from aileron.values import JSON
-from tests.mcp.case import DaemonCase, action, fault
+from tests.mcp.case import DaemonCase, action, fault, offering
 
 OPTIONS = CallOptions("K1", 45)
 DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "done", "steps": {}}}
@@ -55,6 +55,20 @@ class RunTests(CallsCase):
         self.assertNoResult(calling)
         self.site.answer(200, DONE)
         self.assertEqual(self.successResultOf(calling), ToolResult("done"))
+
+    def test_tool_call(self) -> None:
+        """The id of the model's tool call is passed to a daemon that says it takes one, and to no other."""
+        for takes, sent in ((True, {"tool_call": "toolu_1"}), (None, {}), ("yes", {}), (False, {})):
+            self.setUp()
+            self.start()
+            self.site.answer(200, offering(1, action(), takes_tool_call=takes))
+            self.link.stop()
+            self.site.agent.flush()
+            options = CallOptions("K1", 45, tool_call="toolu_1")
+            calling = Deferred.fromCoroutine(self.calls.call("ship_update", {}, options))
+            self.assertEqual(self.site.asked[-1].body, {"args": {}, "idempotency_key": "K1", **sent})
+            self.site.answer(200, DONE)
+            self.assertEqual(self.successResultOf(calling), ToolResult("done"))
 
     def test_refused(self) -> None:
         """The daemon's refusal becomes an error's text."""

@@ -55,6 +55,21 @@ class LinkTests(DaemonCase):
         self.assertEqual(self.changes, 1)
         self.assertEqual(self.link.load_errors[0]["file"], "x.md")
 
+    def test_takes_tool_call(self) -> None:
+        """Each answer says anew whether runs may name the model's tool call; while no daemon answers, none may."""
+        self.start()
+        self.site.answer(200, offering(1, action("a"), takes_tool_call=True))
+        self.assertTrue(self.link.takes_tool_call)
+        self.clock.advance(0.25)
+        self.site.hang_up()
+        self.assertFalse(self.link.takes_tool_call)
+        self.clock.advance(0.25)
+        self.site.answer(200, offering(1, action("a"), takes_tool_call=True))
+        self.assertTrue(self.link.takes_tool_call)
+        self.clock.advance(1)
+        self.site.answer(200, offering(1, action("a")))
+        self.assertFalse(self.link.takes_tool_call)
+
     def test_no_hot_loop(self) -> None:
         """A daemon that answers at once though nothing changed is not asked again for a second."""
         self.begin(action("a"))

@@ -27,11 +27,13 @@ class ScriptedTools:
 
     :ivar called: every call so far.
     :ivar keys: the idempotency key of each.
+    :ivar tool_calls: the id of the model's tool call of each.
     """
 
     def __init__(self, answer: Callable[[], Awaitable[ToolResult]]) -> None:
         self.called: list[tuple[str, Mapping[str, Any]]] = []
         self.keys: list[str] = []
+        self.tool_calls: list[str | None] = []
         self._answer = answer
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
@@ -50,6 +52,7 @@ class ScriptedTools:
         """Note it, and answer."""
         self.called.append((tool, arguments))
         self.keys.append(options.key)
+        self.tool_calls.append(options.tool_call)
         return await self._answer()
 
     async def withdraw(self, key: str) -> None:
@@ -153,6 +156,17 @@ class ResultTests(SynchronousTestCase):
         self.assertIsNone(result.structured_content)
         self.assertEqual(tools.called, [("ship_update", {"text": "hi"})] * 2)
         self.assertEqual(len(set(tools.keys)), 2)
+
+    @in_both_eras
+    async def test_tool_call(self, era: Era) -> None:
+        """The id of the model's tool call is read where Claude Code sends it; what is no such id is passed over."""
+        tools = ScriptedTools(done)
+        async with connected(ToolServer(tools), era) as client:
+            for told in ("toolu_1", "x" * 200, "", "a b", "\u00e9", "a\n", 7, None, ["toolu_1"]):
+                meta: Any = {"claudecode/toolUseId": told}
+                await client.call_tool("ship_update", {}, meta=meta)
+            await client.call_tool("ship_update", {})
+        self.assertEqual(tools.tool_calls, ["toolu_1", "x" * 128, *[None] * 8])
 
     @in_both_eras
     async def test_fault_of_ours(self, era: Era) -> None:

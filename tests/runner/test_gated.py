@@ -18,6 +18,7 @@ from aileron.errors import (
 from aileron.runner import _recovery
 from aileron.testing import EFFECT_HEADER, ScriptedConnector, new_binding, scripted_description
 from aileron.values import (
+    AuditQuery,
     CredentialNeed,
     Decision,
     Outcome,
@@ -64,6 +65,23 @@ class GatedTests(RunnerCase):
             self.events(run),
             ["approval.requested", "approval.approved", "execution.started", "execution.succeeded"],
         )
+
+    def test_tool_call(self) -> None:
+        """The first event alone has the id of the model's tool call; by the same key another id is the same run."""
+        call = evolve(self.call("gated", key="k"), tool_call="toolu_1")
+        run = self.sync(self.runner.submission.submit(call))
+        again = self.sync(self.runner.submission.submit(evolve(call, tool_call="toolu_2")))
+        self.assertEqual(again.id, run.id)
+        self.approve(run)
+        found = self.sync(self.store.audit.list(AuditQuery(run_id=run.id))).items
+        named = [
+            (each.event.type, each.event.payload["tool_call"]) for each in found if "tool_call" in each.event.payload
+        ]
+        self.assertEqual(named, [("approval.requested", "toolu_1")])
+        self.assertIs(self.state(run), RunState.COMPLETED)
+        plain = self.submit("gated", {"text": "other"})
+        (event,) = self.sync(self.store.audit.list(AuditQuery(run_id=plain.id, type="approval.requested"))).items
+        self.assertNotIn("tool_call", event.event.payload)
 
     def test_forged_review(self) -> None:
         """A row that tells another story than what would run is not believed."""

@@ -31,7 +31,14 @@ TABLE = EndpointTable()
 
 _MOST_NAMES = 100
 _NAMES = made_of({"items": list_of(TEXT)})
-_OFFERING = made_of({"generation": INTEGER, "items": list_of(ref("Action")), "load_errors": list_of(ref("LoadError"))})
+_OFFERING = made_of(
+    {
+        "generation": INTEGER,
+        "items": list_of(ref("Action")),
+        "load_errors": list_of(ref("LoadError")),
+        "takes_tool_call": {"const": True},
+    }
+)
 
 
 @TABLE.route(
@@ -44,7 +51,8 @@ _OFFERING = made_of({"generation": INTEGER, "items": list_of(ref("Action")), "lo
 )
 async def list_actions(context: RequestContext, deps: Dependencies) -> Answer:
     """Every action, and what could not be loaded; with generation and wait, as soon as they have changed."""
-    return answer(to_json(await _offering(context, deps)))
+    offering = cast(Mapping[str, JSON], to_json(await _offering(context, deps)))
+    return answer({**offering, "takes_tool_call": True})
 
 
 @TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=READERS, answers={200: ref("Action")})

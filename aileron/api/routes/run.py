@@ -26,7 +26,8 @@ TABLE = EndpointTable()
 RETRY_AFTER_SECONDS = 5
 _CARRIED_OUT = frozenset((RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
 
-_BODY = made_of({}, {"args": ANY_OBJECT, "idempotency_key": {"type": "string", "pattern": "^[!-~]{1,128}$"}})
+_ID = {"type": "string", "pattern": "^[!-~]{1,128}$"}
+_BODY = made_of({}, {"args": ANY_OBJECT, "idempotency_key": _ID, "tool_call": _ID})
 _DONE = made_of(
     {"run_id": TEXT, "audit_id": TEXT_OR_NULL, "result": ANY}, {"edited": list_of(ref("Change")), "reason": TEXT}
 )
@@ -66,6 +67,7 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
         context.caller.actor,
         context.caller.session,
         context.text("idempotency_key"),
+        tool_call=context.text("tool_call"),
     )
     run = await deps.submission.submit(call)
     if not run.state.settled:

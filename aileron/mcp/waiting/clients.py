@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TypeVar
 
 import mcp.types as t
@@ -34,6 +34,17 @@ def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
         hears_progress=(ctx.meta or {}).get("progress_token") is not None,
     )
     return know_client(said, session)
+
+
+_TOOL_CALL = "claudecode/toolUseId"
+_LONGEST_TOOL_CALL = 128
+
+
+def find_tool_call(meta: Mapping[str, object] | None) -> str | None:
+    """Return the id of the model's tool call, if the client sends one, cut to 128 visible ASCII characters."""
+    told = (meta or {}).get(_TOOL_CALL)
+    id_ = told[:_LONGEST_TOOL_CALL] if isinstance(told, str) else ""
+    return id_ if id_ and all("!" <= sign <= "~" for sign in id_) else None
 
 
 _EARLY_SECONDS = (1.0, 1.0, 2.0)

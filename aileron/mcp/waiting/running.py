@@ -165,7 +165,8 @@ class ActionRunner:
         attempts = Attempts(self.clock, options.wait_seconds)
 
         async def ask(wait_seconds: float) -> DaemonAnswer:
-            return await self.daemon.run(definition.action or "", arguments, options.key, wait_seconds)
+            name = definition.action or ""
+            return await self.daemon.run(name, arguments, options.key, wait_seconds, options.tool_call)
 
         async def begin() -> DaemonAnswer:
             return await attempts.answer(lambda _left: ask(0))
