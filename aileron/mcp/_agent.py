@@ -122,6 +122,11 @@ class AgentServer:
         if not self._stopped:
             self.supervise(self._bridge.ask(self._tools.announce_change))
 
+    def announce_missed_change(self) -> None:
+        """Tell the client that the tools changed after it was given their list, and before this server was there."""
+        if not self._stopped:
+            self.supervise(self._bridge.ask(self._tools.announce_missed_change))
+
     def _note_failed(self, failure: Any) -> None:
         if not self._stopped and not failure.check(CancelledError):
             _log.failure("the MCP server failed", failure)

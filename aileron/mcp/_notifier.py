@@ -91,11 +91,19 @@ class ChangeNotifier:
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
         self.subscribers: dict[int, Subscriber] = {}
+        self._missed: tuple[ServerEvent, ...] = ()
 
     async def publish(self, *events: ServerEvent) -> None:
         """Notify everybody who subscribed to these; nothing is waited for."""
         for event in events:
             await self.bus.publish(event)
+
+    def tell_first(self, *events: ServerEvent) -> None:
+        """Notify the clients that are there of these events; if none is there yet, the first one that comes."""
+        for subscriber in self.subscribers.values():
+            for event in events:
+                subscriber.hear(event)
+        self._missed = () if self.subscribers else events
 
     def subscriber(self, session: ServerSession) -> Subscriber | None:
         """Find the client of a connection, if it has shaken hands."""
@@ -121,6 +129,9 @@ class ChangeNotifier:
             return
         subscriber = self.subscribers[key] = Subscriber(session)
         leave = self.bus.subscribe(subscriber.hear)
+        missed, self._missed = self._missed, ()
+        for event in missed:
+            subscriber.hear(event)
         try:
             await subscriber.tell()
         finally:

@@ -71,6 +71,10 @@ class ToolServer:
         await self.notifier.publish(ToolsListChanged(), ResourcesListChanged())
         await self._subscriptions.look()
 
+    async def announce_missed_change(self) -> None:
+        """Have the client told that the lists changed before its handshake was over, as soon as it is."""
+        self.notifier.tell_first(ToolsListChanged(), ResourcesListChanged())
+
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:
             return await self._calling.answer(ctx, params)

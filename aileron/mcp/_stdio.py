@@ -125,7 +125,7 @@ class StdioProcess:
             server.receive(line)
         self._opening.lines.clear()
         if self._early.outdated:
-            server.announce_change()
+            server.announce_missed_change()
 
     def _fail(self, failure: Any) -> None:
         if not self._stopping:

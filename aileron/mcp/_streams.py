@@ -108,9 +108,9 @@ class StreamServer:
         with contextlib.suppress(SideGone):
             self._bridge.post(lambda: self._input.put(message))
 
-    def announce_change(self) -> None:
-        """Tell the client that the tools are others."""
-        self._agent.announce_change()
+    def announce_missed_change(self) -> None:
+        """Tell the client that the tools are others than in the list that it was given before this was there."""
+        self._agent.announce_missed_change()
 
     def stop(self) -> None:
         """End it.  Twice is safe."""

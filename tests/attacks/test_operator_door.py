@@ -288,7 +288,7 @@ class ImpostorTests(DoorTestCase):
 
     async def assert_refused(self, notes: Path) -> None:
         """The operator's commands send it nothing that is worth anything."""
-        for words in (("approval", "list"), ("approval", "approve", "01RUN", "--yes")):
+        for words in (("resume",), ("approval", "approve", "01" + "R" * 24, "--yes")):
             finished = await self.operator(*words, code=1)
             self.assertIn("could not prove that it is your daemon", finished.stderr)
         opening, seen = await self.opening()

@@ -209,7 +209,8 @@ class RewrittenTests(RollbackCase):
         reply = await self.run_action(session, name, wait=10)
         self.assertGreaterEqual(reply.status, 400, reply.body)
         self.assertEqual(self.workspace.requests, [])
-        self.assertIn("The vault file was altered", (await self.operator("doctor", code=1)).stdout)
+        self.assertIn("Another program wrote the vault file", (await self.operator("doctor", code=1)).stdout)
+        self.assertIn("The vault file was altered", (await self.operator("resume", code=1)).stderr)
 
 
 class LostTests(RollbackCase):

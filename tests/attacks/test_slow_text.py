@@ -61,6 +61,8 @@ args = {{ channel = "#general" }}
 render = {{ {render} }}
 +++
 # Posts
+
+Posts texts.
 """
 _READ = """
 [[execute]]
@@ -73,6 +75,8 @@ inputs = {{ channel = "#general" }}
 required = true
 +++
 # Reads
+
+Reads texts.
 """
 
 

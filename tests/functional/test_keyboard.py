@@ -139,6 +139,8 @@ class KeyboardTests(PagesTestCase):
         other = self.state.actions / f"{UNGATED}.md"
         other.write_text(other.read_text().replace("Tells a channel something.", "Tells a channel more."))
         await self.go(page, "trust", "+Tells a channel more.")
+        await self.reach(page, ".typed-name")
+        await page.write(UNGATED)
         await self.use(page, "#trust-all")
         await page.shows("No new or changed files")
         await self.recorded("trust.given", "trust.taken")

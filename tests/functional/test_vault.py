@@ -20,8 +20,9 @@ class PassphraseTests(OperatedTestCase):
         self.assertEqual((await self.status())["vault_state"], "unlocked")
         ran = await self.run_action(session, UNGATED, wait=30)
         self.assertEqual((ran.status, len(self.workspace.messages)), (200, 1), ran.body)
-        await self.operator("binding", "list", code=1)
-        self.assertIn("slack", (await self._fed({"--passphrase-fd": _NEW}, "binding", "list")).stdout)
+        await self.operator("resume", code=1)
+        await self._fed({"--passphrase-fd": _NEW}, "resume")
+        self.assertIn("slack", (await self.command("credential", "list")).stdout)
 
     async def _fed(self, fed: Mapping[str, str], *arguments: str) -> Finished:
         return self._expect(await self.command_line.run(arguments, self.home.environment(), fed, self.confine), 0)
