@@ -32,7 +32,7 @@ _MOST_BYTES, _MOST_DESCRIPTORS = 1 << 20, 8
 _VARIABLE = "AILERON_TEST_FORKS"
 _COMMAND = "aileron"
 _SAFE = 100
-"""Descriptors from here on are nobody's."""
+"""Descriptors from here on are nobody's, but for those that an order names: a process of many tests has more open."""
 _PRELOADED = (
     "aileron.cli._entry",
     "aileron.cli._main",
@@ -248,7 +248,8 @@ def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> str:
     os.setsid()
     os.chdir(order["cwd"])
     # First out of each other's way.
-    moved = [fcntl.fcntl(each, fcntl.F_DUPFD, _SAFE) for each in descriptors]
+    safe = max(_SAFE, *(number + 1 for number in order["numbers"]))
+    moved = [fcntl.fcntl(each, fcntl.F_DUPFD, safe) for each in descriptors]
     for each in descriptors:
         os.close(each)
     for each, number in zip(moved, order["numbers"], strict=True):
