@@ -299,7 +299,7 @@ class _Assembly:
         return ReconciliationService(
             runs=self.runs,
             requests=self.requests,
-            put_up=proposals.put_up,
+            keep=proposals.keep,
             decisions=self.decisions,
             reconciler=reconciler,
             tasks=self.tasks,

@@ -248,18 +248,7 @@ class DecisionService:
         self._note_decided(decided)
         if decided.run.state is RunState.DENIED:
             await self._deny_twins(decided, decision)
-        await self._supersede(decided)
         return decided
-
-    async def _supersede(self, decided: Approval) -> None:
-        """Note on a run of unknown outcome that its repetition was approved, so that nobody has to settle it."""
-        run = decided.run
-        if run.parent_id is None or run.state is not RunState.APPROVED or decided.decided_by is None:
-            return
-        with suppress(AileronError):
-            parent, actor = await self._runs.run(run.parent_id), Actor("human", decided.decided_by)
-            event = self._runs.events.of_run("run.superseded", parent, actor, by=run.id)
-            await self._runs.note_repetition(parent, event, superseded_by=run.id)
 
     async def _deny_twins(self, denied: Approval, decision: Decision) -> None:
         """Deny every identical request of the session that is pending: the agent asked twice, the person says it once.
@@ -285,7 +274,6 @@ class DecisionService:
         made = self._locks.run(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))
         approval, grant = await made
         self._note_decided(approval)
-        await self._supersede(approval)
         return approval, grant
 
     def _note_decided(self, approval: Approval) -> Approval:

@@ -60,7 +60,10 @@ class Proposals:
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor, tool_call: str | None = None) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
-        asked = with_tool_call(self._gate.requests.opening(run, plan, actor), tool_call)
+        return await self.keep(run, plan, with_tool_call(self._gate.requests.opening(run, plan, actor), tool_call))
+
+    async def keep(self, run: Run, plan: Plan, asked: Transition) -> Run:
+        """Keep a gated run with C{asked}, which puts it up, or have it decided by a grant, in one transaction."""
         kept, created = await self._matcher.keep(run, plan, asked, lambda steps: self._runs.receive(run, steps))
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)

@@ -145,7 +145,8 @@ class ApprovalGate:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
         self.undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
-        run = await self._runs.apply_or_refuse(self._find_decided(approval, signed))
+        decided = await self._runs.note_superseded(self._find_decided(approval, signed), approval.run)
+        run = await self._runs.apply_or_refuse(decided)
         return evolve(
             approval,
             run=run,

@@ -41,6 +41,7 @@ from aileron.values import (
     RunQuery,
     RunState,
     Sought,
+    Transition,
     canonical,
     compact,
     digest_of_bytes,
@@ -277,12 +278,12 @@ _OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.
 class ReconciliationService:
     """Settles what is in doubt by somebody's word, a look or a new run; one change of a run at a time.
 
-    :param put_up: puts a new run up for decision.
+    :param keep: stores a new run with the transition that requests its approval.
     """
 
     _runs: RunRepository
     _requests: ApprovalRequests
-    _put_up: Callable[[Run, Plan, Actor], Awaitable[Run]]
+    _keep: Callable[[Run, Plan, Transition], Awaitable[Run]]
     _decisions: Decisions
     _reconciler: Reconciler
     _tasks: Tasks
@@ -327,9 +328,11 @@ class ReconciliationService:
     async def _run_again(self, run_id: str, note: str, actor: Actor) -> Run:
         parent = await self._runs.run(run_id)
         await self._check(parent)
-        kept = await self._put_up(*self._child(parent), actor)
-        await self._say(parent, kept, note, actor)
-        return kept
+        child, plan = self._child(parent)
+        same = child.effect_key == parent.effect_key
+        event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
+        noted = parent.note_repetition(event, note, run_again=child.id)
+        return await self._keep(child, plan, evolve(self._requests.opening(child, plan, actor), note=noted))
 
     async def _check(self, parent: Run) -> None:
         """Require that it is in doubt, and that one that does it again is done with.
@@ -374,9 +377,3 @@ class ReconciliationService:
             parent_id=parent.id,
         )
         return run, plan
-
-    async def _say(self, parent: Run, child: Run, note: str, actor: Actor) -> None:
-        """Note the new run on record and on the old run."""
-        same = child.effect_key == parent.effect_key
-        event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
-        await self._runs.note_repetition(parent, event, note, run_again=child.id)

@@ -200,6 +200,17 @@ class RunRepository:
         except StateConflict as conflict:
             raise make_conflict(conflict.present) from conflict
 
+    async def note_superseded(self, decided: Transition, run: Run) -> Transition:
+        """Return C{decided} with a note on the run that C{run} does again, if there is one and C{run} is approved.
+
+        With that note nobody has to settle the earlier run.
+        """
+        earlier = None if run.parent_id is None else await self.table.get(run.parent_id)
+        if earlier is None or decided.end is not RunState.APPROVED:
+            return decided
+        event = self.events.of_run("run.superseded", earlier, decided.events[-1].actor, by=run.id)
+        return evolve(decided, note=earlier.note_repetition(event, superseded_by=run.id))
+
     async def insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
         """Return what C{write} answers, tried again for as long as the database refuses.
 
@@ -218,27 +229,6 @@ class RunRepository:
         :param changed: its transition verifies that nobody changes the row meanwhile.
         """
         return await self.insist(run.id, lambda: self._amend(run, changed, events))
-
-    async def note_repetition(self, run: Run, event: Event, note: str = "", **details: JSON) -> Run:
-        """Add details on the run that does an C{unknown} one again to its fault, while it is C{unknown}.
-
-        :param note: takes the place of its reason, unless empty.
-        """
-
-        def changed(present: Run) -> Transition:
-            fault = present.fault or Fault("outcome_unknown", "The outcome is unknown.")
-            return transition(
-                present,
-                RunState.UNKNOWN,
-                event.at,
-                event,
-                fault=fault.with_details(**details),
-                reason=note or present.reason,
-                result=present.result,
-                verify=require_unchanged(present),
-            )
-
-        return await self.amend(run, changed, (event,))
 
     async def _amend(self, present: Run, changed: Callable[[Run], Transition], events: Sequence[Event]) -> Run:
         while present.state is RunState.UNKNOWN:

@@ -186,7 +186,13 @@ def _keep_rest(
     for transition in transitions:
         runs_table.charge(cursor, transition.charges, transition.at)
         _keep_details(cursor, transition)
-    seals.append(cursor, [event for transition in transitions for event in transition.events])
+    events = [event for transition in transitions for event in transition.events]
+    for note in filter(None, (transition.note for transition in transitions)):
+        earlier = _find_known(cursor, note.run_id)
+        if earlier.state is RunState.UNKNOWN:
+            runs_table.update(cursor, note.applied(earlier), RunState.UNKNOWN)
+        events.append(note.event)
+    seals.append(cursor, events)
 
 
 def _keep_details(cursor: sqlite3.Cursor, done: Transition | Progress) -> None:

@@ -83,6 +83,31 @@ class ApplyContract(RunsCase):
         self.assertEqual((after.state, after.reason), (_S.CANCELLED, "withdrawn"))
         self.assertEqual(self.recorded(), ["one", "two"])
 
+    def test_note(self) -> None:
+        """What a transition notes on another run is written with it or not at all, while that run is unknown."""
+        earlier, run = self.executing(), self.pending("run-2")
+        fault = Fault("outcome_unknown", "Reset.", details={"found": True})
+        doubtful = self.do(self.runs.apply(example_transition(earlier, _S.UNKNOWN, "doubtful", fault=fault)))
+        noted = doubtful.note_repetition(example_event("noted"), superseded_by=run.id)
+        late = example_transition(evolve(run, state=_S.APPROVED), _S.EXECUTING, note=noted)
+        self.refused(self.runs.apply(late), StateConflict)
+        self.assertEqual(self.do(self.runs.get(earlier.id)), doubtful)
+        approved = example_transition(run, _S.APPROVED, "approved", decision=example_decision(), note=noted)
+        self.do(self.runs.apply(approved))
+        after = self.do(self.runs.get(earlier.id))
+        assert after is not None and after.fault is not None
+        self.assertEqual((after.state, after.superseded_by, after.fault.details["found"]), (_S.UNKNOWN, run.id, True))
+        self.assertEqual(self.recorded()[-2:], ["approved", "noted"])
+
+    def test_note_too_late(self) -> None:
+        """Where the outcome of the other run is known by then, only the event is kept."""
+        earlier, run = self.executing(), self.pending("run-2")
+        done = self.do(self.runs.apply(example_transition(earlier, _S.COMPLETED, "done")))
+        noted = done.note_repetition(example_event("noted"), "why", superseded_by=run.id)
+        self.do(self.runs.apply(example_transition(run, _S.APPROVED, "ok", decision=example_decision(), note=noted)))
+        self.assertEqual(self.do(self.runs.get(earlier.id)), done)
+        self.assertEqual(self.recorded()[-2:], ["ok", "noted"])
+
     def test_verify_sees_the_row(self) -> None:
         """Verify is called with the run and the approval as they stand, and what it raises undoes all."""
         run, seen = self.pending(), list[tuple[Run, Approval | None]]()

@@ -141,6 +141,10 @@ class Run:
         details = {} if self.fault is None or self.state is not RunState.UNKNOWN else self.fault.details
         return str(details["superseded_by"]) if "superseded_by" in details else None
 
+    def note_repetition(self, event: Event, reason: str = "", **details: JSON) -> RepetitionNote:
+        """Make a note on this run about the run that does it again."""
+        return RepetitionNote(self.id, event, details, reason)
+
     @property
     def has_own_key(self) -> bool:
         """True if the agent chose the idempotency key itself, so that it means this request and no other."""
@@ -298,6 +302,29 @@ class Charge:
 
 
 @frozen
+class RepetitionNote:
+    """What a change of the run that does a run of unknown outcome again notes on the earlier run.
+
+    The event is always recorded. The row of the earlier run changes only if its outcome is still unknown.
+
+    :ivar run_id: the earlier run.
+    :ivar details: added to those of its fault.
+    :ivar reason: replaces its reason, unless empty.
+    """
+
+    run_id: str
+    event: Event
+    details: Mapping[str, JSON]
+    reason: str = ""
+
+    def applied(self, run: Run) -> Run:
+        """Return what the earlier run becomes, if its outcome is still unknown."""
+        fault = run.fault or Fault("outcome_unknown", "The outcome is unknown.")
+        reason, noted = self.reason or run.reason, fault.with_details(**self.details)
+        return evolve(run, changed_at=self.event.at, fault=noted, reason=reason)
+
+
+@frozen
 class Transition:
     """One change of state: applied whole, with its events, or not at all.
 
@@ -306,6 +333,7 @@ class Transition:
 
     :ivar edited: arguments in the place of the run's; what was asked for at first stays on the row.
     :ivar charges: what it counts against, and may be refused for, inside the transaction.
+    :ivar note: written on another run in the same transaction.
     :ivar verify: called inside the transaction with the row as it stands there; what it raises undoes the transition.
     """
 
@@ -327,6 +355,7 @@ class Transition:
     edited: Mapping[str, JSON] | None = None
     start_after: datetime | None = None
     charges: tuple[Charge, ...] = ()
+    note: RepetitionNote | None = None
 
     def applied(self, run: Run) -> Run:
         """Return what C{run} becomes."""

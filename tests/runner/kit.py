@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.interfaces import IConfigFile
+from aileron.interfaces import IConfigFile, IRuns
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Store
@@ -145,13 +145,13 @@ class RunnerCase(SynchronousTestCase):
         """The database, opened."""
         return memory_store(self, self.clock, self.database, lambda *_: self.pool)
 
-    def build(self, probe: Callable[[str], None] | None = None) -> Runner:
-        """A runner, not yet started."""
+    def build(self, probe: Callable[[str], None] | None = None, runs: IRuns | None = None) -> Runner:
+        """A runner, not yet started; by default over the runs of the store."""
         self.catalogue = DirectoryCatalogue(str(self.directory), int(self.clock.seconds()))
         self.catalogue.refresh()
         return build(
             Collaborators(
-                runs=self.store.runs,
+                runs=runs or self.store.runs,
                 audit=self.store.audit,
                 contents=self.store.contents,
                 watermarks=self.store.watermarks,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from attrs import evolve
 
-from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound
+from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound, StoreUnavailable
+from aileron.testing import RunsProxy
 from aileron.values import (
     AuditQuery,
     Decision,
@@ -17,12 +19,34 @@ from aileron.values import (
     Outcome,
     PendingLimits,
     Run,
+    RunQuery,
     RunState,
+    Transition,
     utc,
 )
 
 from .kit import OPERATOR, manifest, step
 from .test_reconciling import DoubtCase
+
+
+class _Killed(RunsProxy):
+    """Runs whose process is killed once a change is committed: the caller learns nothing of it, nor writes more."""
+
+    is_over = False
+
+    async def apply(self, *transitions: Transition) -> Run:
+        """See L{IRuns}."""
+        if not self.is_over:
+            await self.original.apply(*transitions)
+        self.is_over = True
+        raise StoreUnavailable("The process was killed.")
+
+    async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
+        """See L{IRuns}."""
+        if not self.is_over:
+            await self.original.receive(run, transitions, limits)
+        self.is_over = True
+        raise StoreUnavailable("The process was killed.")
 
 
 class AgainTests(DoubtCase):
@@ -62,6 +86,29 @@ class AgainTests(DoubtCase):
         child = self.again(parent)
         self.approve(child, approved=False)
         self.assertEqual((self.now(parent).superseded_by, self.record(parent, "run.superseded")), (None, []))
+
+    def test_killed_after_the_decision(self) -> None:
+        """The old run is marked in the same transaction that approves its repetition, so no kill comes between."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        decision = self.yes(child)
+        self.runner = self.build(runs=_Killed(self.store.runs))
+        self.sync(self.runner.start())
+        self.fails(self.runner.decisions.decide(child.id, decision), StoreUnavailable)
+        self.assertIs(self.state(child), RunState.APPROVED)
+        self.assertEqual(self.now(parent).superseded_by, child.id)
+        self.assertEqual([each.payload["by"] for each in self.record(parent, "run.superseded")], [child.id])
+
+    def test_killed_after_the_request(self) -> None:
+        """The old run names its repetition in the same transaction that puts that up."""
+        parent = self.doubtful("open")
+        self.runner = self.build(runs=_Killed(self.store.runs))
+        self.sync(self.runner.start())
+        self.fails(self.runner.reconciliation.run_again(parent.id, "Once more.", OPERATOR), StoreUnavailable)
+        (child,) = self.sync(self.store.runs.list(RunQuery(parent_id=parent.id))).items
+        now = self.now(parent)
+        self.assertEqual((now.repeated_by, now.reason), (child.id, "Once more."))
+        self.assertEqual([each.payload["by"] for each in self.record(parent, "run.run_again")], [child.id])
 
     def test_effect_key(self) -> None:
         """It has the old key only where every write is declared idempotent."""
