@@ -27,6 +27,7 @@ class PackageChange:
     """The change from what is installed to a package that was fetched.
 
     :ivar before: what is installed of it; L{None}: nothing.
+    :ivar removed: what was uninstalled of it; L{None}: it is installed, or never was.
     :ivar files: to be written, by their paths in the home, or removed: L{None}.
     :ivar names: the path of the file to be written that each action and connector is in, by kind and name.
     :ivar capabilities: lines that begin with a plus or a minus.
@@ -35,6 +36,7 @@ class PackageChange:
     """
 
     before: Installed | None
+    removed: Installed | None
     after: Installed
     fetched: Fetched
     files: Mapping[str, bytes | None]
@@ -59,7 +61,7 @@ def compare(
     :raises InvalidRequest: a file has errors, or belongs to another package, or its name is that of another file.
     """
     package = fetched.package
-    before = lock.find(package.name)
+    before, removed = lock.find(package.name), lock.find_uninstalled(package.name)
     files = {place: digest_of_bytes(data) for place, data in package.files.items()}
     for other in lock.packages:
         if shared := sorted(files.keys() & other.files.keys()) if other.name != package.name else []:
@@ -81,12 +83,17 @@ def compare(
             raise InvalidRequest(f"The {kind} {name} is in {other_place} already. Nothing was installed.")
     return PackageChange(
         before,
+        removed,
         after,
         fetched,
         {**dict.fromkeys(old), **package.files},
         names,
         tuple(_difference(old, package.files)),
-        (*_renamings(lock, after), *_objections(before, after), *_conflicts(there, old, package.files)),
+        (
+            *_renamings(lock, after),
+            *_objections(before or removed, before is None, after),
+            *_conflicts(there, old, package.files),
+        ),
         "" if after.consent in {"", *lock.publishers} else after.publisher,
     )
 
@@ -107,25 +114,35 @@ def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
 
 def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
     """Yield that a source has a package of another name now, which what was agreed to does not cover."""
-    for other in lock.packages:
+    here = lock.find(after.name)
+    is_agreed = here is not None and here.source == after.source
+    for other in lock.packages if is_agreed else (*lock.packages, *lock.uninstalled):
         if other.source == after.source and other.name != after.name:
             yield f"{other.source} had the package {other.name} before. Now it has {after.name}."
 
 
-def _objections(before: Installed | None, after: Installed) -> Iterator[str]:
-    """Yield what the operator's approval of an earlier version does not cover."""
+def _objections(before: Installed | None, is_removed: bool, after: Installed) -> Iterator[str]:
+    """Yield what the operator's approval of an earlier version does not cover.
+
+    :param is_removed: whether the earlier version was uninstalled.
+    """
     if before is None:
         return
+    is_installed, version = "is installed", f"installed version {before.version}"
+    signed, key = "The installed version is signed", "key of the installed version"
+    if is_removed:
+        is_installed, version = "was installed", f"version {before.version} that was uninstalled"
+        signed, key = f"Version {before.version}, which was uninstalled, was signed", f"key of {version}"
     if before.source != after.source and (not after.publisher or before.publisher != after.publisher):
-        yield f"{before.name} is installed from {before.source}, not from {after.source}."
+        yield f"{before.name} {is_installed} from {before.source}, not from {after.source}."
     if version_key(after.version) < version_key(before.version):
-        yield f"Version {after.version} is older than the installed version {before.version}."
+        yield f"Version {after.version} is older than the {version}."
     if before.commit and before.version == after.version and before.commit != after.commit:
         yield f"The tag {after.version} was moved from commit {before.commit} to {after.commit}."
     if before.publisher and not after.publisher:
-        yield f"{after.name} {after.version} is not signed. The installed version is signed by {before.publisher}."
+        yield f"{after.name} {after.version} is not signed. {signed} by {before.publisher}."
     elif before.publisher != after.publisher and before.publisher:
-        yield f"{after.name} {after.version} is not signed by the key of the installed version, {before.publisher}."
+        yield f"{after.name} {after.version} is not signed by the {key}, {before.publisher}."
 
 
 def _conflicts(there: Mapping[str, bytes], old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:

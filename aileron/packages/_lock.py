@@ -16,7 +16,7 @@ from zope.interface import implementer
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import read_private
 from aileron.interfaces import IConfigFile, ITrust
-from aileron.values import Candidate, LoadError, TrustKind, digest_of_bytes, from_json, loads_strict, to_json
+from aileron.values import Candidate, JsonConverter, LoadError, Member, TrustKind, digest_of_bytes, loads_strict
 
 from ._package import PLACE, VERSION
 
@@ -66,11 +66,14 @@ class Lock:
 
     :ivar github: what C{github://} stands for.
     :ivar publishers: the keys that the operator has accepted, each with what for, as L{Installed.consent} has it.
+    :ivar uninstalled: packages that were removed, each without its files. What is installed under one of their names
+        is compared with the version that was removed.
     """
 
     github: str = "https://github.com/"
     publishers: tuple[str, ...] = ()
     packages: tuple[Installed, ...] = ()
+    uninstalled: tuple[Installed, ...] = ()
 
     @property
     def keys(self) -> set[str]:
@@ -86,25 +89,39 @@ class Lock:
         """Return a package; L{None}: it is not installed."""
         return next((each for each in self.packages if each.name == name), None)
 
+    def find_uninstalled(self, name: str) -> Installed | None:
+        """Return the package that was removed under a name; L{None}: there was none, or it is installed again."""
+        return next((each for each in self.uninstalled if each.name == name), None)
+
     def replace(self, name: str, package: Installed | None) -> Lock:
-        """Return a copy with another package of that name, or without it.
+        """Return a copy with another package of that name, or without it; then it is among the uninstalled ones.
 
         A publisher's key that another one has replaced is not kept, unless another package needs it.
         """
         others = [each for each in self.packages if each.name != name]
-        found = sorted([*others, *([] if package is None else [package])], key=lambda each: each.name)
+        found = sorted([*others, *([] if package is None else [package])], key=_name_of)
         consent = "" if package is None else package.consent
-        before = self.find(name)
+        before = self.find(name) or self.find_uninstalled(name)
         former = before.consent if before else ""
         is_replaced = former != consent and former.partition(" ")[2] == consent.partition(" ")[2]
         gone = {former} - {each.consent for each in others} if is_replaced else set()
         kept = (each for each in self.publishers if each not in gone)
         publishers = tuple(dict.fromkeys(filter(None, (*kept, consent))))
-        return evolve(self, packages=tuple(found), publishers=publishers)
+        gone_by = [evolve(before, files={})] if before is not None and package is None else []
+        removed = sorted([*(each for each in self.uninstalled if each.name != name), *gone_by], key=_name_of)
+        return evolve(self, packages=tuple(found), publishers=publishers, uninstalled=tuple(removed))
 
     def encode(self) -> bytes:
         """Return the file's bytes."""
-        return (json.dumps(to_json(self), indent=2, ensure_ascii=False) + "\n").encode()
+        return (json.dumps(_FORM.to_json(self), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _name_of(package: Installed) -> str:
+    return package.name
+
+
+_FORM = JsonConverter()
+_FORM.differ(Lock, uninstalled=Member(optional=True))
 
 
 def read_lock(data: bytes | None) -> Lock:
@@ -113,7 +130,7 @@ def read_lock(data: bytes | None) -> Lock:
     :raises InvalidRequest: it has errors.
     """
     try:
-        return Lock() if data is None else from_json(Lock, loads_strict(data))
+        return Lock() if data is None else _FORM.from_json(Lock, loads_strict(data))
     except ValueError as error:
         raise InvalidRequest(f"{NAME} has an error: {error}.") from None
 

@@ -573,7 +573,46 @@ class PublisherTests(PackageCase):
         self.assertEqual(self.lock()["publishers"], [f"{other.key} tracker"])
         self.done("action", "uninstall", "tracker", "--yes")
         self.put(self.publisher.package(version="1.2.0"))
-        self.assertIn("key is new", self.refused("action", "install", str(self.directory), "--yes"))
+        said = self.refused("action", "install", str(self.directory), "--yes")
+        self.assertIn(f"not signed by the key of version 1.1.0 that was uninstalled, {other.key}", said)
+        self.assertIn("key is new", self.refused("action", "install", str(self.directory), "--yes", "--force"))
+
+    def test_uninstalled(self) -> None:
+        """What was uninstalled is remembered: an older or unsigned version, or one from elsewhere, needs force."""
+        self.put(self.publisher.package(version="1.1.0"))
+        self.done("action", "install", str(self.directory), answers=["y", "y"])
+        self.done("action", "uninstall", "tracker", "--yes")
+        self.assertEqual(self.lock()["packages"], [])
+        older, unsigned = self.publisher.package(version="1.0.0"), package(version="1.2.0")
+        elsewhere = write(self.directory.parent / "copy", unsigned)
+        signed = f"Version 1.1.0, which was uninstalled, was signed by {self.publisher.key}"
+        for files, source, why in (
+            (older, self.directory, "Version 1.0.0 is older than the version 1.1.0 that was uninstalled."),
+            (unsigned, self.directory, f"tracker 1.2.0 is not signed. {signed}"),
+            (unsigned, elsewhere, f"tracker was installed from {self.directory}, not from {elsewhere}."),
+        ):
+            self.put(files)
+            self.assertIn(why, self.refused("action", "install", str(source), "--yes"))
+            self.assertEqual(self.lock()["packages"], [])
+        self.put(older)
+        code, out, _ = self.run_command("action", "install", str(self.directory), "--force", answers=["y", "y"])
+        self.assertEqual(code, 0)
+        self.assertIn("uninstalled  1.1.0", out)
+        self.assertIn("Warning: Version 1.0.0 is older than the version 1.1.0 that was uninstalled.", out)
+        self.assertNotIn("uninstalled", self.lock())
+        self.put(self.publisher.package(version="1.0.1"))
+        self.done("action", "update", "--yes")
+
+    def test_uninstalled_under_another_name(self) -> None:
+        """A source whose package was uninstalled does not come back unnoticed under another name."""
+        self.put(self.publisher.package())
+        self.done("action", "install", str(self.directory), answers=["y", "y"])
+        self.done("action", "uninstall", "tracker", "--yes")
+        self.put({**FILES, "aileron-package.toml": manifest(name="other")})
+        said = self.refused("action", "install", str(self.directory), "--yes")
+        self.assertIn(f"{self.directory} had the package tracker before. Now it has other.", said)
+        self.done("action", "install", str(self.directory), "--yes", "--force")
+        self.done("action", "update", "--yes")
 
 
 class LockTests(PackageCase):

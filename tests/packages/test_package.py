@@ -164,6 +164,17 @@ class LockTests(SynchronousTestCase):
             self.assertRaises(InvalidRequest, read_lock, data.replace(place.encode(), name.encode()))
         self.assertRaises(InvalidRequest, read_lock, data.replace(b"1.0.0", b"new"))
 
+    def test_uninstalled(self) -> None:
+        """What was uninstalled stays, without its files; a file of an earlier release has no such member."""
+        place, digest = "actions/file-ticket.md", digest_of_bytes(b"x")
+        package = Installed("tracker", "1.0.0", "/kit", "", digest, "key", "", {place: digest})
+        lock = Lock().replace("tracker", package)
+        self.assertNotIn(b"uninstalled", lock.encode())
+        removed = read_lock(lock.replace("tracker", None).encode())
+        self.assertEqual((removed.packages, removed.uninstalled), ((), (evolve(package, files={}),)))
+        self.assertEqual(removed.digests, set())
+        self.assertEqual(removed.replace("tracker", package), lock)
+
     def test_trust(self) -> None:
         """The daemon offers it to be trusted, says why it is not, and calls a damaged one by its fault."""
         self.assertEqual((self.file.candidates(), self.file.problems()), ((), ()))

@@ -133,5 +133,6 @@ class PackageFetcher:
 
     def known_host_key(self, source: Source) -> str:
         """Return the key of an SSH server: what the operator gave, or what is remembered."""
-        known = (each.host_key for each in self.lock.packages if each.source == source.text)
+        every = (*self.lock.packages, *self.lock.uninstalled)
+        known = (each.host_key for each in every if each.source == source.text)
         return (self.host_key or next(known, "")) if source.url.startswith("ssh://") else ""

@@ -231,6 +231,7 @@ def _show(change: PackageChange, given_key: str) -> None:
     facts = {
         "description": change.fetched.package.description,
         "installed": change.before.version if change.before else "no",
+        "uninstalled": change.removed.version if change.removed else "",
         "source": after.source,
         "commit": after.commit,
         "digest": after.digest,
