@@ -303,7 +303,7 @@ class Charge:
 
 @frozen
 class RepetitionNote:
-    """What a change of the run that does a run of unknown outcome again notes on the earlier run.
+    """A note on a run of unknown outcome, written together with a change of the run that does it again.
 
     The event is always recorded. The row of the earlier run changes only if its outcome is still unknown.
 
