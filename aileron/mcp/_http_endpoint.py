@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from typing import Any, Protocol
 
 from attrs import evolve
@@ -23,6 +23,7 @@ from aileron.values import McpReply, McpRequest, McpSettings
 
 from ._agent import AgentServer
 from ._asgi import Receive, Send, exchange_request
+from ._request_ids import refuse_unusable_id
 
 MOST_UNDER_WAY = 32
 """Requests of one agent, and calls, also those whose clients have left."""
@@ -82,6 +83,9 @@ class SessionServer:
         :raises LimitExceeded: it has too many under way.
         :raises InternalError: the server failed.
         """
+        refusal = refuse_unusable_id(request.body)
+        if refusal is not None:
+            return McpReply(400, {"content-type": "application/json"}, _make_body(refusal), lambda: None)
         if self._under_way >= MOST_UNDER_WAY:
             raise LimitExceeded("This agent has too many requests of MCP under way.", {"retry_after": 1})
         self._under_way += 1
@@ -120,6 +124,10 @@ class SessionServer:
             await self._sessions.handle_request(scope, receive, send)
         finally:
             self._tasks.discard(task)
+
+
+async def _make_body(whole: bytes) -> AsyncIterator[bytes]:
+    yield whole
 
 
 def _make_once(*acts: Callable[[], object]) -> Callable[[], None]:

@@ -15,6 +15,7 @@ from aileron.client import Daemon, SessionEnvironment
 
 from ._agent import AgentServer
 from ._opening import Opening
+from ._request_ids import refuse_unusable_id
 from .offering.tools import ToolListing
 
 
@@ -72,6 +73,10 @@ class OutputStream(_Stream):
             return
         self._write_line(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
+    def refuse(self, line: bytes) -> None:
+        """Write the refusal of a message that the SDK was not given."""
+        self._write_line(line)
+
     def _is_answered(self, sent: SessionMessage) -> bool:
         message = sent.message
         return isinstance(message, (t.JSONRPCResponse, t.JSONRPCError)) and message.id == self._answered
@@ -103,10 +108,14 @@ class StreamServer:
         self._agent.supervise(self._bridge.ask(self._serve), then)
 
     def receive(self, line: bytes) -> None:
-        """Hand one line of the client's to the SDK."""
+        """Hand one line of the client's to the SDK, or refuse it if it is a request that nobody could answer."""
+        refusal = refuse_unusable_id(line)
         message = parse_line(line)
         with contextlib.suppress(SideGone):
-            self._bridge.post(lambda: self._input.put(message))
+            if refusal is None:
+                self._bridge.post(lambda: self._input.put(message))
+            else:
+                self._bridge.post(lambda: self._output.refuse(refusal))
 
     def announce_missed_change(self) -> None:
         """Tell the client that the tools are others than in the list that it was given before this was there."""

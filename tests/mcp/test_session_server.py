@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 from attrs import evolve
@@ -24,6 +25,11 @@ NOW = utc(1_760_000_000.0)
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 IDLE_SECONDS = 60
 MODERN = "2026-07-28"
+UNUSABLE_IDS: tuple[Any, ...] = (
+    *(None, True, False, 1.5, 1.0, 1e300, float("nan"), float("inf")),
+    *({}, {"id": 1}, [], [1], 1 << 63, -(1 << 63) - 1, 10**4000, "x" * 1025),
+)
+USABLE_IDS: tuple[int | str, ...] = (0, -1, (1 << 63) - 1, -(1 << 63), "", "a", "1.5", "x" * 1024)
 
 
 def written(method: str, params: Mapping[str, Any], **headers: str) -> McpRequest:
@@ -118,7 +124,7 @@ class SessionServerTests(SteppedCase):
         self.left("tools/call", {"name": "ship_update", "arguments": {}}, session_id, 99)
         self.assertEqual(self.sent(), MOST_UNDER_WAY + 1)
 
-    def left(self, method: str, params: Mapping[str, Any], session_id: str, number: int | None) -> None:
+    def left(self, method: str, params: Mapping[str, Any], session_id: str, number: int | str | None) -> None:
         """Send a message of the handshake's era in a session, and leave without its answer."""
         request = written(method, params, mcp_session_id=session_id, mcp_protocol_version="2025-11-25")
         body: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
@@ -131,6 +137,50 @@ class SessionServerTests(SteppedCase):
     def sent(self) -> int:
         """How many runs the daemon was asked for."""
         return sum(asked.path.endswith("/run") for asked in self.site.asked)
+
+    def tried(self, modern: bool, **of_message: Any) -> tuple[int, Any]:
+        """Status and body of a call whose message has these members, of a client with or without a handshake."""
+        params: dict[str, Any] = {"name": "ship_update", "arguments": {}}
+        if modern:
+            meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+            params["_meta"] = meta
+            headers = {"mcp_protocol_version": MODERN, "mcp_method": "tools/call", "mcp_name": "ship_update"}
+        else:
+            session_id = self.greet().headers["mcp-session-id"]
+            self.left("notifications/initialized", {}, session_id, None)
+            headers = {"mcp_session_id": session_id, "mcp_protocol_version": "2025-11-25"}
+        message = {"jsonrpc": "2.0", "method": "tools/call", "params": params, **of_message}
+        request = evolve(written("tools/call", params, **headers), body=json.dumps(message).encode())
+        answer = Deferred.fromCoroutine(self.session_server.serve(request))
+        self.settle()
+        reply = self.successResultOf(answer)
+        reading = Deferred.fromCoroutine(_whole(reply))
+        self.settle()
+        body = self.successResultOf(reading)
+        reply.close()
+        return reply.status, json.loads(body) if body else None
+
+    def test_unusable_ids(self) -> None:
+        """A call whose id nobody could answer is refused with a JSON-RPC error and its null id; nothing is called."""
+        for modern, unusable in product((False, True), UNUSABLE_IDS):
+            status, body = self.tried(modern, id=unusable)
+            self.assertEqual((status, body["id"], body["error"]["code"]), (400, None, -32600), (modern, unusable))
+            self.assertIn("id of a request", body["error"]["message"])
+        self.assertEqual(self.sent(), 0)
+
+    def test_notification(self) -> None:
+        """A call without any id is a notification, which is accepted, not answered, and calls nothing."""
+        for modern in (False, True):
+            self.assertEqual(self.tried(modern), (202, None))
+        self.assertEqual(self.sent(), 0)
+
+    def test_usable_ids(self) -> None:
+        """Integers of 64 bits and strings are ids: each such call reaches the daemon."""
+        for number, usable in enumerate(USABLE_IDS, 1):
+            session_id = self.greet().headers["mcp-session-id"]
+            self.left("notifications/initialized", {}, session_id, None)
+            self.left("tools/call", {"name": "ship_update", "arguments": {}}, session_id, usable)
+            self.assertEqual(self.sent(), number, usable)
 
     def test_sessions(self) -> None:
         """Beyond so many sessions the next is refused by the protocol's transport."""

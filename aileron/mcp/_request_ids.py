@@ -1,0 +1,34 @@
+"""Refuses requests whose id nobody could answer: the SDK would take such a request for a notification."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_INVALID_REQUEST = -32600
+_LONGEST, _LARGEST = 1024, 1 << 63
+_MESSAGE = f"The id of a request must be an integer of 64 bits, or a string of at most {_LONGEST} characters."
+
+
+def refuse_unusable_id(message: bytes) -> bytes | None:
+    """Return the error that answers a request with an id of a wrong type or size, or None if there is no such fault.
+
+    A message without a member C{id} is a notification, which is not answered (JSON-RPC 2.0, 4.1). What is no JSON is
+    left to the SDK.
+    """
+    try:
+        decoded = json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(decoded, dict) or "method" not in decoded or "id" not in decoded or _is_usable(decoded["id"]):
+        return None
+    refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": _INVALID_REQUEST, "message": _MESSAGE}}
+    return json.dumps(refusal, separators=(",", ":")).encode("ascii")
+
+
+def _is_usable(given: Any) -> bool:
+    if isinstance(given, bool):
+        return False
+    if isinstance(given, int):
+        return -_LARGEST <= given < _LARGEST
+    return isinstance(given, str) and len(given) <= _LONGEST
