@@ -78,6 +78,11 @@ class Caller:
         return self.who in READERS
 
     @property
+    def only_reads(self) -> bool:
+        """True if the caller has no login: reading for it sends nothing to a service and stores nothing."""
+        return self.who is Who.LOCAL
+
+    @property
     def session_id(self) -> str | None:
         """The id of the agent's session; L{None}: the caller is no agent."""
         return None if self.session is None else self.session.id

@@ -116,14 +116,18 @@ class ISubmission(Interface):
 class IDecisions(Interface):
     """Shows the operator the pending approvals, edits them, and takes decisions."""
 
-    async def approval(run_id: str) -> Approval:
+    async def approval(run_id: str, *, only_read: bool = False) -> Approval:
         """Return one approval in full, its staleness checked now; a missing preview is fetched if that is quick.
 
+        :param only_read: fetch no preview and store nothing; staleness is computed for this answer alone.
         :raises NotFound: no such run, or it was never gated.
         """
 
-    async def approvals(query: RunQuery) -> Page[Approval]:
-        """List approvals, oldest first."""
+    async def approvals(query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
+        """List approvals, oldest first.
+
+        :param only_read: store nothing; staleness is computed for this answer alone.
+        """
 
     async def pending(session_id: str | None) -> int:
         """Count the pending approvals of one session, or of all."""

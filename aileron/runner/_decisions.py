@@ -180,10 +180,14 @@ class DecisionService:
     _locks: KeyedLocks
     _contents: TrustedTexts
 
-    async def approval(self, run_id: str) -> Approval:
+    async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
         requests = self._gate.requests
         requests.planner.offerings.refresh()
-        found = await self._gate.previews.looked_at(await requests.show(await self._runs.approval(run_id)))
+        kept = await self._runs.approval(run_id)
+        if only_read:
+            found = requests.compute(kept)
+        else:
+            found = await self._gate.previews.looked_at(await requests.show(kept))
         return evolve(found, changes=tuple([await self._find_texts(each) for each in found.changes]))
 
     async def _find_texts(self, change: Change) -> Change:
@@ -193,13 +197,13 @@ class DecisionService:
         before, after = [await self._contents.get(str(digest)) for digest in (change.before, change.after)]
         return change if before is None or after is None else evolve(change, before=before, after=after)
 
-    async def approvals(self, query: RunQuery) -> Page[Approval]:
+    async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
         requests = self._gate.requests
         requests.planner.offerings.refresh()
         page = await self._runs.table.approvals(query)
         found = []
         for approval in page.items:
-            found.append(await requests.show(approval))
+            found.append(requests.compute(approval) if only_read else await requests.show(approval))
             if heavy(approval.run.arguments):
                 await deferLater(self._tasks.clock, 0)  # it took milliseconds, and there may be a hundred
         return Page(tuple(found), page.cursor)

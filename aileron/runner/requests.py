@@ -110,6 +110,23 @@ class ApprovalRequests:
             await self._put(approval, ask, event)
         return await self._runs.approval(approval.run.id)
 
+    def compute(self, approval: Approval) -> Approval:
+        """Return C{approval} as L{fresh} would leave it, without storing anything."""
+        if approval.run.state is not RunState.PENDING:
+            return approval
+        plan, ask = self._look(approval)
+        if ask is None:
+            return approval if plan is None else evolve(approval, review=plan.review())
+        return evolve(
+            approval,
+            digest=ask.digest,
+            review=ask.review,
+            requested_at=ask.requested_at,
+            expires_at=ask.expires_at,
+            stale=ask.stale,
+            changes=ask.changes,
+        )
+
     async def show(self, approval: Approval) -> Approval:
         """Return what L{fresh} does; if that cannot be written, the row marked stale: looking needs no disk."""
         try:

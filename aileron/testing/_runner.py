@@ -210,13 +210,13 @@ class ScriptedRunner(ScriptedTrust):
         attempt = AttemptRow(run_id, "post", 1, "succeeded", run.received_at, run.changed_at, sent=True)
         return (StepRow(run_id, "post", 0, "succeeded", run.result),), (attempt,)
 
-    async def approval(self, run_id: str) -> Approval:
+    async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
         """Return an approval from memory."""
         if run_id not in self._approvals:
             raise NotFound("There is no such approval.")
         return self._approvals[run_id]
 
-    async def approvals(self, query: RunQuery) -> Page[Approval]:
+    async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
         """List approvals from memory, oldest first, on one page."""
         gated = [run for run in self._runs.values() if run.id in self._approvals]
         return Page(tuple(self._approvals[run.id] for run in self._find_matching(gated, query))[: query.limit])

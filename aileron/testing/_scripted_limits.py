@@ -59,7 +59,7 @@ class ScriptedLimits:
         """Return the clock's time."""
 
     @abstractmethod
-    async def approval(self, run_id: str) -> Approval:
+    async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
         """Return one approval; the runner that this is mixed into keeps them."""
 
     @abstractmethod

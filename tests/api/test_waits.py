@@ -164,9 +164,9 @@ class StubbornRunner(ScriptedRunner):
             raise self.refusals[run_id].pop(0)
         return await ScriptedRunner.decide(self, run_id, decision)
 
-    async def approvals(self, query: RunQuery) -> Page[Approval]:
+    async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
         """See L{IDecisions.approvals}; page by page."""
-        everything = await ScriptedRunner.approvals(self, evolve(query, limit=1000, cursor=None))
+        everything = await ScriptedRunner.approvals(self, evolve(query, limit=1000, cursor=None), only_read=only_read)
         begin = int(query.cursor or 0)
         end = begin + query.limit
         return Page(everything.items[begin:end], str(end) if end < len(everything.items) else None)

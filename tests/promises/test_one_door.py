@@ -11,20 +11,14 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import Interface
 
-from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
-from aileron.api._sites import agent_routes, operator_routes
+from aileron.api._sites import agent_routes
 from aileron.client import Daemon, InProcessClient
-from aileron.daemon import HomeActionFiles
-from aileron.home import Home, prepare
 from aileron.interfaces import IDecisions, IReconciliation, ISubmission
-from aileron.manifests import DirectoryCatalogue
 from aileron.mcp import plain_tools
-from aileron.testing import MemoryOperators, MemoryRecordKeys, example_session, example_signer
-from aileron.values import Run, RunQuery, RunState, utc
-from tests.api.case import LAUNCH_KEY, Site
+from aileron.values import Run, RunQuery, RunState
 from tests.rules import Source, read_tree
 
-from .case import PromiseCase
+from .doors import DoorCase
 
 _PACKAGE = [each for each in read_tree(Path(__file__).parents[2], "aileron") if ".testing" not in each.name]
 _OUTSIDE = [each for each in _PACKAGE if not each.name.startswith("aileron.runner")]
@@ -150,53 +144,8 @@ def _names(interface: type[Interface]) -> list[str]:
     return [str(name) for name in interface.names()]
 
 
-class GateTests(PromiseCase):
+class GateTests(DoorCase):
     """The same, tried: each way asks for the gated action, and nothing leaves before a decision."""
-
-    TOKEN, KEY = mint("ail_a_", bytes), mint("ail_i_", bytes)
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.operators = MemoryOperators(self.vault, self.clock)
-        digests = map(token_digest, (self.TOKEN, "gateway", self.KEY))
-        token, gateway, key = digests
-        self.sync(self.store.sessions.open(example_session("agent-1"), token, gateway, (), key))
-        resource, self.routes = agent_site(self.dependencies())
-        self.agents = Site(self, resource, agent_routes())
-        self.operator = Site(self, operator_site(self.dependencies()), operator_routes())
-
-    def dependencies(self) -> Dependencies:
-        """All that the routes reach, over this runner."""
-        home = Home(Path(self.mktemp()).absolute())
-        prepare(home)
-        return Dependencies(
-            submission=self.runner.submission,
-            decisions=self.runner.decisions,
-            trust=self.runner.trust,
-            grants=self.runner.grants,
-            limits=self.runner.limits,
-            reconciliation=self.runner.reconciliation,
-            sessions=self.store.sessions,
-            audit=self.store.audit,
-            signer=example_signer(self.store, MemoryRecordKeys(self.vault), self.control, self.clock),
-            vault=self.vault,
-            bindings=self.bindings,
-            flags=self.store.flags,
-            usage=self.store.usage,
-            connectors=self.connectors,
-            operators=self.operators,
-            passkeys=self.passkeys,
-            action_files=HomeActionFiles(home, DirectoryCatalogue(str(home.actions), 0)),
-            launch_key_digest=token_digest(LAUNCH_KEY),
-            local_key_digest=token_digest("local"),
-            clock=self.clock,
-            ids=self.fresh_id,
-            randomness=bytes,
-            version="1",
-            started_at=utc(self.clock.seconds()),
-            review_url=lambda run_id: f"http://localhost:1/approvals/{run_id}",
-            instance="life",
-        )
 
     def by_http(self, action: str) -> None:
         """A program that speaks HTTP, as C{aileron-mcp} does."""

@@ -75,13 +75,13 @@ class ReviewedRunner(ScriptedRunner):
     watched: list[object] = field(factory=list)
     cursor: str | None = None
 
-    async def approval(self, run_id: str) -> Approval:
+    async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
         self.watched.append(run_id)
-        return evolve(await super().approval(run_id), **self.reviews.get(run_id, {}))
+        return evolve(await super().approval(run_id, only_read=only_read), **self.reviews.get(run_id, {}))
 
-    async def approvals(self, query: RunQuery) -> Page[Approval]:
+    async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
         self.watched.append(query)
-        found = await super().approvals(query)
+        found = await super().approvals(query, only_read=only_read)
         return Page(tuple(evolve(each, **self.reviews.get(each.run.id, {})) for each in found.items), self.cursor)
 
 

@@ -63,14 +63,17 @@ _DECIDED = widened(DECISION, {"passkey": _PASSKEY})
 async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
     """Approvals, oldest first; without a state, those that wait for a decision."""
     query = run_query(context, usual=(RunState.PENDING,))
-    found = await deps.decisions.approvals(query)
+    found = await deps.decisions.approvals(query, only_read=context.caller.only_reads)
     return answer(page(found, lambda approval: approval_json(approval, deps.review_url)))
 
 
 @TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=READERS, answers={200: ref("Approval")})
 async def show_approval(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """One approval, whole, its staleness checked now."""
-    approval = await deps.decisions.approval(approval_id)
+    """One approval, whole, its staleness checked now.
+
+    Only a request with a login fetches a missing preview again.
+    """
+    approval = await deps.decisions.approval(approval_id, only_read=context.caller.only_reads)
     suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
     cards: JSON = [to_json(each) for each in deps.decisions.cards(approval)]
     shown = {**approval_json(approval, deps.review_url), "suggested": suggested, "cards": cards}
