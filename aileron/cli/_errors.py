@@ -12,7 +12,7 @@ import click
 from aileron.errors import AileronError
 from aileron.values import ADVICE, what_then, what_was_kept
 
-from ._output import complain, ends_with_command, note
+from ._output import block, complain, ends_with_command, note
 
 FAILED, USAGE, UNCONFIRMED, PENDING, INTERRUPTED = 1, 2, 69, 75, 130
 
@@ -54,6 +54,9 @@ def report(error: BaseException, listing: str = "") -> int:
         return _report_click(error)
     lines = lines_of(error)
     complain("{line}", line=lines[0])
+    if isinstance(error, CommandError):
+        for line in error.output:
+            block(line, "  ", err=True)
     for line in lines[1:]:
         missing = listing and line == ADVICE["not_found"].then
         for part in apart(f"See what exists: {listing}" if missing else line):
@@ -93,7 +96,6 @@ def _report_click(error: click.ClickException) -> int:
 def _lines(error: BaseException) -> Iterator[str]:
     if isinstance(error, CommandError):
         yield error.message
-        yield from (f"│ {line}" for line in error.output)
         if error.hint:
             yield error.hint
     elif isinstance(error, AileronError):

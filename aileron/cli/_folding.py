@@ -5,6 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+GAP, NONE = "  ", "-"
+"""What stands between the columns of a table, and in the place of nothing."""
+
 _LEAST_COLUMNS = 20
 _BREAKS = frozenset(" ,;:/&?")
 
@@ -14,6 +17,11 @@ def count_columns(text: str) -> int:
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     marks = sum(unicodedata.combining(character) > 0 for character in text)
     return len(text) + wide - marks
+
+
+def pad(text: str, width: int) -> str:
+    """Return the text with spaces behind it, so that it takes so many columns at least."""
+    return text + " " * max(0, width - count_columns(text))
 
 
 def fold_line(line: str, width: int, indent: int) -> list[str]:

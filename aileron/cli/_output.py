@@ -18,19 +18,17 @@ import click
 
 from aileron.values import JSON, from_timestamp, utc, visible
 
-from ._folding import count_columns, fold_line, fold_text
+from ._folding import GAP, NONE, count_columns, fold_line, fold_text, pad
+from ._tables import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 _MARGIN, _MARGIN_FOLDED = "│ ", "┆ "
-_GAP = "  "
 Columns: TypeAlias = Mapping[str, str | Callable[[Mapping[str, Any]], object]]
 """The titles of a table: each with the key of an item that stands below it, or with what finds that in an item."""
 
 _DELETE = "\x7f"  # the one control character that JSON leaves as it is
-_NONE = "-"
 ends_with_command = re.compile(r"(.*?:) (aileron .*)", re.DOTALL).fullmatch
 _UTC, _WIDTH = "aileron.utc", "aileron.width"
 _COMMAND = ("aileron ", "$ ")
@@ -39,19 +37,6 @@ _COMMAND = ("aileron ", "$ ")
 _MINUTE, _HOUR = 60, 3600
 _SOON_SECONDS, _REFRESH_SECONDS = 0.5, 0.1
 _DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
-_STATE = "STATE"
-_WHOLE = frozenset(("ACTION", "CONNECTOR", "HOST", "ID", "NAME", "OPERATION", "RUN", _STATE, "TOOL"))
-"""The columns whose cells are never broken: they are copied into commands."""
-
-_PADDING, _READABLE, _LONG_WORD = (0, 2, 0, 0), 10, 24
-_COLOURS = {
-    **dict.fromkeys(("active", "bound", "built in", "completed", "enabled", "trusted", "working"), "green"),
-    **dict.fromkeys(("changed", "failed", "failing", "needs rebind", "needs setup", "needs you", "unknown"), "red"),
-    "limited": "yellow",
-    **dict.fromkeys(
-        ("approved", "awaiting_credential", "awaiting_vault", "check", "executing", "new", "pending_approval"), "yellow"
-    ),
-}
 
 
 def say(template: str = "", **values: object) -> None:
@@ -62,7 +47,7 @@ def say(template: str = "", **values: object) -> None:
 def _print(line: str, *, err: bool = False, bold: bool = False) -> None:
     """Print a line of ours, in several lines where the terminal would break a word of it."""
     stripped = line.lstrip(" ")
-    indent = len(line) - len(stripped) + len(_GAP)
+    indent = len(line) - len(stripped) + len(GAP)
     width = 0 if stripped.startswith(_COMMAND) else line_width(sys.stderr if err else None)
     ending = ends_with_command(line) if 0 < width < count_columns(line) else None
     folded = fold_line(line if ending is None else ending[1], width, indent)
@@ -111,7 +96,7 @@ def when(moment: str | None, *, relative: bool = True) -> str:
     """
     context = click.get_current_context(silent=True)
     if moment is None or (context is not None and context.meta.get(_UTC)):
-        return _NONE if moment is None else moment
+        return NONE if moment is None else moment
     clock = getattr(None if context is None else context.obj, "wall", time.time)
     try:
         return _describe(from_timestamp(moment).astimezone(), utc(clock()).astimezone(), relative=relative)
@@ -158,15 +143,18 @@ def say_json(value: JSON) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=True, default=dict).replace(_DELETE, "\\u007f"))
 
 
-def block(text: str, indent: str = "") -> None:
+def block(text: str, indent: str = "", *, err: bool = False) -> None:
     """Print text of many lines, each behind a margin, so that none can pass for a line of ours."""
-    for line in margined(text, indent):
-        click.echo(line)
+    for line in margined(text, indent, sys.stderr if err else None):
+        click.echo(line, err=err)
 
 
-def margined(text: str, indent: str = "") -> list[str]:
-    """Return the lines that L{block} prints.  What goes on from the line before has another margin."""
-    room = line_width() - len(indent) - len(_MARGIN)
+def margined(text: str, indent: str = "", stream: IO[str] | None = None) -> list[str]:
+    """Return the lines that L{block} prints.  What goes on from the line before has another margin.
+
+    :param stream: what they are printed on, as of L{line_width}.
+    """
+    room = line_width(stream) - len(indent) - len(_MARGIN)
     return [
         f"{indent}{_MARGIN_FOLDED if number else _MARGIN}{piece}"
         for line in visible(text, multiline=True).split("\n")
@@ -181,7 +169,7 @@ def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False,
         click.echo(f"{indent}{visible(label)}")
         block(text, indent + "  ")
     else:
-        for line in beside(f"{indent}{_pad(visible(label), width)}{_GAP}", visible(text), indent + _GAP):
+        for line in beside(f"{indent}{pad(visible(label), width)}{GAP}", visible(text), indent + GAP):
             click.echo(line)
 
 
@@ -213,79 +201,8 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         return
     widths = [max(count_columns(row[column]) for row in cells) for column in range(len(titles))]
     for row in cells:
-        line = _GAP.join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        line = GAP.join(pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         click.echo(line)
-
-
-def print_table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console | None = None, *, width: int = 0
-) -> None:
-    """Print a table at a terminal: a cell that is too wide goes on in the next line, and states have colours.
-
-    Where a terminal is too narrow for that, each row is printed as a block: a line for each cell that is not empty.
-
-    :param rows: of texts that are fit to be shown.
-    :param console: where; L{None}: on standard output.
-    :param width: of standard output, if known.
-    """
-    from rich.console import Console  # only a table at a terminal needs it, and its modules cost a start
-    from rich.table import Table
-    from rich.text import Text
-
-    console = console or Console(file=sys.stdout, highlight=False, width=width or None)
-    pairs = (zip(titles, row, strict=True) for row in rows)
-    cells = [[Text(cell, _COLOURS.get(cell, "") if title == _STATE else "") for title, cell in row] for row in pairs]
-    widths = _widths(titles, rows, console.width - len(_GAP) * (len(titles) - 1))
-    if widths:
-        drawn = Table(box=None, pad_edge=False, padding=_PADDING, header_style="bold")
-        for title, fitting in zip(titles, widths, strict=True):
-            drawn.add_column(Text(title), overflow="fold", no_wrap=title in _WHOLE, width=fitting)
-        for row in cells:
-            drawn.add_row(*row)
-        console.print(drawn)
-        return
-    label = max(map(count_columns, titles))
-    for number, row in enumerate(cells):
-        if number:
-            console.print()
-        _print_block(titles, row, label, console)
-
-
-def _print_block(titles: Sequence[str], row: Sequence[Text], label: int, console: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    for title, cell in zip(titles, row, strict=True):
-        if title in _WHOLE:  # where it is wider than the terminal, the terminal breaks it, and copies it unbroken
-            console.print(Text.assemble((_pad(title, label) + _GAP, "bold"), cell), soft_wrap=True)
-        elif cell.plain not in ("", _NONE):
-            line = Table(box=None, pad_edge=False, padding=_PADDING, show_header=False)
-            line.add_column(style="bold", no_wrap=True, width=label)
-            line.add_column(overflow="fold")
-            line.add_row(Text(title), cell)
-            console.print(line)
-
-
-def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the widths of columns, those that lack least widened first; empty if the columns do not fit."""
-    widths = _narrowest(titles, rows)
-    left = room - sum(widths)
-    wanted = [max(map(count_columns, (title, *cells))) for title, *cells in zip(titles, *rows, strict=True)]
-    for column in sorted(range(len(titles)), key=lambda column: wanted[column] - widths[column]):
-        more = max(0, min(wanted[column] - widths[column], left))
-        widths[column], left = widths[column] + more, left - more
-    return widths if left >= 0 else []
-
-
-def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the widths below which columns break their titles, or most words of their cells."""
-    widths = []
-    for column, title in enumerate(titles):
-        widest = max((count_columns(row[column]) for row in rows), default=0)
-        longest = max((count_columns(word) for row in rows for word in row[column].split()), default=0)
-        needed = widest if title in _WHOLE else max(min(widest, _READABLE), min(longest, _LONG_WORD))
-        widths.append(max([needed, *map(count_columns, title.split())]))
-    return widths
 
 
 @contextmanager
@@ -349,7 +266,7 @@ def in_words(given: JSON, *, sort_keys: bool = False) -> str:
     :param sort_keys: so that equal values are equal texts.
     """
     if given is None:
-        return _NONE
+        return NONE
     if isinstance(given, str):
         return given
     return json.dumps(given, ensure_ascii=False, indent=2, default=dict, sort_keys=sort_keys)
@@ -393,8 +310,4 @@ def listed(as_json: bool, answer: Mapping[str, Any], columns: Columns, nothing: 
 
 
 def _cell(cell: object) -> str:
-    return _NONE if cell is None else str(cell)
-
-
-def _pad(text: str, width: int) -> str:
-    return text + " " * max(0, width - count_columns(text))
+    return NONE if cell is None else str(cell)

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli import _output
+from aileron.cli import _output, _tables
+from aileron.cli._errors import CommandError, report
 from aileron.values import JSON, timestamp, visible
 from tests.extent import examples
 
@@ -148,6 +149,28 @@ class LayoutTests(SynchronousTestCase):
         self.assertEqual(printed(lambda: _output.value("a", {"b": 1})), 'a\n  │ {\n  │   "b": 1\n  │ }\n')
 
 
+class ErrorOutputTests(SynchronousTestCase):
+    """What another program wrote, below an error."""
+
+    def test_margin(self) -> None:
+        """Each line of it stands behind a margin, also where it goes on from the line before."""
+        wrote = [
+            "npm error code EACCES",
+            "npm error " + "the cache folder contains root-owned files " * 5,
+            "x" * 200,
+            "a\nb",
+        ]
+        context = click.Context(click.Command("x"))
+        _output.set_width(context, click.Option(["--width"]), 80)
+        with context:
+            shown = printed(lambda: report(CommandError("npm failed. Nothing was moved.", "Try again: npm", wrote)))
+        first, *lines, hint = shown.splitlines()
+        self.assertEqual((first, hint.strip()), ("aileron: npm failed. Nothing was moved.", "Try again: npm"))
+        self.assertEqual([line for line in lines if not line.startswith(("  \u2502 ", "  \u2506 "))], [])
+        self.assertEqual(sum(line.startswith("  \u2502 ") for line in lines), 5)
+        self.assertLessEqual(max(map(len, lines)), 80)
+
+
 class TerminalTableTests(SynchronousTestCase):
     """Tables where a person reads them."""
 
@@ -167,7 +190,7 @@ class TerminalTableTests(SynchronousTestCase):
             color_system="standard",
             _environ={"TERM": "xterm", **environment},
         )
-        _output.print_table(titles, rows, console)
+        _tables.print_table(titles, rows, console)
         return file.getvalue()
 
     def test_fits(self) -> None:
@@ -198,7 +221,7 @@ class TerminalTableTests(SynchronousTestCase):
             (14, "NAME  text\n      required\nWHAT  a"),
         ):
             file = io.StringIO()
-            _output.print_table(("NAME", "", "WHAT"), [("text", "required", "a")], Console(file=file, width=width))
+            _tables.print_table(("NAME", "", "WHAT"), [("text", "required", "a")], Console(file=file, width=width))
             self.assertEqual("\n".join(line.rstrip() for line in file.getvalue().splitlines()), expected)
 
     def test_copied(self) -> None:
@@ -217,6 +240,28 @@ class TerminalTableTests(SynchronousTestCase):
                 plain = click.unstyle(self.shown(row, width=width, titles=titles))
                 whole = {run, host, action} & set(row)
                 self.assertEqual([cell for cell in whole if cell not in plain], [], plain)
+
+    def test_names_in_commands(self) -> None:
+        """A package's name, a path or an address is never broken, wherever it stands; prose gives way to it."""
+        package, grant = "@modelcontextprotocol/server-sequential-thinking", "session 01J0000000000000000000RUN1"
+        for titles, row in (
+            (
+                ("NO", "NAME", "TRANSPORT", "COMMAND OR URL", "SECRETS"),
+                ("1", "thinking", "stdio", f"npx -y {package}", "-"),
+            ),
+            (
+                ("ID", "ACTION", "STATE", "LEFT", "UNTIL", "FOR"),
+                ("1" * 26, "ship-update", "active", "1 of 1", "today 17:31", grant),
+            ),
+            (
+                ("NAME", "CONNECTOR", "HOSTS", "NOTE"),
+                ("a", "b", "artifacts.eu-west-1.example.com:8443, b:443", "word " * 20),
+            ),
+        ):
+            for width in (80, 40):
+                plain = click.unstyle(self.shown(row, width=width, titles=titles))
+                words = " ".join(row[:-1] if "NOTE" in titles else row).split()
+                self.assertEqual([word for word in words if word not in plain], [], plain)
 
     def test_words(self) -> None:
         """A column is never so narrow that a word of it is broken."""
