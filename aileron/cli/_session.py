@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, frozen
 
-from aileron.home import Discovery
+from aileron.home import Discovery, live_discovery
 from aileron.values import JSON
 
 from . import _options
@@ -35,14 +35,17 @@ def as_operator(
     work: Callable[[Operator], Awaitable[T]],
     *,
     key: bytes | None = None,
+    look: Callable[[Operator], Awaitable[object]] | None = None,
 ) -> T:
     """Log in, run C{work} with the operator site, log out, and return what it returned.
 
     :param descriptor: where the passphrase is read, or L{None}: in the terminal.
     :param key: the operator's, where it is in hand; then no passphrase is asked for.
+    :param look: see L{look_first}.
     """
 
     async def carry_out(links: Links) -> T:
+        await look_first(cli, links, look)
         async with operator(cli, links, descriptor, key) as client:
             return await work(client)
 
@@ -63,6 +66,29 @@ def as_reader(cli: CliContext, work: Callable[[Operator], Awaitable[T]], descrip
         return await work(links.operator(found.operator_url, key))
 
     return cli.drive(carry_out)
+
+
+async def look_first(cli: CliContext, links: Links, look: Callable[[Operator], Awaitable[object]] | None) -> None:
+    """Check what needs no login before a passphrase is asked for, so that a mistyped name costs none.
+
+    A daemon of an earlier version shows nothing without a login: then nothing is checked here.
+
+    :param look: reads what the command is about, and raises the error that the person has to know of.
+    """
+    found = cli.running()
+    if look is not None and found.local_key is not None:
+        await look(links.operator(found.operator_url, found.local_key))
+
+
+def refuse_paused(cli: CliContext, done: str) -> None:
+    """Refuse a command that calls services or decides, as long as everything is paused.
+
+    :param done: what was not done, as a participle.
+    :raises CommandError: everything is paused.
+    """
+    found = live_discovery(cli.home)
+    if found is not None and cli.probe(found.url, "/v1/status", found.launch_key).get("pause"):
+        raise CommandError(f"Everything is paused. Nothing was {done}.", "Resume first: aileron resume")
 
 
 def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
@@ -87,9 +113,16 @@ class OperatorCommand:
     passphrase_fd: int | None
     as_json: bool = False
 
-    def ask(self, work: Callable[[Operator], Awaitable[T]]) -> T:
-        """Run C{work} with the operator site and return what it returned."""
-        return as_operator(self.cli, self.passphrase_fd, work)
+    def ask(
+        self,
+        work: Callable[[Operator], Awaitable[T]],
+        look: Callable[[Operator], Awaitable[object]] | None = None,
+    ) -> T:
+        """Run C{work} with the operator site and return what it returned.
+
+        :param look: see L{look_first}.
+        """
+        return as_operator(self.cli, self.passphrase_fd, work, look=look)
 
     def read(self, work: Callable[[Operator], Awaitable[T]]) -> T:
         """Run C{work} with what the operator site answers without a login, and return what it returned."""
@@ -103,9 +136,20 @@ class OperatorCommand:
         """Have a route of the operator site do something, and return what it answers."""
         return self.ask(lambda operator: operator.post(*path, body=body, wait_seconds=wait_seconds))
 
+    def act(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
+        """Do something with one thing that a route shows, after a look whether it is there; return the answer.
+
+        :param path: of the thing, and behind it what to do.
+        """
+        return self.ask(lambda operator: operator.post(*path, body=body), lambda operator: operator.get(*path[:-1]))
+
     def delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
         """Remove what a route of the operator site shows, and return what it answers."""
         return self.ask(lambda operator: operator.delete(*path, body=body))
+
+    def remove(self, *path: str) -> Mapping[str, Any]:
+        """Remove one thing that a route shows, after a look whether it is there; return the answer."""
+        return self.ask(lambda operator: operator.delete(*path), lambda operator: operator.get(*path))
 
     def list(self, answer: Mapping[str, Any], columns: Columns, nothing: str) -> None:
         """Print a list, a row for each item; C{nothing}: where it is empty."""

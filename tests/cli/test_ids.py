@@ -72,11 +72,12 @@ class FoundTests(IdCase):
             self.assertEqual((found, told in err), ([], True), err)
 
     def test_unknown(self) -> None:
-        """What fits nothing is asked for as it is, and the daemon's answer says that there is no such thing."""
+        """What fits nothing is asked for as it is, and the daemon's answer says so before a passphrase is asked for."""
         self.waits(FIRST)
         self.site.answer("GET", "/v1/runs?limit=100", {"items": [], "cursor": None})
         self.site.answer("GET", "/v1/action-approvals/zz", NotFound("No approval has this ID."))
         self.assertIn("No approval has this ID.", self.denied("zz")[1])
+        self.assertEqual(self.typed, [PASSPHRASE])
 
     def test_pages(self) -> None:
         """All pages of a list are looked through."""

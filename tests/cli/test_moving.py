@@ -92,6 +92,16 @@ class MoveTests(MoveCase):
         self.assertIn("old is not moved. It takes a secret as an argument", err)
         self.assertIn("add --yes", err)
 
+    def test_paused(self) -> None:
+        """While everything is paused that is said before anything is asked, installed or moved."""
+        self.site.answer("GET", "/v1/status", {"pause": {"since": "2026-01-01T00:00:00.000000Z"}})
+        for arguments in (("--yes",), ()):
+            self.typed = ["all"]
+            code, _, err = self.command("import", "cursor", *arguments)
+            self.assertEqual((code, self.typed, list(self.home.connectors.iterdir())), (1, ["all"], []), err)
+            self.assertIn("Everything is paused. Nothing was moved.", err)
+            self.assertIn("aileron resume", err)
+
     def test_package(self) -> None:
         """A server that npx fetches is installed before anything is moved, and pinned; a container is refused."""
         node = {"command": "npx", "args": ["-y", "my-server@2", "--stdio"]}

@@ -84,6 +84,25 @@ class SetupTests(TrustCase):
         self.assertIn("aileron setup --choose slack", err)
         self.assertNotIn("aileron launch codex", out)
 
+    def test_steps(self) -> None:
+        """The steps are numbered without a gap, and the last lines say what comes next, approving among it."""
+        self.listed(*SLACK)
+        code, out, err = self.played(NUMBER, PASSPHRASE, "y", "xoxb-canary")
+        self.assertEqual(code, 0, err)
+        titles = ("1. Vault", "2. Service", "3. Trust and credential", "4. Agent")
+        lines = out.splitlines()
+        self.assertEqual([line for line in lines if line in titles], list(titles))
+        after = lines[lines.index("4. Agent") :]
+        self.assertEqual(after[1:3], ["Start an agent:", "  aileron launch goose"])
+        self.assertEqual(after[-2:], ["  aileron approve", "  aileron open"])
+
+    def test_paused(self) -> None:
+        """While everything is paused nothing is asked: the check at the end could not run."""
+        self.site.answer("GET", "/v1/status", {"pause": {"since": "2026-01-01T00:00:00.000000Z"}})
+        for words in ((), ("slack",), ("--choose", "slack")):
+            code, out, err = self.played("unused", words=words)
+            self.assertEqual((code, self.typed, "Everything is paused." in err), (1, ["unused"], True), out + err)
+
     def test_named(self) -> None:
         """A service that ships is named in the arguments, by name or number; an unknown one is told."""
         self.listed(*SLACK)

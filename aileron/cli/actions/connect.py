@@ -15,7 +15,7 @@ from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._opening import open_with_passphrase
 from aileron.cli._output import block, heading, note, say, table, values
-from aileron.cli._session import operator, session, vault_state
+from aileron.cli._session import operator, refuse_paused, session, vault_state
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.desktop import offer_notifications
@@ -63,6 +63,7 @@ def connect_by(cli: CliContext, words: Sequence[str], *, listing: bool, dry_run:
         return
     if not cli.interactive():
         raise CommandError("Cannot ask questions: no terminal. Nothing was connected.", describe_steps(service))
+    refuse_paused(cli, "connected")
     prepare(cli.home)
     with telling_saved(cli) as saved:
         connect_service(cli, service, open_vault(cli), saved)
@@ -118,7 +119,7 @@ def describe_steps(service: ReadyService) -> str:
 
 def show_service(service: ReadyService) -> None:
     """Print where to get the credential."""
-    heading("Credential: {secret}", secret=service.secret)
+    say("Credential: {secret}", secret=service.secret)
     for number, step in enumerate(service.steps, 1):
         say("  {number}. {step}", number=number, step=step.replace("`", ""))  # Markdown, for the pages
 
@@ -178,7 +179,7 @@ def connect_service(
 
     async def work(links: Links) -> None:
         async with operator(cli, links, None, key) as client:
-            heading("Trust and credential")
+            heading("3. Trust and credential" if usual else "Trust and credential")
             tell(trusted := await trust(cli, client, TrustRequest("action", paths=paths)))
             if trusted:
                 saved.append("trust in 1 file" if len(trusted) == 1 else f"trust in {len(trusted)} files")
@@ -274,7 +275,7 @@ async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
         note("{message}", message=body.get("message"))
         note("To check it later: aileron action run {check}", check=service.check)
         return
-    heading("Connected to {title}", title=service.title)
+    say("Connected to {title}:", title=service.title)
     if isinstance(output := result.get("output"), Mapping):
         values({name: text for name, text in output.items() if isinstance(text, str | int)}, "  ")
 
@@ -285,18 +286,18 @@ def tell_agents(cli: CliContext, service: ReadyService) -> None:
 
     agents = find_agents()
     names = [name for name in agents if shutil.which(name, path=cli.environ.get("PATH"))]
+    say("Start an agent:")
     for name in names:
         say("  aileron launch {name}", name=name)
     if not names:
-        say("No agent was found on PATH. Aileron works with {agents}.", agents=", ".join(agents))
+        say("  aileron launch AGENT")
+        say("  No agent was found on PATH. Aileron works with {agents}.", agents=", ".join(agents))
     chosen = [each for each in service.actions if each.name in service.chosen]
     action = next((each for each in chosen if each.kind != READ), None)
     if action is None:
         say("Ask the agent to use {action}. It only reads, so it needs no approval.", action=chosen[0].name)
-        return
-    say(
-        "Ask the agent to use {action}. Then approve its request in another terminal, or with aileron open:",
-        action=action.name,
-    )
-    say("  aileron approval list")
-    say("  aileron approve ID")
+        say("To decide what agents ask for, in another terminal or in the browser:")
+    else:
+        say("Ask the agent to use {action}. To decide, in another terminal or in the browser:", action=action.name)
+    say("  aileron approve")
+    say("  aileron open")

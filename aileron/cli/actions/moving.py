@@ -19,7 +19,7 @@ from aileron.cli import _completion
 from aileron.cli._context import CliContext, Links
 from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, note, say, say_json, table
-from aileron.cli._session import OperatorCommand, operator, operator_command
+from aileron.cli._session import OperatorCommand, operator, operator_command, refuse_paused
 from aileron.cli.actions.connect import open_vault
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
@@ -102,6 +102,7 @@ def import_servers(command: OperatorCommand, /, agent: str, write: bool, yes: bo
     elif not yes and not cli.interactive():
         note("To move them, run this command in a terminal, or add --yes.")
     else:
+        refuse_paused(cli, "moved")
         chosen = moves if yes else choose(cli, "Servers to move", moves, "all")
         _move(command, chosen, sure=yes)
         for file in found:

@@ -85,12 +85,12 @@ class _Packages:
         if not parts:
             note("No packages are installed.")
             return ()
-        sources = {self._find(name).source + at + version: name for name, at, version in parts}
+        sources = {_find(self.lock, name).source + at + version: name for name, at, version in parts}
         failed: dict[str, AileronError | CommandError] = {}
         packages = await self.fetcher.fetch_all(list(sources), failed)
         fetched = {each.package.name for each in packages}
         for source, error in failed.items():
-            before = self._find(sources[source])
+            before = _find(self.lock, sources[source])
             if not packages or not before.files:
                 raise error
             if before.name in fetched:  # at the version that a suite names
@@ -101,7 +101,7 @@ class _Packages:
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
         """Remove the files of packages that nobody has changed since, and take their trust back."""
-        found, lock, gone = [self._find(name) for name in names], self.lock, dict[str, bytes]()
+        found, lock, gone = [_find(self.lock, name) for name in names], self.lock, dict[str, bytes]()
         for each in found:
             lock, there = lock.replace(each.name, None), self._there(each.files)
             unchanged = each.find_unchanged(there)
@@ -138,15 +138,6 @@ class _Packages:
         if missing:
             await self._put(missing, {}, self.lock)
         return wrong
-
-    def _find(self, name: str) -> Installed:
-        found = self.lock.find(name)
-        if found is None:
-            names = ", ".join(each.name for each in self.lock.packages) or "none"
-            raise CommandError(
-                f"The package {name} is not installed. Nothing was changed.", f"Installed packages: {names}"
-            )
-        return found
 
     def _there(self, places: Iterable[str]) -> Mapping[str, bytes]:
         found = {place: read_private(self.command.cli.home.root / place, _MOST_BYTES) for place in places}
@@ -267,8 +258,28 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
     return lock
 
 
-def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], given: Mapping[str, Any]) -> T:
-    """Log in, and do C{work} with the packages of the home."""
+def _find(lock: Lock, name: str) -> Installed:
+    """Find an installed package.
+
+    :raises CommandError: it is not installed.
+    """
+    found = lock.find(name)
+    if found is None:
+        names = ", ".join(each.name for each in lock.packages) or "none"
+        raise CommandError(f"The package {name} is not installed. Nothing was changed.", f"Installed packages: {names}")
+    return found
+
+
+def _run(
+    command: OperatorCommand,
+    work: Callable[[_Packages], Awaitable[T]],
+    given: Mapping[str, Any],
+    installed: Sequence[str] = (),
+) -> T:
+    """Log in, and do C{work} with the packages of the home.
+
+    :param installed: the names of packages that must be there.
+    """
     from aileron.packages import read_key
 
     refuse_unasked(command.as_json, given["yes"])
@@ -283,7 +294,12 @@ def _run(command: OperatorCommand, work: Callable[[_Packages], Awaitable[T]], gi
         fetcher = PackageFetcher(command.cli, lock, secret=secret, **more)
         return await work(_Packages(command, operator, lock, **own, fetcher=fetcher))
 
-    return command.ask(with_lock)
+    async def look(operator: Operator) -> None:
+        lock = await _trusted_lock(command, operator)
+        for name in installed:
+            _find(lock, name)
+
+    return command.ask(with_lock, look)
 
 
 _YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation. What is shown is trusted.")
@@ -321,7 +337,8 @@ def _make_command(work: _Work, *options: _Decorator, metavar: str, done: str, ab
         async def do(packages: _Packages) -> tuple[Sequence[Installed], Sequence[str]]:
             return await work(packages, names), packages.left_out
 
-        found, left_out = _run(command, do, given)
+        installed = () if work is _Packages.install else [name.partition("@")[0] for name in names]
+        found, left_out = _run(command, do, given, installed)
         if command.as_json:
             say_json({"packages": [{"name": each.name, "version": each.version} for each in found]})
         for each in () if command.as_json else found:

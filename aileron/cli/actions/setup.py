@@ -10,6 +10,7 @@ from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
+from aileron.cli._session import refuse_paused
 from aileron.cli.actions.connect import (
     connect_by,
     connect_service,
@@ -46,6 +47,7 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, cho
         return
     if not cli.interactive():
         raise CommandError("Cannot ask questions: no terminal. Nothing was set up.", _describe_steps(cli, words))
+    refuse_paused(cli, "set up")
     with telling_saved(cli) as saved:
         service = _find(cli, words, name) if words else None
         prepare(cli.home)
@@ -54,10 +56,10 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, cho
         heading("2. Service")
         service = service or _choose(cli, name)
         connect_service(cli, service, key, saved, usual=True)
-    heading("3. Agent")
-    tell_agents(cli, service)
+    heading("4. Agent")
     if service.connector_file is not None:
         say("To describe {name} better for the model: aileron action edit {name}", name=service.chosen[0])
+    tell_agents(cli, service)
 
 
 def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:

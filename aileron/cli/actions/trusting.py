@@ -10,10 +10,10 @@ import click
 from attrs import field, frozen
 
 from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext
+from aileron.cli._context import CliContext, Links
 from aileron.cli._errors import CommandError, place_of
 from aileron.cli._output import format_line, listed, note, say
-from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
+from aileron.cli._session import OperatorCommand, as_operator, operator, operator_command, vault_state
 from aileron.cli.actions.trust_display import Item, show_items, what
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
@@ -64,9 +64,7 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     :return: what was trusted just now.
     :raises CommandError: there is no such thing, the person said no, or something changed: nothing was trusted.
     """
-    named = _choose((await operator.get("trust"))["items"], request)
-    _refuse_replaced(named, request)
-    unread = _leave_out_lacking([item for item in named if item["state"] in _UNTRUSTED], request)
+    unread = await _find_unread(operator, request)
     if not unread and not request.unshown:
         await _tell_unsound(operator, request.kind)
         return []
@@ -80,6 +78,33 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
         confirm(cli, f"Trust {these}, exactly as shown? [y/N] ", "trusted")
     await _send(operator, [*unread, *request.unshown])
     return unread
+
+
+async def _find_unread(operator: Operator, request: TrustRequest, *, quiet: bool = False) -> list[Item]:
+    """Find everything that C{request} means and nobody has trusted yet.
+
+    :param quiet: do not tell what was left out.
+    :raises CommandError: there is no such thing, or something changed.
+    """
+    named = _choose((await operator.get("trust"))["items"], request)
+    _refuse_replaced(named, request)
+    return _leave_out_lacking([item for item in named if item["state"] in _UNTRUSTED], request, quiet=quiet)
+
+
+def _trust_as_operator(command: OperatorCommand, request: TrustRequest) -> list[Item]:
+    """Trust what C{request} means; no passphrase is asked for where there is no such thing, or nothing new."""
+    cli = command.cli
+
+    async def carry_out(links: Links) -> list[Item]:
+        found = cli.running()
+        if found.local_key is not None:
+            reader = links.operator(found.operator_url, found.local_key)
+            if not await _find_unread(reader, request, quiet=True):
+                return await trust(cli, reader, request)
+        async with operator(cli, links, command.passphrase_fd) as client:
+            return await trust(cli, client, request)
+
+    return cli.drive(carry_out)
 
 
 def tell(trusted: Sequence[Item]) -> None:
@@ -149,7 +174,7 @@ def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
         raise CommandError(f"There is no valid {kind} {name}; nothing was trusted.", _SEE[kind])
 
 
-def _leave_out_lacking(items: Sequence[Item], request: TrustRequest) -> list[Item]:
+def _leave_out_lacking(items: Sequence[Item], request: TrustRequest, *, quiet: bool) -> list[Item]:
     """Return the items that could run, and note why others could not.
 
     :raises CommandError: one of those that were named cannot.
@@ -159,7 +184,8 @@ def _leave_out_lacking(items: Sequence[Item], request: TrustRequest) -> list[Ite
             why = format_line("{what} cannot run: it {why}.", what=what(item), why=item["lacks"][0])
             if not request.all:
                 raise CommandError(f"{why[:1].upper()}{why[1:]} Nothing was trusted.", _SEE["connector"])
-            note("{why} It was left out.", why=f"{why[:1].upper()}{why[1:]}")
+            if not quiet:
+                note("{why} It was left out.", why=f"{why[:1].upper()}{why[1:]}")
     return [item for item in items if not item.get("lacks")]
 
 
@@ -271,7 +297,7 @@ def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
             raise click.UsageError("--yes requires names or --all.")
         refuse_unasked(command.as_json, yes)
         request = TrustRequest(kind, names, all=everything or not names, sure=yes, as_json=command.as_json)
-        found = command.ask(lambda operator: trust(command.cli, operator, request))
+        found = _trust_as_operator(command, request)
         command.show({"trusted": as_values(found)}, lambda _: tell(found))
 
     return trust_named
@@ -286,7 +312,13 @@ def distrust_command(kind: str) -> click.Command:
     @click.argument("name", shell_complete=_COMPLETING.get(kind))
     @operator_command
     def distrust_named(command: OperatorCommand, name: str) -> None:
-        gone = command.delete("trust", body={"kind": kind, "name": name})
+        async def look(operator: Operator) -> None:
+            items = (await operator.get("trust"))["items"]
+            if not any(item["kind"] == kind and item["name"] == name and item["trusted"] for item in items):
+                raise CommandError(f"No {kind} {name} is trusted. Nothing was changed.", _SEE[kind])
+
+        body = {"kind": kind, "name": name}
+        gone = command.ask(lambda operator: operator.delete("trust", body=body), look)
         command.say(gone, "{name} is no longer trusted.", name=gone["name"])
 
     return distrust_named

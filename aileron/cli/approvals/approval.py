@@ -14,7 +14,7 @@ from aileron.cli._session import OperatorCommand, operator_command, reading_comm
 from aileron.cli._things import APPROVAL, DENIED_RUN, SESSION
 from aileron.cli._tree import hide
 from aileron.cli.approvals import grant as granting
-from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
+from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look, look_at_each
 from aileron.cli.approvals.edit import edit
 from aileron.cli.approvals.grant import moment_of
 from aileron.cli.approvals.review import show_review
@@ -125,7 +125,10 @@ def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: boo
         )
         for each in dict.fromkeys(approval_ids)
     ]
-    command.ask(lambda operator: decide_each(command.cli, operator, requests))
+    command.ask(
+        lambda operator: decide_each(command.cli, operator, requests),
+        lambda operator: look_at_each(command.cli, operator, requests),
+    )
 
 
 @approval.command("deny")
@@ -146,7 +149,10 @@ def deny(command: OperatorCommand, /, approval_ids: tuple[str, ...], end_session
         for each in dict.fromkeys(approval_ids)
     ]
     work = deny_with_sessions if end_session else decide_each
-    command.ask(lambda operator: work(command.cli, operator, requests))
+    command.ask(
+        lambda operator: work(command.cli, operator, requests),
+        lambda operator: look_at_each(command.cli, operator, requests),
+    )
 
 
 approval.add_command(edit)
@@ -161,7 +167,7 @@ approval.add_command(cancel)
 @operator_command
 def allow_retry(command: OperatorCommand, /, approval_id: str) -> None:
     """Allow agents to repeat a request that you denied, at once."""
-    answer = command.post("action-approvals", approval_id, "forgive")
+    answer = command.act("action-approvals", approval_id, "forgive")
     command.say(answer, "Agents can request it again.")
 
 

@@ -10,6 +10,7 @@ from attrs import frozen
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, report
 from aileron.cli._output import block, heading, in_words, note, say, say_json, when
+from aileron.cli._session import refuse_paused
 from aileron.cli.actions.trusting import confirm
 from aileron.cli.approvals.grant import GrantRequest, show_grant_request
 from aileron.cli.approvals.review import show_review
@@ -199,6 +200,30 @@ def _next_step(run_id: str, status: str) -> str:
 def settling(run_id: str) -> str:
     """Return the command that records what happened to a run of unknown outcome."""
     return f"aileron run settle {run_id} --happened (or --did-not-happen)"
+
+
+async def look_at_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
+    """Check, before a passphrase is asked for, that at least one of the requests can be decided.
+
+    :raises CommandError: none can; of the last one, why.
+    """
+    from aileron.client import DaemonFault
+
+    if requests[0].approved:
+        refuse_paused(cli, "approved; the requests are still pending")
+    errors = list[CommandError | DaemonFault]()
+    for request in requests:
+        try:
+            shown = await operator.get("action-approvals", request.approval_id)
+            refuse_decided(shown)
+            _refuse_other(shown, request)
+        except (CommandError, DaemonFault) as error:
+            errors.append(error)
+        else:
+            return
+    for each in errors[:-1]:
+        report(each)
+    raise errors[-1]
 
 
 async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:

@@ -96,7 +96,10 @@ def edit(
     if editor:
         edited, session = _in_editor(command.cli, approval_id)
     else:
-        edited, session = command.ask(lambda operator: _replace(operator, approval_id, pairs, without))
+        edited, session = command.ask(
+            lambda operator: _replace(operator, approval_id, pairs, without),
+            lambda operator: _check(operator, approval_id, pairs, without),
+        )
     if command.as_json:
         say_json({**edited, "session": session})
     else:
@@ -105,6 +108,17 @@ def edit(
 
 
 async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], without: Sequence[str]) -> Looked:
+    return await edit_shown(operator, *await _check(operator, approval_id, pairs, without))
+
+
+async def _check(
+    operator: Operator, approval_id: str, pairs: Sequence[str], without: Sequence[str]
+) -> tuple[Mapping[str, Any], Mapping[str, JSON]]:
+    """Return the request as it is now, and the arguments that it is to have.
+
+    :raises CommandError: it is decided already.
+    :raises click.UsageError: an argument is unknown, or has no value of its type.
+    """
     shown = await operator.get("action-approvals", approval_id)
     refuse_decided(shown)
     schema = (await operator.action(shown["run"]["action"]))["input_schema"]
@@ -112,7 +126,7 @@ async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], w
     for name in without:
         if wanted.pop(name, None) is None:
             raise click.UsageError(f"--without {name}: the request has no such argument.")
-    return await edit_shown(operator, shown, wanted)
+    return shown, wanted
 
 
 async def edit_shown(operator: Operator, shown: Mapping[str, Any], wanted: Mapping[str, JSON]) -> Looked:

@@ -72,7 +72,12 @@ def _tell(command: OperatorCommand, hosts: Sequence[str], decision: str, templat
                 say(template, **decided)
         return done
 
-    done = command.ask(work)
+    async def look(operator: Operator) -> None:
+        items = (await operator.get("egress"))["items"]
+        for host in hosts:
+            _find(items, host)
+
+    done = command.ask(work, look)
     if command.as_json:
         say_json(done[0] if len(done) == 1 else {"items": done})
 
@@ -82,13 +87,19 @@ async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str
 
     :raises CommandError: there is none, or more than one.
     """
-    items = (await operator.get("egress"))["items"]
+    found = _find((await operator.get("egress"))["items"], wanted)
+    return await operator.post("egress", found["id"], "decision", body={"decision": decision, "state": found["state"]})
+
+
+def _find(items: Sequence[Mapping[str, Any]], wanted: str) -> Mapping[str, Any]:
+    """Find the one host that is meant.
+
+    :raises CommandError: there is none, or more than one.
+    """
     names = (wanted, f"{wanted}:443")
     found = [item for item in items if item["id"] == wanted] or [item for item in items if item["host"] in names]
     if not found:
         raise CommandError(f"No running session asked for {wanted}.", _LIST)
     if len(found) > 1:
         raise CommandError(f"{len(found)} sessions asked for {wanted}; use an ID.", _LIST)
-    return await operator.post(
-        "egress", found[0]["id"], "decision", body={"decision": decision, "state": found[0]["state"]}
-    )
+    return found[0]

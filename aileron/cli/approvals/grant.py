@@ -208,7 +208,7 @@ def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
 @operator_command
 def revoke_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Revoke a grant: it allows no further runs."""
-    found = command.delete("grants", grant_id)
+    found = command.remove("grants", grant_id)
     command.say(found, "{id} is {state}. Such calls need your approval again.", id=found["id"], state=_state(found))
 
 

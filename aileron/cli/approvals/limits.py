@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from aileron.cli._output import Columns, heading, note, table_of, time_at, when
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.cli._things import LIVE_SESSION
 from aileron.values import JSON
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
 
 _ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
 _PER_SESSION = click.option("--per-session", is_flag=True, help="Count each session separately.")
@@ -119,10 +122,15 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
 
     A session that was paused separately stays paused: resume it with --session.
     """
-    answer = command.post("resume", body={"session": session})
+    answer = command.ask(lambda operator: operator.post("resume", body={"session": session}), _find(session))
     command.say(answer, "Resumed.")
     if not command.as_json:
         _list("Approved before the pause; approve each again with aileron approve", answer["asked_anew"])
+
+
+def _find(session: str | None) -> Callable[[Operator], Awaitable[object]] | None:
+    """Make the look whether there is this session, or None if no session is meant."""
+    return None if session is None else lambda operator: operator.get("sessions", session)
 
 
 def _list(title: str, runs: Sequence[Mapping[str, Any]]) -> None:

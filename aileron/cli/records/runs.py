@@ -13,7 +13,13 @@ from aileron.cli import _completion, _options
 from aileron.cli._errors import CommandError
 from aileron.cli._ids import id_argument, id_option
 from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
-from aileron.cli._session import OperatorCommand, operator_command, plain_command, reading_command
+from aileron.cli._session import (
+    OperatorCommand,
+    operator_command,
+    plain_command,
+    reading_command,
+    refuse_paused,
+)
 from aileron.cli._things import COMPLETED_RUN, RUN, SESSION, UNKNOWN_RUN, UNSTARTED_RUN
 from aileron.cli.approvals.deciding import settling
 from aileron.cli.approvals.review import show_edits
@@ -71,7 +77,9 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
     """Record the outcome of a run whose outcome is unknown, or request it again."""
     if outcome is None:
         raise click.UsageError("Specify the outcome: --happened or --did-not-happen; or --run-again.")
-    run = command.post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
+    if outcome == "run_again":
+        refuse_paused(command.cli, "requested")
+    run = command.act("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
     if outcome == "run_again":
         words = "Requested again as {id}. It may happen twice if you approve it: aileron approve {id}"
         command.say(run, words, id=run["id"])
@@ -87,7 +95,7 @@ def reconcile(command: OperatorCommand, run_id: str) -> None:
     from aileron.client import DaemonFault
 
     try:
-        found = command.post("runs", run_id, "reconcile")
+        found = command.act("runs", run_id, "reconcile")
     except DaemonFault as error:
         if error.fault.kind != "capability_denied":
             raise
@@ -107,7 +115,8 @@ def _show_lookup(found: Mapping[str, Any]) -> None:
 @operator_command
 def undo(command: OperatorCommand, run_id: str) -> None:
     """Request what undoes a completed run, if its action says how. You approve it like any other run."""
-    run = command.post("runs", run_id, "undo")
+    refuse_paused(command.cli, "requested")
+    run = command.act("runs", run_id, "undo")
     command.say(run, "Requested as {id}. Review it: aileron approval show {id}", id=run["id"])
 
 
@@ -117,7 +126,9 @@ def undo(command: OperatorCommand, run_id: str) -> None:
 @operator_command
 def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
     """Cancel a run that has not started, approved or not. Nothing is sent."""
-    answer = command.ask(lambda operator: operator.withdraw(run_id, reason))
+    answer = command.ask(
+        lambda operator: operator.withdraw(run_id, reason), lambda operator: operator.get("runs", run_id)
+    )
     command.say(answer, "Cancelled; nothing was sent.")
 
 

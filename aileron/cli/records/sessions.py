@@ -95,10 +95,13 @@ def end_session(command: OperatorCommand, /, session: str, deny: bool, reason: s
     if reason is not None and not deny:
         raise click.UsageError("--reason requires --deny.")
     if deny:
-        denied = command.ask(lambda operator: deny_all_of(operator, session, reason))
+        denied = command.ask(
+            lambda operator: deny_all_of(operator, session, reason),
+            lambda operator: operator.get("sessions", session),
+        )
         say("Session {session} ended. Requests denied: {denied}.", session=session, denied=denied)
         return
-    command.post("sessions", session, "end", body={"exit_code": None})
+    command.act("sessions", session, "end", body={"exit_code": None})
     say("Session {session} ended.", session=session)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +26,7 @@ from aileron.cli.vault.signing_in import (
     sign_in,
     signs_in,
 )
-from aileron.values import GATEWAY, JSON, UrlTemplate
+from aileron.values import GATEWAY, JSON, NOTICE, UrlTemplate
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -144,7 +144,8 @@ def setup(
         given = read_secret(command.cli, f"Secret for {connector}", secret_fd)
         return await operator.post("bindings", "setup", body={**body, "secret": given})
 
-    made = as_signed_in(command.cli, command.passphrase_fd, work) if by_signing_in else command.ask(work)
+    look = _find_connector(connector)
+    made = as_signed_in(command.cli, command.passphrase_fd, work, look) if by_signing_in else command.ask(work, look)
     command.say(made, "{name} is bound to {connector}.", name=made["name"], connector=connector)
     if not command.as_json and connector.startswith(GATEWAY):
         provider = connector.removeprefix(GATEWAY)
@@ -163,7 +164,7 @@ def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
     connector asks for others, the difference is shown.
     """
     refuse_unasked(command.as_json, yes)
-    made = command.ask(lambda operator: _rebind(command.cli, operator, name, yes, command.as_json))
+    made = command.ask(lambda operator: _rebind(command.cli, operator, name, yes, command.as_json), _find(name))
     command.say(made, "{name} is rebound (revision {revision}).", name=made["name"], revision=made["revision"])
 
 
@@ -179,7 +180,7 @@ def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
             "bindings", name, "replace", body={"secret": read_secret(command.cli, f"New secret for {name}", secret_fd)}
         )
 
-    made = command.ask(work)
+    made = command.ask(work, _find(name))
     command.say(made, "{name} has another secret.", name=made["name"])
 
 
@@ -203,7 +204,7 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
             "bindings", name, "replace", body={"secret": (await sign_in(command.cli, shown, choice)).secret}
         )
 
-    made = as_signed_in(command.cli, command.passphrase_fd, work)
+    made = as_signed_in(command.cli, command.passphrase_fd, work, _find(name))
     command.say(made, "You are signed in again: {name} can be used.", name=made["name"])
 
 
@@ -212,8 +213,26 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
 @operator_command
 def revoke(command: OperatorCommand, name: str) -> None:
     """Delete a credential and its secret. Pending requests that use it become stale."""
-    gone = command.delete("bindings", name)
+    gone = command.remove("bindings", name)
     command.say(gone, "{name} is revoked. If the key may have leaked, revoke it at the service too.", name=gone["name"])
+
+
+def _find(name: str) -> Callable[[Operator], Awaitable[object]]:
+    """Make the look whether there is a credential of this name."""
+    return lambda operator: operator.get("bindings", name)
+
+
+def _find_connector(connector: str) -> Callable[[Operator], Awaitable[object]]:
+    """Make the look whether there is a connector of this name; of providers and channels the daemon tells later."""
+
+    async def look(operator: Operator) -> None:
+        names = {each["name"] for each in (await operator.get("connectors"))["items"]}
+        if connector not in names and not connector.startswith((GATEWAY, NOTICE)):
+            raise CommandError(
+                f"Connector {connector} not found; nothing was bound.", "List connectors: aileron connector list"
+            )
+
+    return look
 
 
 def _read_variables(given: Sequence[str]) -> Mapping[str, str]:

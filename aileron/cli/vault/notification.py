@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _options
-from aileron.cli._errors import FAILED
+from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import Columns, note, time_at
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
 from aileron.credentials import DEFAULT_KIND
@@ -69,7 +69,15 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
         body = {"connector": connector, "service": _SERVICE, "identity": name, "secret": secret}
         return await operator.post("bindings", "setup", body=body)
 
-    command.say(command.ask(work), "{name} is set up. Try it: aileron notification test", name=name)
+    async def look(operator: Operator) -> None:
+        channels = (await operator.get("notifications"))["items"]
+        if name not in {each["name"] for each in channels}:
+            raise CommandError(
+                f"There is no channel {name} in config.yaml. Nothing was stored.",
+                "List channels: aileron notification list",
+            )
+
+    command.say(command.ask(work, look), "{name} is set up. Try it: aileron notification test", name=name)
 
 
 @notification.command("remove")
@@ -77,7 +85,7 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 @operator_command
 def remove(command: OperatorCommand, name: str) -> None:
     """Delete the secret of NAME from the vault. Nothing more is sent there."""
-    gone = command.delete("bindings", f"{DEFAULT_KIND}/{_SERVICE}/{name}")
+    gone = command.remove("bindings", f"{DEFAULT_KIND}/{_SERVICE}/{name}")
     command.say(gone, "The secret of {name} is deleted from the vault.", name=name)
 
 

@@ -27,7 +27,7 @@ from aileron.cli._context import CliContext, Conversation, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._ids import find_id
 from aileron.cli._output import note, say
-from aileron.cli._session import quietly
+from aileron.cli._session import look_first, quietly
 from aileron.cli._things import APPROVAL
 from aileron.cli.vault.operator import token_from_child
 from aileron.cli.vault.terminal import note_multiplexer
@@ -136,10 +136,15 @@ def open_pages(
     url = cli.running().operator_url
     with ExitStack() as stack:
         terminal = _terminal(cli, stack)
-        # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
-        token = token_from_child(cli, url, passphrase_fd)
+
+        async def look(operator: Operator) -> None:
+            if approval_id is not None:
+                await operator.get("action-approvals", approval_id)
 
         async def carry_out(links: Links) -> None:
+            await look_first(cli, links, look)
+            # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
+            token = token_from_child(cli, url, passphrase_fd)
             # No logout once it is in: the browser's session ends with the login that made it.
             await let_in(cli, terminal, links.operator(url, token), url, path, by_code=by_code)
 

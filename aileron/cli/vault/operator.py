@@ -13,7 +13,15 @@ from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._ids import id_argument
 from aileron.cli._output import Columns, say, time_at
-from aileron.cli._session import OperatorCommand, log_in, operator_command, plain_command, quietly, reading_command
+from aileron.cli._session import (
+    OperatorCommand,
+    log_in,
+    look_first,
+    operator_command,
+    plain_command,
+    quietly,
+    reading_command,
+)
 from aileron.cli._things import LOGIN
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.values import JSON
@@ -90,12 +98,21 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
     return token
 
 
-def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Operator], Awaitable[T]]) -> T:
-    """Log in by a child, so that other programs can be started, run C{work} with the operator site, and log out."""
+def as_signed_in(
+    cli: CliContext,
+    passphrase_fd: int | None,
+    work: Callable[[Operator], Awaitable[T]],
+    look: Callable[[Operator], Awaitable[object]] | None = None,
+) -> T:
+    """Log in by a child, so that other programs can be started, run C{work} with the operator site, and log out.
+
+    :param look: see L{look_first}.
+    """
     url = cli.running().operator_url
-    token = token_from_child(cli, url, passphrase_fd)
 
     async def carry_out(links: Links) -> T:
+        await look_first(cli, links, look)
+        token = token_from_child(cli, url, passphrase_fd)
         operator = links.operator(url, token)
         try:
             return await work(operator)
@@ -134,7 +151,14 @@ def revoke(command: OperatorCommand, login: str | None, every: bool) -> None:
     """End one of your logins, or all. Its browser or command loses access."""
     if every is (login is not None):
         raise click.UsageError("Specify a login ID, or --all.")
-    answer = command.delete("operator", "sessions", *([] if login is None else [login]))
+    path = ("operator", "sessions", *([] if login is None else [login]))
+
+    async def look(operator: Operator) -> None:
+        logins = (await operator.get("operator", "sessions"))["items"]
+        if login is not None and login not in {each["id"] for each in logins}:
+            raise CommandError(f"There is no login {login}. Nothing was ended.", "List them: aileron operator list")
+
+    answer = command.ask(lambda operator: operator.delete(*path), look)
     command.say(answer, "Ended: {ids}.", ids=", ".join(answer["ended"]) or "none")
 
 

@@ -1,0 +1,116 @@
+"""A mistyped name or ID, and what a pause stops, is told before any passphrase is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aileron.errors import NotFound
+from tests.cli.daemon import DECIDE, ONE, RUN, CommandCase, approval
+from tests.cli.test_trust import item
+
+WHOLE = "01M8HR84TEK1J0CZE2HENJ0E8A"
+PATHS = ("action-approvals", "runs", "grants", "sessions", "bindings")
+COMMANDS: Sequence[Sequence[str]] = (
+    ("approve", WHOLE),
+    ("approve", WHOLE, WHOLE[:-1] + "B"),
+    ("deny", WHOLE),
+    ("deny", WHOLE, "--end-session"),
+    ("approval", "edit", WHOLE, "--arg", "a=b"),
+    ("approval", "cancel", WHOLE),
+    ("approval", "allow-retry", WHOLE),
+    ("run", "settle", WHOLE, "--happened"),
+    ("run", "settle", WHOLE, "--run-again"),
+    ("run", "reconcile", WHOLE),
+    ("run", "undo", WHOLE),
+    ("session", "end", WHOLE),
+    ("session", "end", WHOLE, "--deny"),
+    ("resume", "--session", WHOLE),
+    ("grant", "revoke", WHOLE),
+    ("operator", "revoke", WHOLE),
+    ("credential", "setup", "local://me/none"),
+    ("credential", "rebind", "none"),
+    ("credential", "replace", "none"),
+    ("credential", "renew", "none"),
+    ("credential", "revoke", "none"),
+    ("notification", "add", "none"),
+    ("notification", "remove", "none"),
+    ("network", "allow", "none.example"),
+    ("network", "deny", "none.example"),
+    ("action", "trust", "none"),
+    ("action", "distrust", "none"),
+    ("connector", "trust", "none"),
+    ("connector", "distrust", "none"),
+    ("config", "distrust", "config.yaml"),
+    ("package", "update", "none"),
+    ("package", "uninstall", "none"),
+)
+PAUSE = {"since": "2026-01-01T00:00:00.000000Z", "by": "o", "reason": None, "session_id": None}
+
+
+class LookingCase(CommandCase):
+    """A daemon that lists without a login, and has nothing."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve("ail_c_local")
+        self.site.answer_unknown = NotFound("There is no such thing.")
+        for path in ("operator/sessions", "connectors", "notifications", "egress", "trust"):
+            self.site.answer("GET", f"/v1/{path}", {"items": []})
+
+    def refused(self, *arguments: str) -> str:
+        """What a command says that fails without a login, a question or a change."""
+        self.site.asked.clear()
+        self.typed = []
+        code, _, err = self.command(*arguments)
+        changes = [each.path for each in self.site.asked if each.method != "GET"]
+        self.assertEqual((code, changes, "Internal error" in err), (1, [], False), (arguments, err))
+        return err
+
+
+class LookingTests(LookingCase):
+    """Commands that are about one thing."""
+
+    def test_missing(self) -> None:
+        """A thing that there is not is told at once."""
+        for arguments in COMMANDS:
+            self.assertRegex(self.refused(*arguments), "no such|not found|There is no|No |is not installed")
+
+    def test_nothing_pending(self) -> None:
+        """Where nothing is pending, approve and deny say so."""
+        self.site.answer("GET", "/v1/action-approvals?limit=20", {"items": [], "cursor": None})
+        for name in ("approve", "deny"):
+            self.assertIn("There is no pending approval.", self.refused(name))
+
+    def test_decided(self) -> None:
+        """What is decided already, or is another request, is told at once; of several, one is enough to go on."""
+        decided = {**approval()["run"], "state": "denied"}
+        self.site.answer("GET", ONE, approval(run=decided))
+        self.assertIn("Already denied; nothing was decided.", self.refused("approve", RUN))
+        self.assertIn("Already denied", self.refused("approval", "edit", RUN, "--arg", "a=b"))
+        self.one_waits()
+        self.assertIn("different digest", self.refused("deny", RUN, "--digest", "sha256:x"))
+        code, _, err = self.as_operator("deny", RUN, WHOLE)
+        self.assertEqual((code, "1 of 2 were denied" in err), (1, True), err)
+        self.assertEqual(len(self.site.bodies("POST", DECIDE)), 1)
+
+    def test_nothing_new(self) -> None:
+        """Where there is nothing new to trust nobody is asked for a passphrase."""
+        self.site.answer("GET", "/v1/trust", {"items": [item("a", state="trusted")]})
+        self.site.answer("GET", "/v1/actions", {"items": [], "load_errors": []})
+        self.assertEqual(self.command("action", "trust")[:2], (0, "Nothing new to trust.\n"))
+        self.assertEqual(self.site.logins, [])
+
+
+class PausedTests(LookingCase):
+    """Commands that a pause would stop half-way."""
+
+    def test_paused(self) -> None:
+        """They say first that everything is paused, and how to go on."""
+        self.site.answer("GET", "/v1/status", {"pause": PAUSE})
+        self.one_waits()
+        for arguments in (("approve", RUN), ("run", "undo", RUN), ("run", "settle", RUN, "--run-again")):
+            err = self.refused(*arguments)
+            self.assertIn("Everything is paused. Nothing was ", err)
+            self.assertIn("aileron resume", err)
+        code, out, err = self.as_operator("deny", RUN)
+        self.assertEqual((code, "Denied" in out), (0, True), err)
