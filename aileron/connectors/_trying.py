@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -21,7 +21,16 @@ EFFECT_KEY = "dry-run"
 
 
 class NotTried(Exception):
-    """No request can be built; the text is a sentence."""
+    """No request can be built; the text is a sentence.
+
+    :ivar connector: the name of the connector; empty: it was not found.
+    :ivar missing: inputs of the operation that were not given.
+    """
+
+    def __init__(self, message: str, connector: str = "", missing: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.connector = connector
+        self.missing = missing
 
 
 @frozen
@@ -29,10 +38,12 @@ class TriedRequest:
     """A request that a call would send, without its credential.
 
     :ivar credential: the kind of credential that is added to it, or None.
+    :ivar missing: inputs of the operation that were not given, and are left out of the request.
     """
 
     request: Request
     credential: str | None
+    missing: Sequence[str] = ()
 
 
 def build_request(
@@ -61,9 +72,11 @@ def build_request(
     address = base_url or (spec.description.base_url if template is None else template.example)
     if not address:
         raise NotTried(f"{spec.description.fqn} has no base URL of its own.")
+    missing = sorted(found.inputs - inputs.keys())
     try:
         request = prepare(spec, found, address, ReferenceScope(inputs, EFFECT_KEY))
     except AileronError as error:
-        raise NotTried(f"These inputs make no request: {error.fault().message}") from None
+        message = f"These inputs make no request: {error.fault().message}"
+        raise NotTried(message, spec.description.fqn, missing) from None
     need = spec.description.credential
-    return TriedRequest(request, None if need is None else need.kind)
+    return TriedRequest(request, None if need is None else need.kind, missing)

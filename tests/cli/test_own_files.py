@@ -31,6 +31,34 @@ effect = "write"
 """
 
 
+_BOTH = '{"channel": "#eng", "text": "It flies."}'
+_FIND = """\
++++
+name = "find"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "local://me/tracker"
+version = "1.0.0"
+capabilities = ["find"]
+
+[[inputs]]
+name = "number"
+type = "integer"
+description = "Number of the issue."
+
+[[execute]]
+id = "only"
+connector = "local://me/tracker"
+op = "find"
+inputs = { id = "${args.number}" }
++++
+# Find an issue
+
+Returns one issue.
+"""
+
+
 class OwnFilesCase(TrustCase):
     """A home with one connector, which an action needs."""
 
@@ -117,6 +145,21 @@ class TryTests(OwnFilesCase):
         self.assertEqual(code, 1)
         code, out, _ = self.command("connector", "try", str(self.path), "find", "--args", '{"id": "a b"}')
         self.assertIn("GET https://tracker.example/api/issues/a%20b", out)
+
+    def test_missing(self) -> None:
+        """Inputs that were not given are told, with what an action says of them and the option that gives each."""
+        code, out, err = self.command("connector", "try", "slack", "post_message")
+        self.assertEqual((code, "POST https://slack.com/api/chat.postMessage" in out), (0, True), err)
+        self.assertIn("Inputs that were not given, and are left out of the request:", err)
+        self.assertRegex(err, r"  channel \(string, required\): .*\n    --arg channel=TEXT\n")
+        self.assertNotIn("not given", self.command("connector", "try", "slack", "post_message", "--args", _BOTH)[2])
+        code, _, err = self.command("connector", "try", "local://me/tracker", "find")
+        self.assertIn("Inputs that were not given:\n  id\n    --arg id=TEXT\n", err)
+        self.assertIn("These inputs make no request", err)
+        (self.home.actions / "find.md").write_text(_FIND)
+        (self.home.actions / "find.md").chmod(0o600)
+        err = self.command("connector", "try", "local://me/tracker", "find")[2]
+        self.assertIn("  id (integer, required): Number of the issue.\n    --args '{\"id\": INTEGER}'\n", err)
 
     def test_refused(self) -> None:
         """What makes no request is said to, with what there is instead."""

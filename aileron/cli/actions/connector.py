@@ -17,6 +17,7 @@ from aileron.cli._session import OperatorCommand, reading_command
 from aileron.cli._tree import hide
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.importing import import_command
+from aileron.cli.actions.inputs import tell_missing
 from aileron.cli.actions.own_files import edit_command, remove_command
 from aileron.cli.actions.packages import install, uninstall, update
 from aileron.cli.actions.prove import prove_connectors
@@ -112,6 +113,9 @@ def try_operation(
     try:
         tried = build_request(_find(cli, target), cli.home.connectors, operation, inputs, base_url)
     except NotTried as error:
+        if error.missing:
+            note("Inputs that were not given:")
+            tell_missing(cli, error.connector, operation, error.missing)
         raise CommandError(str(error)) from None
     request = tried.request
     heading("{method} {url}", method=request.method, url=request.url)
@@ -120,6 +124,9 @@ def try_operation(
         values({"credential": f"{tried.credential}, added by the daemon"}, "  ")
     if request.body:
         block(request.body.decode("utf-8", "replace"), "  ")
+    if tried.missing:
+        note("Inputs that were not given, and are left out of the request:")
+        tell_missing(cli, request.connector, operation, tried.missing)
 
 
 @connector.command("copy")
