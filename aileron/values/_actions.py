@@ -165,6 +165,11 @@ class Action:
     output_schema: Mapping[str, JSON] | None = None
     inverse: Inverse | None = None
 
+    def order_arguments(self, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Return the arguments of a run in the order of the inputs; those that are no inputs any more come last."""
+        names = (*(each.name for each in self.inputs), *arguments)
+        return {name: arguments[name] for name in names if name in arguments}
+
 
 @frozen
 class LoadError:

@@ -262,6 +262,11 @@ class Review:
     preview: ReviewedPreview | None = None
     unread: Mapping[str, JSON] | None = None
 
+    def order_arguments(self, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Return the arguments of the run in the order of the action's inputs, as the review lists them."""
+        names = (*(each.name for each in self.arguments), *arguments)
+        return {name: arguments[name] for name in names if name in arguments}
+
     @property
     def shown_preview(self) -> Preview:
         """The preview that was shown, to be compared; L{NOT_YET}: none was, as far as can be read."""

@@ -19,6 +19,7 @@ from aileron.values import (
     Event,
     Fault,
     Page,
+    Review,
     Run,
     RunQuery,
     RunState,
@@ -189,7 +190,7 @@ def _page(
         *choices,
         facts(_about(run)),
         *([] if approval is None else [tags.h2("Decision"), facts(_draw_decided(approval))]),
-        *_arguments(run),
+        *_arguments(run, approval),
         tags.h2("Attempts"),
         _attempts(attempts),
         *_answers(attempts),
@@ -240,12 +241,13 @@ def _draw_decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
     yield "Digest", approval.digest
 
 
-def _arguments(run: Run) -> Iterator[Part]:
+def _arguments(run: Run, approval: Approval | None) -> Iterator[Part]:
+    review = Review() if approval is None else approval.review
     yield tags.h2("Arguments")
-    yield draw_whole("arguments", dict(run.arguments), "Arguments")
+    yield draw_whole("arguments", review.order_arguments(run.arguments), "Arguments")
     if run.asked is not None:
         yield tags.h3("As requested")
-        yield draw_whole("asked", dict(run.asked), "Arguments as requested")
+        yield draw_whole("asked", review.order_arguments(run.asked), "Arguments as requested")
 
 
 def _choices(run: Run, inverse: str | None, lookup: Event | None, *, look: bool) -> list[Part]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import AttrsInstance, fields, has
+from attrs import AttrsInstance, evolve, fields, has
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron import values
@@ -226,6 +226,15 @@ class AnswerTests(SynchronousTestCase):
             found = json.dumps(to_json(value) if write is None else write())
             self.assertEqual(json.loads(found), frozen[name], name)
             self.assertNotIn("canary", found)
+
+    def test_order_of_arguments(self) -> None:
+        """Arguments of an approval are in the order of the action's inputs; the database keeps them by name."""
+        run = evolve(_RUN, arguments={"body": "b", "channel": "#eng", "removed": 1, "to": "you"})
+        shown = tuple(values.ReviewedArgument(name, name, None) for name in ("to", "channel", "body", "absent"))
+        review = values.Review(arguments=shown)
+        found: Any = approval_json(evolve(_APPROVAL, run=run, review=review), str)["run"]
+        self.assertEqual(list(found["arguments"]), ["to", "channel", "body", "removed"])
+        self.assertEqual(found["arguments"], run.arguments)
 
     def test_every_form(self) -> None:
         """No class has a form of its own in answers that is not frozen here."""

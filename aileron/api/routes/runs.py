@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import READERS, Who
@@ -152,6 +154,9 @@ async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
 async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
     """One run, as soon as it is settled or the wait is over; the operator sees its steps and attempts."""
     run = await awaited_run(context, deps, run_id)
+    offer = deps.submission.offering().offers.get(run.action)
+    if offer is not None:
+        run = evolve(run, arguments=offer.action.order_arguments(run.arguments))
     shown = to_json(run)
     if context.caller.is_reader:
         steps, attempts = await deps.submission.history(run_id)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import TypeVar
 
-from attrs import AttrsInstance
+from attrs import AttrsInstance, evolve
 
 from aileron.values import (
     INLINE,
@@ -86,8 +86,9 @@ def listed_run_json(run: Run) -> dict[str, JSON]:
 
 
 def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[str, JSON]:
-    """C{Approval}."""
-    return {**to_json(approval), "review_url": review_url(approval.run.id)}
+    """C{Approval}, its arguments in the order of the action's inputs."""
+    run = evolve(approval.run, arguments=approval.review.order_arguments(approval.run.arguments))
+    return {**to_json(evolve(approval, run=run)), "review_url": review_url(approval.run.id)}
 
 
 def new_grant_json(grant: Grant) -> dict[str, JSON]:

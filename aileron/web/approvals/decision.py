@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from attrs import evolve
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import (
@@ -168,7 +169,7 @@ def decision_form(approval: Approval, offer: Offer | None, suggested: Sequence[P
         reasons=lambda tag: [tag.clone()(**{"data-reason": each}).fillSlots(reason=each) for each in _REASONS],
         undo=undo if seconds else "Starts as soon as you approve.",
         flood="" if run.session_id is None else deny_all(run.session_id, waiting),
-        grant=grant_form(run, suggested),
+        grant=grant_form(evolve(run, arguments=approval.review.order_arguments(run.arguments)), suggested),
     )
 
 
