@@ -18,7 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.doctor.authority import Answers, authority, network
 from aileron.cli.doctor.daemon import hardening
-from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell
+from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, waits, wrong
 from aileron.cli.doctor.machine import disk, files, program, search_path, tracing
 from aileron.disk import free_bytes
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
@@ -161,12 +161,14 @@ class ProcessTests(SynchronousTestCase):
         """A process that is closed is in order, one that is not is wrong, on each count; an unseen one is noted."""
         closed = "Max cpu time  unlimited\nMax core file size        0                    0                    bytes\n"
         open_ = "Max core file size        0                    unlimited   bytes\n"
-        for rights, limits, wrong in ((1, closed, 0), (0, closed, 1), (1, open_, 1), (0, open_, 2)):
+        for rights, limits, faults in ((1, closed, 0), (0, closed, 1), (1, open_, 1), (0, open_, 2)):
             proc = Path(self.mktemp())
             (proc / "7").mkdir(parents=True)
             (proc / "7" / "status").write_text(f"Name:\tpython\nNoNewPrivs:\t{rights}\n")
             (proc / "7" / "limits").write_text(limits)
-            self.assertEqual([severity for severity, _ in _told(hardening(7, proc, "linux"))], [Severity.WRONG] * wrong)
+            self.assertEqual(
+                [severity for severity, _ in _told(hardening(7, proc, "linux"))], [Severity.WRONG] * faults
+            )
         ((severity, _),) = _told(hardening(8, Path(self.mktemp()), "linux"))
         self.assertEqual(severity, Severity.NOTE)
         self.assertEqual(_told(hardening(8, Path(self.mktemp()), "darwin")), [])
@@ -331,14 +333,36 @@ class CommandTests(CommandCase):
         self.assertNotEqual(here.severity, Severity.WRONG)
 
     def test_command_on_its_own_line(self) -> None:
-        """The worst comes first, what to do on a line of its own; where all is in order there are no problems."""
+        """The worst comes first, what to do on a line of its own, and at the end the verdict in one line."""
         open_, fine_ = (
             remark("May be traced.", "sudo sysctl kernel.yama.ptrace_scope=1"),
             DoctorFinding(Severity.FINE, "Is closed."),
         )
         for findings, said in (
-            ([fine_, open_], ["note: May be traced.", "    sudo sysctl kernel.yama.ptrace_scope=1", "ok: Is closed."]),
-            ([fine_], ["ok: Is closed.", "No problems found."]),
+            (
+                [fine_, open_],
+                [
+                    "note: May be traced.",
+                    "    sudo sysctl kernel.yama.ptrace_scope=1",
+                    "ok: Is closed.",
+                    "No problems found; 1 note: see above.",
+                ],
+            ),
+            ([fine_], ["ok: Is closed.", "Everything is in order."]),
+            (
+                [wrong("Is broken."), open_, waits("Is locked.")],
+                [
+                    "problem: Is broken.",
+                    "action needed: Is locked.",
+                    "note: May be traced.",
+                    "    sudo sysctl kernel.yama.ptrace_scope=1",
+                    "1 problem, 1 action needed, 1 note: see above.",
+                ],
+            ),
+            (
+                [wrong("Is broken."), wrong("Is lost.")],
+                ["problem: Is broken.", "problem: Is lost.", "2 problems: see above."],
+            ),
         ):
             printed = StringIO()
             with redirect_stdout(printed), redirect_stderr(printed):

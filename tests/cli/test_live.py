@@ -653,7 +653,7 @@ class WatchTests(CommandCase):
         self.patch(self, "cli_context", lambda: cli)
         self.patch(watch, "as_signed_in", lambda *_: None)
         code, _out, err = self.command("approval", "watch", "--plain")
-        self.assertEqual((code, err.startswith("In screen, any program of yours outside a sandbox")), (0, True), err)
+        self.assertEqual((code, err.startswith("In screen, programs of yours outside a sandbox")), (0, True), err)
 
 
 class ConverseTests(CommandCase):

@@ -215,9 +215,9 @@ class LettingInTests(CommandCase):
         for variable, name in (("", ""), ("TMUX", "tmux"), ("STY", "screen")):
             self.environ[variable] = "1"
             self.let_in(["opened"], "blue tower")
-            told = f"In {name}, any program of yours outside a sandbox can read the screen and type for you.\n"
+            told = f"In {name}, programs of yours outside a sandbox can read the screen and type here.\n"
             self.assertEqual(self.err.startswith(told), bool(name), self.err)
-            self.assertEqual("type for you" in self.err, bool(name))
+            self.assertEqual("and type here" in self.err, bool(name))
             del self.environ[variable]
 
     def test_login_is_ended(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from aileron.cli._errors import CommandError
 from tests.cli.daemon import CommandCase
+from tests.cli.test_trust import item
 
 
 class OverviewTests(CommandCase):
@@ -25,6 +26,26 @@ class OverviewTests(CommandCase):
         self.assertIn("There is no vault yet.\n\nNext: aileron demo, or aileron setup\n", self.overview())
         self.home.secrets.touch()
         self.assertIn("The daemon is not running.\n\nNext: aileron daemon start\n", self.overview())
+
+    def test_not_active(self) -> None:
+        """Files that are not active are to be trusted; those that cannot be are looked at."""
+        self.serve("ail_c_local")
+        status: dict[str, Any] = {
+            "vault_state": "unlocked",
+            "counts": {"actions": 1, "load_errors": 2},
+            "uptime_seconds": 61,
+        }
+        self.site.answer("GET", "/v1/status", status)
+        known = item("known", state="trusted")
+        for items, step in (
+            ([known, item("local://me/x", "connector"), item("a")], "aileron action trust"),
+            ([known, item("local://me/x", "connector", "changed")], "aileron connector trust"),
+            ([known, item("config.yaml", "config")], "aileron config trust"),
+            ([known, item("a", lacks=["needs a connector that is not there"])], "aileron doctor"),
+            ([known], "aileron doctor"),
+        ):
+            self.site.answer("GET", "/v1/trust", {"items": items})
+            self.assertIn(f"\nNext: {step}\n", self.overview())
 
     def test_daemon(self) -> None:
         """Of a daemon all is told that C{status} tells, and the step that its state asks for."""

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from aileron.cli._context import CliContext
-from aileron.cli.actions.trust_display import is_long, show_items
+from aileron.cli.actions.trust_display import is_long, page_text, show_items
 from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
@@ -110,6 +110,19 @@ class TrustTests(TrustCase):
             self.assertIn("digest  sha256:a", after)
             self.assertEqual("line 0" in after, lines == 5)
 
+    def test_pager(self) -> None:
+        """The last row of the pager says how to scroll and how to leave it, whatever options of its the person has."""
+        given: list[str] = []
+        for own in (None, "-R -M", "-Pmine"):
+            environment = {name: text for name, text in os.environ.items() if name != "LESS"}
+            before = environment if own is None else {**environment, "LESS": own}
+            self.patch(os, "environ", dict(before))
+            given.clear()
+            page_text("a text", lambda _text: given.append(os.environ["LESS"]))
+            self.assertIn(r"-PmSpace\: next page   b\: previous page   q\: leave, and go on$", given[0])
+            self.assertTrue(given[0].startswith("-R" if own is None else f"{own}$"))
+            self.assertEqual(os.environ, before)
+
     def test_digest_whole(self) -> None:
         """A digest that has no room beside its label is below it, as the terminal would break it."""
         self.patch(os, "environ", {**os.environ, "COLUMNS": "80"})
@@ -181,7 +194,8 @@ class TrustTests(TrustCase):
         self.environ["TMUX"] = "/tmp/tmux-0/default,1,0"
         err = self.as_operator("action", "trust", answers=["y"])[2]
         self.assertEqual(
-            err.count("In tmux, any program of yours outside a sandbox can read the screen and type for"), 1
+            err.count("In tmux, programs of yours outside a sandbox can read the screen and type here.\nWhere agents"),
+            1,
         )
 
     def test_nothing_acts(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,9 @@ _QUESTION_ROWS = 4
 """Rows of the terminal that are left for the prompt and the question."""
 _MOST_ROWS = 800
 """What usual terminals surely keep to scroll back to; what takes more is shown by a pager, which has to be left."""
+_KEYS = r"Space\: next page   b\: previous page   q\: leave, and go on"
+_PROMPT = "-R " + " ".join(f"-P{prompt}{_KEYS}$" for prompt in "smM")
+"""Options of C{less}: its prompts, short, medium and long. A dollar sign ends the text of an option."""
 _WHAT = {
     "action": "action {name}",
     "connector": "connector {name}",
@@ -27,7 +31,23 @@ _WHAT = {
 }
 
 
-def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], object] = click.echo_via_pager) -> None:
+def page_text(text: str, page: Callable[[str], object] = click.echo_via_pager) -> None:
+    """Show a text in a pager whose last row says how to scroll, and how to leave it.
+
+    :param page: shows a text to be scrolled and left; C{less} takes options from the environment.
+    """
+    own = os.environ.get("LESS")
+    os.environ["LESS"] = _PROMPT if own is None else f"{own}${_PROMPT}"
+    try:
+        page(text)
+    finally:
+        if own is None:
+            del os.environ["LESS"]
+        else:
+            os.environ["LESS"] = own
+
+
+def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], object] = page_text) -> None:
     """Print items whole, by a pager if they take more than a terminal keeps.
 
     What takes more than the screen is followed by what stands above each text, to be in view with the question.

@@ -19,6 +19,9 @@ from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import BASE_URL_VARIABLES, JSON, duration
 
 _EXCEPTIONS = "no_proxy"
+_UNTRUSTED = frozenset(("new", "changed"))
+_TRUSTED = ("action", "connector", "config")
+"""The kinds of files that can be trusted; with an action the connectors that it needs are."""
 
 
 @click.command()
@@ -189,24 +192,35 @@ def overview(cli: CliContext) -> None:
     else:
         answer = _ask(cli, found)
         _tell(answer, found, cli.home.root)
-        steps = _next_steps(answer)
+        steps = _next_steps(cli, found, answer)
     say()
     say("Next: {steps}", steps=", or ".join(steps))
     say("All commands: aileron --help")
 
 
-def _next_steps(answer: Mapping[str, Any]) -> Sequence[str]:
+def _next_steps(cli: CliContext, found: Discovery, answer: Mapping[str, Any]) -> Sequence[str]:
     counts = answer.get("counts", {})
     if answer.get("vault_state") != "unlocked":
         return ("aileron setup" if answer.get("vault_state") == "missing" else "aileron vault unlock",)
     if counts.get("pending_approvals"):
         return ("aileron watch", "aileron open")
+    if counts.get("load_errors"):
+        return (_activating(cli, found),)
     if not counts.get("actions"):
         return ("aileron setup", "aileron action add FILE")
     from aileron.launch import find_agents
 
     *others, last = sorted(find_agents())
     return (f"aileron launch AGENT ({', '.join(others)} or {last})",)
+
+
+def _activating(cli: CliContext, found: Discovery) -> str:
+    """Return the command for files that are not active: to trust those that could be, else to see what they lack."""
+    if found.local_key is None:
+        return "aileron doctor"
+    items = cli.probe(found.operator_url, "/v1/trust", found.local_key).get("items", ())
+    kinds = {item["kind"] for item in items if item["state"] in _UNTRUSTED and not item.get("lacks")}
+    return next((f"aileron {kind} trust" for kind in _TRUSTED if kind in kinds), "aileron doctor")
 
 
 def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from attrs import frozen
 
 from aileron.cli._errors import apart
-from aileron.cli._output import note, say
+from aileron.cli._output import say
 
 
 class Severity(StrEnum):
@@ -26,6 +27,7 @@ class Severity(StrEnum):
 
 
 _LABELS = {Severity.WRONG: "problem", Severity.WAITS: "action needed"}
+_PLURALS = {Severity.WRONG: "problems", Severity.WAITS: "actions needed", Severity.NOTE: "notes"}
 
 
 @frozen
@@ -57,12 +59,25 @@ def remark(says: str, do: str | None = None) -> DoctorFinding:
 
 
 def tell(findings: Iterable[DoctorFinding]) -> None:
-    """Print them, the worst first."""
+    """Print findings, the worst first, and the verdict in one line."""
     found = sorted(findings, key=lambda each: list(Severity).index(each.severity))
     for each in found:
         say("{severity}: {says}", severity=each.severity.label, says=each.says)
         if each.do is not None:
             for part in apart(each.do):
                 say("    {part}", part=part)
-    if all(each.severity is Severity.FINE for each in found):
-        note("No problems found.")
+    say(_summarize(found))
+
+
+def _summarize(findings: Sequence[DoctorFinding]) -> str:
+    """Return the verdict: how many findings there are of each severity."""
+    numbers = Counter(each.severity for each in findings)
+    parts = [
+        f"{numbers[each]} {each.label if numbers[each] == 1 else several}"
+        for each, several in _PLURALS.items()
+        if numbers[each]
+    ]
+    if not parts:
+        return "Everything is in order."
+    nothing_wrong = "" if numbers[Severity.WRONG] or numbers[Severity.WAITS] else "No problems found; "
+    return f"{nothing_wrong}{', '.join(parts)}: see above."

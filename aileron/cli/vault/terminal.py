@@ -27,8 +27,8 @@ def note_multiplexer(environ: Mapping[str, str]) -> None:
     name = "tmux" if environ.get("TMUX") else "screen" if environ.get("STY") else ""
     context = click.get_current_context(silent=True)
     if name and (context is None or not context.meta.setdefault(_NOTED, False)):
-        note("In {name}, any program of yours outside a sandbox can read the screen and type for you.", name=name)
-        note("  Where agents run without one, use a terminal outside {name}.", name=name)
+        note("In {name}, programs of yours outside a sandbox can read the screen and type here.", name=name)
+        note("Where agents run without one, use a terminal outside {name}.", name=name)
         if context is not None:
             context.meta[_NOTED] = True
 
