@@ -5,6 +5,16 @@ from tests.functional.chromium import Page
 
 WIDTHS = {390: 800, 700: 900, 960: 900, 1440: 900}
 """A phone, half a screen, the narrowest window with a column of pages, and a desktop: heights by widths."""
+_COVERED = """(() => {
+  const badge = document.querySelector("#pending"), word = document.createRange();
+  word.selectNodeContents(badge.parentElement.firstChild);
+  const [one, other, link] = [badge, word, badge.parentElement].map((each) => each.getBoundingClientRect());
+  const beside = one.left >= other.right || other.left >= one.right;
+  const apart = beside || one.top >= other.bottom || other.top >= one.bottom;
+  const within = one.top >= link.top && one.right <= link.right && other.bottom <= link.bottom;
+  return apart && within ? [] : [one, other, link].map(({ left, top, right, bottom }) => [left, top, right, bottom]);
+})()"""
+"""Where the badge, the word and the link are, if the first two are not apart in the third."""
 
 
 class DecidingTests(PagesTestCase):
@@ -30,6 +40,17 @@ class DecidingTests(PagesTestCase):
                 await self.stands(page, state)
                 self.assertEqual(page.problems, [])
         self.assertEqual([each.text for each in self.workspace.messages], [f"#approve at {each}" for each in WIDTHS])
+
+    async def test_badge(self) -> None:
+        """The number of what is pending stands beside or above the name of its page, over no letter of it."""
+        page = await self.opened(390)
+        await page.until("!document.querySelector('#pending').hidden")
+        for number in ("1", "128"):
+            await page.evaluate(f"document.querySelector('#pending').textContent = '{number}'")
+            for width in (320, *WIDTHS):
+                await page.look(width=width, height=WIDTHS.get(width, 700))
+                await self.keep(page, f"badge-{number}-{width}", whole=False)
+                self.assertEqual(await page.evaluate(_COVERED), [], (number, width))
 
     async def test_edited(self) -> None:
         """What was edited and not checked is not approved over: the one button checks it first, or it is discarded."""
