@@ -13,9 +13,20 @@ from .command import CommandConnector, CommandSpec, Confinement, Enclosure, Prog
 from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
-from .mcp import ApiRelay, HttpSessions, LocalServers, LocalSessions, McpConnector, McpSpec, digest_tree
+from .mcp import (
+    LOADING_VARIABLES,
+    ApiRelay,
+    HttpSessions,
+    LocalServers,
+    LocalSessions,
+    McpConnector,
+    McpSpec,
+    digest_tree,
+    find_foreign_modules,
+)
 
 __all__ = [
+    "LOADING_VARIABLES",
     "AddressRefused",
     "ApiRelay",
     "CommandConnector",
@@ -56,6 +67,7 @@ __all__ = [
     "build_request",
     "check",
     "digest_tree",
+    "find_foreign_modules",
     "find_specimens",
     "keys_of",
     "read_descriptions",

@@ -123,6 +123,12 @@ class MoveTests(MoveCase):
             f"echo '{lock}' > package-lock.json\n"
             'echo \'{"bin": "main.js"}\' > node_modules/my-server/package.json\n'
         )
+        loading = {**node, "env": {"NODE_OPTIONS": "--require /tmp/x.js"}}
+        self.path.write_text(json.dumps({"mcpServers": {"node": loading}}))
+        code, _, err = self.imported("--yes", names=("node",))
+        self.assertIn("its variable NODE_OPTIONS loads code that is not part of it. Nothing was moved.", err)
+        self.assertEqual((code, list(self.home.connectors.iterdir())), (1, []))
+        self.path.write_text(json.dumps({"mcpServers": {"node": node, "box": box}}))
         code, _, err = self.imported("--yes", names=("node",), answers=(PASSPHRASE,))
         self.assertEqual(code, 0, err)
         server = tomllib.loads((self.home.connectors / "node.toml").read_text())["mcp"]

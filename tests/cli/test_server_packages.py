@@ -120,6 +120,14 @@ class InstallTests(SynchronousTestCase):
         program.write_text(f"{linked}mkdir -p {self.root}/other && ln -s {self.root}/other node_modules/other\n")
         self.assert_refused(f"it runs code from {self.root}/other, which may change unnoticed")
 
+    def test_modules_around(self) -> None:
+        """Where node would also load modules from a directory around the package, nothing is installed."""
+        self.npm({"server": "dist/index.js"})
+        self.packages.mkdir()
+        (self.root / "node_modules").mkdir()
+        self.assert_refused(f"node would also load modules from {self.root}/node_modules")
+        self.assertFalse(self.log.exists())
+
     def test_uv(self) -> None:
         """PyPI's is installed from a list with hashes, built files alone, into an environment of its own."""
         self.write("uv", _UV.format(log=self.log))

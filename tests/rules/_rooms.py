@@ -90,6 +90,8 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.HttpTransport",
             "aileron.connectors.RemoteRepository",
             "aileron.connectors.digest_tree",
+            "aileron.connectors.find_foreign_modules",
+            "aileron.connectors.LOADING_VARIABLES",
             "aileron.connectors.NotTried",
             "aileron.connectors.build_request",
             "aileron.connectors.SshTransport",

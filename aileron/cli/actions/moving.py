@@ -236,10 +236,16 @@ def _install(cli: CliContext, move: _ServerMove) -> InstalledServer | None:
     :raises CommandError: it cannot be installed; nothing was moved.
     """
     from aileron.cli.actions.server_packages import PackageInstaller
+    from aileron.connectors import LOADING_VARIABLES
 
     run = move.entry.package
     if run is None or (cli.home.connectors / move.file_name).exists():
         return None
+    for name in sorted(LOADING_VARIABLES & move.entry.environment.keys()):
+        raise CommandError(
+            f"{run.name} was not installed: its variable {name} loads code that is not part of it. Nothing was moved.",
+            "Remove the variable from the agent's settings, or leave this server out.",
+        )
     return PackageInstaller(cli.environ, Path(_data(cli), "aileron-packages")).install(run, service_of(move.connector))
 
 

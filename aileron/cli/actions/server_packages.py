@@ -52,8 +52,14 @@ class PackageInstaller:
         :param name: of the server, for its directory.
         :raises CommandError: that failed; nothing of it is left.
         """
-        from aileron.connectors import digest_tree
+        from aileron.connectors import digest_tree, find_foreign_modules
 
+        home = self.environ.get("HOME")
+        for path in find_foreign_modules(str(self.root / name), home) if run.registry == "npm" else ():
+            raise CommandError(
+                f"{run.name} was not installed: node would also load modules from {path}. Nothing was moved.",
+                "Move that directory away, then try again.",
+            )
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory = _free_directory(self.root, name)
         directory.mkdir(mode=0o700)

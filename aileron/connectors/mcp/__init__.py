@@ -4,7 +4,7 @@ from ._api_relay import ApiRelay
 from ._connector import McpConnector
 from ._http import HttpSessions
 from ._local import LocalSessions
-from ._package import digest_tree
+from ._package import LOADING_VARIABLES, digest_tree, find_foreign_modules
 from ._pins import PINNED, Tool
 from ._shared import LocalServers
 from ._spec import LIST_TOOLS, McpOperation, McpSpec, read_mcp
@@ -12,6 +12,7 @@ from ._wire import Bridged
 
 __all__ = [
     "LIST_TOOLS",
+    "LOADING_VARIABLES",
     "PINNED",
     "ApiRelay",
     "Bridged",
@@ -23,5 +24,6 @@ __all__ = [
     "McpSpec",
     "Tool",
     "digest_tree",
+    "find_foreign_modules",
     "read_mcp",
 ]

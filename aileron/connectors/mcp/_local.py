@@ -23,7 +23,7 @@ from aileron.values import JSON, Authorization, ConnectorDescription, Credential
 
 from ._api import API, API_URL, Api, read_api
 from ._api_relay import ApiRelay
-from ._package import PACKAGE, InstalledPackage, read_package
+from ._package import LOADING_VARIABLES, PACKAGE, InstalledPackage, read_package
 from ._session import McpSession
 from ._shared import SharedServer, Start
 
@@ -71,9 +71,13 @@ def read_local(table: FileTable, need: CredentialNeed | None, *, private_network
         table.fault("api", f"must be there if {API_URL} stands in `command` or `environment`, and only then")
     api = None if inside is None else read_api(inside, need, private_network=private_network)
     packed = table.optional_table(PACKAGE)
-    package = None if packed is None else read_package(packed)
-    if package is not None and not any(map(package.holds, argv)):
-        table.fault("command", f"must run a program of the package, below {quote(package.directory)}")
+    package = None if packed is None else read_package(packed, argv)
+    if package is not None and not package.find_entry():
+        where = quote(package.directory)
+        table.fault("command", f"must run a program of the package, below {where}: itself, or as the first after node")
+    for name in sorted(LOADING_VARIABLES & {*environment.variables, *environment.inherited}) if package else ():
+        key = "environment" if name in environment.variables else "inherit"
+        table.fault(key, f"must not have {name}: it loads code that is not part of the package")
     return LocalServer(argv, environment, api, package)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -17,15 +18,27 @@ from aileron.values import JSON
 PACKAGE = "package"
 """The table of C{[mcp]}."""
 
-REGISTRIES = ("npm", "pypi")
+NPM, PYPI = "npm", "pypi"
+REGISTRIES = (NPM, PYPI)
+LOADING_VARIABLES = frozenset(
+    "NODE_OPTIONS NODE_PATH PYTHONPATH PYTHONHOME PYTHONPYCACHEPREFIX BASH_ENV "
+    "LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH".split()
+)
+"""Variables by which a program loads code from elsewhere than its own files."""
+
 MOST_FILES, MOST_BYTES = 200_000, 2 * 1024**3
 _PIECE_BYTES = 1024 * 1024
 _LINE = TextRule(lambda text: 0 < len(text) <= 512 and text.isprintable(), "must be one line")
 _DIGEST = TextRule.shape(r"sha256:[0-9a-f]{64}", "must be sha256: and 64 digits")
 
 
+_INTERPRETER = re.compile(r"node|nodejs|python(?:3(?:\.[0-9]{1,2})?)?")
+_OUTSIDE = re.compile(r"(?:file:|[/~]|\.\.?(?:/|\Z))")
+_AGAIN = "Delete its connector file, then install it again by aileron import."
+
+
 class TreeChanged(Exception):
-    """The files of a package are not those that its connector's file names; the text is a clause about it."""
+    """The code of a server would not be the code that its connector's file names; the text says why."""
 
 
 @frozen
@@ -36,6 +49,7 @@ class InstalledPackage:
     :ivar integrity: what the registry or its installer says of the contents, for people.
     :ivar directory: in which it and everything that it needs is.
     :ivar digest: L{digest_tree} of that.
+    :ivar argv: the command that runs its program.
     """
 
     registry: str
@@ -44,30 +58,71 @@ class InstalledPackage:
     integrity: str
     directory: str
     digest: str
+    argv: tuple[str, ...]
 
     def review(self) -> JSON:
-        """Return what is shown of it before a call."""
-        return f"{self.name} {self.version} ({self.registry}, {self.integrity}), files {self.digest}"
+        """Return what is shown of the package before a call."""
+        outside = [each for each in self.argv[self.argv.index(self.find_entry()) + 1 :] if self._leads_outside(each)]
+        named = f"; outside of it: {', '.join(outside)}" if outside else ""
+        return f"{self.name} {self.version} ({self.registry}, {self.integrity}), files {self.digest}{named}"
 
     def holds(self, path: str) -> bool:
         """Tell whether a path leads to a file of the package, as far as its name says."""
         return bool(PATH.holds(path)) and path.startswith(f"{self.directory}/")
 
-    def check(self) -> None:
+    def find_entry(self) -> str:
+        """Return the file of the package that the command runs; empty: it runs something else.
+
+        The program is a file of the package, or an interpreter that is given a file of the package before anything
+        else. Python must itself be one of the package: another one would load modules from elsewhere.
+        """
+        program, *arguments = self.argv or ("",)
+        entry = program
+        if name := _INTERPRETER.fullmatch(os.path.basename(program)):
+            is_known = self.holds(program) or name[0].startswith("node")
+            entry = arguments[0] if arguments and is_known else ""
+        return entry if self.holds(entry) else ""
+
+    def check(self, home: str | None) -> None:
         """Read all files of the package. Takes a while, and must not be called in the reactor's thread.
 
-        :raises TreeChanged: they are not the ones that were installed, or cannot be read.
+        :param home: the directory that the program has for C{HOME}.
+        :raises TreeChanged: they are not the ones that were installed, or cannot be read, or code that is none of them
+            would be loaded.
         """
+        where = f"the files of {self.name} in {self.directory}"
         try:
             found = digest_tree(Path(self.directory))
         except OSError as error:
-            raise TreeChanged(f"cannot be read ({error.strerror or type(error).__name__})") from None
+            raise TreeChanged(f"{where} cannot be read ({error.strerror or type(error).__name__}). {_AGAIN}") from None
         if found != self.digest:
-            raise TreeChanged("have changed since it was installed")
+            raise TreeChanged(f"{where} have changed since it was installed. {_AGAIN}")
+        entry = os.path.realpath(self.find_entry())
+        if not entry.startswith(f"{os.path.realpath(self.directory)}/"):
+            raise TreeChanged(f"its program leads to {entry}, which is not part of {self.name}. {_AGAIN}")
+        for path in find_foreign_modules(self.directory, home) if self.registry == NPM else ():
+            raise TreeChanged(f"node would also load modules from {path}, outside of {self.name}. Move it away.")
+
+    def _leads_outside(self, argument: str) -> bool:
+        value = argument.partition("=")[2] if argument.startswith("-") else argument
+        return bool(_OUTSIDE.match(value)) and not self.holds(value)
 
 
-def read_package(table: FileTable) -> InstalledPackage:
-    """Read C{[mcp.package]}; faults go where the table's go."""
+def find_foreign_modules(directory: str, home: str | None) -> Iterator[str]:
+    """Yield what there is of the places, outside of a directory, in which node looks for modules of a file in it.
+
+    The place beside node itself is not among them.
+    """
+    places = [each / "node_modules" for each in Path(os.path.realpath(directory)).parents]
+    places += [Path(home) / name for name in (".node_modules", ".node_libraries")] if home else []
+    yield from (str(each) for each in places if os.path.lexists(each))
+
+
+def read_package(table: FileTable, argv: Sequence[str]) -> InstalledPackage:
+    """Read C{[mcp.package]}; faults go where the table's go.
+
+    :param argv: the command of the server.
+    """
     package = InstalledPackage(
         table.choice("registry", REGISTRIES),
         table.text("name", _LINE),
@@ -75,6 +130,7 @@ def read_package(table: FileTable) -> InstalledPackage:
         table.text("integrity", _LINE),
         table.text("directory", PATH),
         table.text("digest", _DIGEST),
+        tuple(argv),
     )
     table.close()
     return package

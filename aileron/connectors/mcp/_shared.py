@@ -162,7 +162,7 @@ class SharedServer:
         seconds = self._not_before - self.reactor.seconds()
         if seconds > 0:
             raise NetworkError(f"The server of {self.name} has ended, and is started again in {ceil(seconds)} s.")
-        await self._check(start.package)
+        await self._check(start)
         launch, relay = await start.launch.confine(), start.relay
         running = _Running(start, self.reactor.seconds(), launch.confinement)
         hide = bytes if relay is None else relay.hide
@@ -188,20 +188,17 @@ class SharedServer:
         self._look_at_users(running)
         return running
 
-    async def _check(self, package: InstalledPackage | None) -> None:
-        """Pass only if the files of the server's package are those that were installed.
+    async def _check(self, start: Start) -> None:
+        """Pass only if the code of the server is that of the package as it was installed, where it has one.
 
-        :raises NetworkError: they are not; nothing was started.
+        :raises NetworkError: it is not; nothing was started.
         """
-        if package is None:
+        if start.package is None:
             return
         try:
-            await self.in_thread(package.check)
+            await self.in_thread(start.package.check, start.launch.environment.get("HOME"))
         except TreeChanged as changed:
-            raise NetworkError(
-                f"The server of {self.name} was not started: the files of {package.name} in {package.directory} "
-                f"{changed}. Delete its connector file, then install it again by aileron import."
-            ) from None
+            raise NetworkError(f"The server of {self.name} was not started: {changed}") from None
 
     async def _greet(self, running: _Running) -> None:
         """Begin the session; where that fails, wait until the process is gone."""
