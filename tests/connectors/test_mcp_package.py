@@ -118,10 +118,10 @@ class StartTests(LocalCase):
         self.assertIn("have changed since it was installed", str(refused))
         self.assertEqual(self.service.started, [])
 
-    def problems(self, command: str, *more: str) -> list[str]:
+    def problems(self, command: str, before: str = "#", after: str = "#") -> list[str]:
         """What is wrong with the file of a package in /opt/kit that is run so, with a part of the file replaced."""
         text = self.packed("/opt/kit").replace('["/usr/bin/tracker", "--stdio"]', command)
-        found = read_file((text.replace(*more) if more else text).encode(), "x.toml")
+        found = read_file(text.replace(before, after).encode(), "x.toml")
         return [each.message for each in found.problems if "`pin`" not in each.message]
 
     def test_elsewhere(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -196,7 +197,7 @@ class SharedServer:
         if start.package is None:
             return
         try:
-            await self.in_thread(start.package.check, start.launch.environment.get("HOME"))
+            await self.in_thread(partial(start.package.check, start.launch.environment.get("HOME")))
         except TreeChanged as changed:
             raise NetworkError(f"The server of {self.name} was not started: {changed}") from None
 
