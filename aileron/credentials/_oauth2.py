@@ -166,8 +166,9 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return tuple(each for each in (found.refresh_token, found.client_secret) if each)
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Tell whether it can be used, and which scopes are to be asked for."""
-        return evolve(super().state(kept, now), wanted=self.read(kept).wanted)
+        """Tell whether it can be used, which scopes are to be asked for, and where a person signed in."""
+        found = self.read(kept)
+        return evolve(super().state(kept, now), wanted=found.wanted, issuer=found.issuer, token_url=found.token_url)
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
         """Have a person asked for scopes that a 403 names, if any was not given (RFC 6750, 3.1)."""

@@ -137,6 +137,8 @@ class CredentialState:
     :ivar reason: why a person is needed, in a sentence; where it can be used all the same, what it is not good for.
     :ivar surplus: what it is good for beyond what is needed, in a sentence.
     :ivar wanted: scopes to ask for when a person signs in again; none: as the first time.
+    :ivar issuer: the authorization server where a person signed in; L{None}: the connector file names its endpoints.
+    :ivar token_url: where it is renewed; L{None}: it is not renewed, or that cannot be told now.
     """
 
     status: CredentialStatus
@@ -144,7 +146,9 @@ class CredentialState:
     reason: str | None = None
     surplus: str | None = None
     wanted: tuple[str, ...] = ()
+    issuer: str | None = None
+    token_url: str | None = None
 
 
-differ(CredentialState, wanted=Member(optional=True))
+differ(CredentialState, **dict.fromkeys(("wanted", "issuer", "token_url"), Member(optional=True)))
 differ(Scope, settings=Member(optional=True))

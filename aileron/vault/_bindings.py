@@ -95,10 +95,9 @@ class FileBindings:
             kind, kept = KINDS[binding.kind], unseal_entry(document, key, entry)
         except VaultDamaged:
             return CredentialState(CredentialStatus.NEEDS_YOU, reason="Its entry in the vault was altered.")
-        refusal = self._renewals.find_refusal(binding, kept)
+        state, refusal = kind.state(kept, utc(self._clock.seconds())), self._renewals.find_refusal(binding, kept)
         if refusal is not None:
-            return CredentialState(CredentialStatus.NEEDS_YOU, reason=refusal)
-        state = kind.state(kept, utc(self._clock.seconds()))
+            return evolve(state, status=CredentialStatus.NEEDS_YOU, reason=refusal)
         if state.reason is not None or binding.scope is None:
             return state
         scopes = binding.scope.settings.get("scopes", "").split() if needed is None else needed

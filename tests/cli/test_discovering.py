@@ -177,6 +177,45 @@ class DiscoveringTests(DiscoveringCase):
         self.assertIn("It will ask for these scopes: read, admin", listed)
         self.assertIn("aileron credential renew oauth2/tracker/default", listed)
 
+    def renew(self, *typed: str, **before: str) -> tuple[int, str]:
+        """Sign in again for a credential that was given elsewhere, or where it is not known."""
+        self.requests.clear()
+        state = {"status": "ready", "expires_at": None, "reason": None, **before}
+        self.site.answer("GET", PATH, lambda _: self.binding(state=state))
+        self.typed = [*typed]
+        self.prompts.clear()
+        code, _, err = self.command("binding", "renew", "oauth2/tracker/default")
+        return code, " ".join(err.split())
+
+    def test_renewed_elsewhere(self) -> None:
+        """Signing in again says that the authorization server changed, and asks before anything is sent there."""
+        code, err = self.renew("n", issuer="https://old.example", token_url="https://old.example/token")
+        self.assertEqual((code, self.urls, self.prompts), (1, _FOUND[:2], ["Contact that host? [y/N] "]), err)
+        changed = f"the authorization server changed since you signed in. Before: https://old.example. Now: {ISSUER}."
+        self.assertIn(f"Warning: {changed}", err)
+        self.settings["issuer"] = ISSUER  # of the file, which names the host
+        self.assertEqual(self.renew("n", issuer="https://old.example", token_url=_TOKEN)[0], 1)
+        self.assertEqual(self.prompts, ["Contact that host? [y/N] "])
+        self.assertEqual(self.kept(f"{PATH}/replace"), [])
+
+    def test_renewed_with_another_token_endpoint(self) -> None:
+        """Another token endpoint of the same server is told before the person signs in there."""
+        code, err = self.renew("y", "n", issuer=ISSUER, token_url="https://old.example/token")
+        self.assertEqual((code, self.urls), (1, _FOUND), err)
+        self.assertIn(
+            f"the token endpoint changed since you signed in. Before: https://old.example/token. Now: {_TOKEN}.", err
+        )
+
+    def test_renewed_unknown(self) -> None:
+        """Where it cannot be told where the person signed in before, that is said."""
+        code, err = self.renew("n")
+        self.assertEqual((code, "where you signed in before cannot be told" in err), (1, True), err)
+
+    def test_renewed_there(self) -> None:
+        """Signing in again at the same place warns of nothing."""
+        code, err = self.renew("y", "y", "y", issuer=ISSUER, token_url=_TOKEN)
+        self.assertEqual((code, "Warning" in err), (0, False), err)
+
     def test_no_device(self) -> None:
         """A sign-in on another device needs its address in the connector file, and asks nobody without."""
         self.typed = []

@@ -86,7 +86,8 @@ class SigningInCase(ServedCase):
     def binding(self, **changed: Any) -> dict[str, Any]:
         """It as the daemon shows it."""
         mine = {"name": NAME, "connector": FQN, "kind": "oauth2"}
-        return binding(**mine, scope=scope(self.settings), in_force=scope(self.settings)) | changed
+        state = {"status": "ready", "expires_at": None, "reason": None, "token_url": SETTINGS["token_url"]}
+        return binding(**mine, scope=scope(self.settings), in_force=scope(self.settings), state=state) | changed
 
     def log_in(self, _cli: object, _url: str, _descriptor: object) -> str:
         """What the child does."""
@@ -399,6 +400,17 @@ class RenewTests(SigningInCase):
         self.assertEqual([each["access_token"] for each in self.kept(f"{PATH}/replace")], ["canary-access"])
         self.assertEqual(self.kept(), [])
         self.assert_nothing_left(out, err)
+
+    def test_another_token_endpoint(self) -> None:
+        """Where the connector file names another token endpoint than before, that is said and asked about."""
+        self.settings["token_url"] = "https://new.example/token"
+        code, _, err = self.renew("my-client", "n")
+        self.assertEqual((code, self.prompts[-1], self.asked), (1, "Sign in there? [y/N] ", []))
+        said = (
+            f"the token endpoint changed since you signed in. Before: {SETTINGS['token_url']}. Now: https://new.example"
+        )
+        self.assertIn(said, " ".join(err.split()))
+        self.assertEqual(self.renew("my-client", "y", "y")[0], 0)
 
     def test_another_account(self) -> None:
         """Signing in as somebody else is said before it is confirmed."""

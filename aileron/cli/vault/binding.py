@@ -199,7 +199,7 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
                 f"{name} does not match its connector; nothing was done.",
                 f"See the difference: aileron credential rebind {name}",
             )
-        choice = SignInChoice(callback_port, device, account=shown.get("account"))
+        choice = SignInChoice(callback_port, device, account=shown.get("account"), before=shown["state"])
         return await operator.post(
             "bindings", name, "replace", body={"secret": (await sign_in(command.cli, shown, choice)).secret}
         )

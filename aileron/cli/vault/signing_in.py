@@ -64,12 +64,14 @@ class SignInChoice:
     :ivar device: whether on another device.
     :ivar opens_browser: whether a browser may be started; else its address is only shown.
     :ivar account: that signed in before, if that is known.
+    :ivar before: the state of the credential that is renewed, as the daemon shows it; L{None}: it is a new one.
     """
 
     port: int = 0
     device: bool = False
     opens_browser: bool = True
     account: str | None = None
+    before: Mapping[str, Any] | None = None
 
 
 @frozen
@@ -113,7 +115,8 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
     running = cli.running()
     exchange = cli.exchange([read_origin(url).port for url in (running.url, running.operator_url)])
     try:
-        client = await _find_client(cli, settings, exchange) if DISCOVER in settings else _ask_for_client(cli, settings)
+        find = _find_client if DISCOVER in settings else _find_declared_client
+        client = await find(cli, settings, exchange, choice)
         if "device_url" in settings and (device or "authorize_url" not in settings):
             signed = await _on_device(cli, client, exchange)
         elif "authorize_url" in client.settings:
@@ -127,10 +130,13 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
     return signed
 
 
-async def _find_client(cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange) -> SignInClient:
+async def _find_client(
+    cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange, choice: SignInChoice
+) -> SignInClient:
     """Find the authorization server of a resource, and return the client that signs in there, once it is confirmed.
 
-    The host of an authorization server that only the resource names is asked nothing before the person says so.
+    The host of an authorization server that only the resource names is asked nothing before the person says so, and
+    neither is another one than before.
 
     :raises CommandError: the person said no; nothing is saved.
     :raises SignInRefused: the servers' metadata is invalid or inconsistent.
@@ -139,8 +145,11 @@ async def _find_client(cli: CliContext, settings: Mapping[str, str], exchange: T
 
     resource = await ProtectedResource.find(settings, exchange)
     issuer, url = resource.issuer(settings), settings["resource"]
-    if "issuer" not in settings and read_origin(issuer).url != read_origin(url).url:
+    is_moved = _tell_moved(choice.before, issuer, None)
+    is_elsewhere = "issuer" not in settings and read_origin(issuer).url != read_origin(url).url
+    if is_elsewhere:
         note("{url} says that sign-in is at another host: {issuer}", url=url, issuer=issuer)
+    if is_moved or is_elsewhere:
         confirm(cli, "Contact that host? [y/N] ", "saved", _IN_TERMINAL)
     server = await AuthorizationServer.find(issuer, settings, exchange)
     client = found_client(settings, resource, server)
@@ -161,8 +170,50 @@ async def _find_client(cli: CliContext, settings: Mapping[str, str], exchange: T
         )
     identity = client.client_id or f"a new one, registered at {server.registration_url}"
     note("  Client:             {identity}", identity=identity)
+    if not is_moved:
+        _tell_moved(choice.before, issuer, server.token_url)
     confirm(cli, "Sign in there? [y/N] ", "saved", _IN_TERMINAL)
     return client
+
+
+async def _find_declared_client(
+    cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange, choice: SignInChoice
+) -> SignInClient:
+    """Return the client of a connector file that names the endpoints; another one than before is confirmed."""
+    client = _ask_for_client(cli, settings)
+    if _tell_moved(choice.before, None, settings["token_url"]):
+        confirm(cli, "Sign in there? [y/N] ", "saved", _IN_TERMINAL)
+    return client
+
+
+def _tell_moved(before: Mapping[str, Any] | None, issuer: str | None, token_url: str | None) -> bool:
+    """Warn that a person signs in at another authorization server than before, and return whether that is so.
+
+    :param before: the state of the credential that is renewed; L{None}: it is a new one.
+    :param token_url: L{None}: it is not known yet.
+    """
+    if before is None:
+        return False
+    if before.get("token_url") is None:
+        note("Warning: where you signed in before cannot be told, so it is not known whether that changed.")
+        return True
+    is_moved = False
+    if before.get("issuer") != issuer:
+        is_moved = True
+        named = "the endpoints of the connector file"
+        note(
+            "Warning: the authorization server changed since you signed in. Before: {before}. Now: {now}.",
+            before=before.get("issuer") or named,
+            now=issuer or named,
+        )
+    if token_url is not None and before["token_url"] != token_url:
+        is_moved = True
+        note(
+            "Warning: the token endpoint changed since you signed in. Before: {before}. Now: {now}.",
+            before=before["token_url"],
+            now=token_url,
+        )
+    return is_moved
 
 
 def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClient:
