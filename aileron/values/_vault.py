@@ -150,5 +150,6 @@ class CredentialState:
     token_url: str | None = None
 
 
-differ(CredentialState, **dict.fromkeys(("wanted", "issuer", "token_url"), Member(optional=True)))
-differ(Scope, settings=Member(optional=True))
+_OPTIONAL = Member(optional=True)
+differ(CredentialState, wanted=_OPTIONAL, issuer=_OPTIONAL, token_url=_OPTIONAL)
+differ(Scope, settings=_OPTIONAL)
