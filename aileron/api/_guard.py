@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from enum import Flag, auto
 from typing import TypeAlias
 
@@ -140,7 +140,7 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     :raises Unauthorized: neither.
     """
     if header(request, _AUTHORIZATION) is None:
-        asked = signed_request(request, deps.cookie)
+        asked = signed_request(request, deps)
         if asked.proof:  # with another life's cookie, whose name is another, it is a browser that must learn of that
             return _in_browser(request, deps, asked)
     token = bearer(request)
@@ -156,20 +156,29 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     return Caller(Who.OPERATOR, operator=session, token=token)
 
 
-def signed_request(request: IRequest, cookie: bytes) -> SignedRequest:
+def signed_request(request: IRequest, deps: Dependencies) -> SignedRequest:
     """Read what a browser asks for; where it sent no cookie or no signature, these are empty.
 
-    :param cookie: its name.
+    A page of a neighbouring name or port can set more cookies of the same name. The one that the daemon gave counts.
     """
     body = request.content.read()
     request.content.seek(0)
     return SignedRequest(
-        cookie=(request.getCookie(cookie) or b"").decode("latin-1"),
+        cookie=next(filter(deps.operators.knows_cookie, _cookies(request, deps.cookie)), ""),
         proof=header(request, PROOF.encode("ascii")) or "",
         method=request.method.decode("latin-1"),
         target=request.uri.decode("latin-1"),
         body_digest=hashlib.sha256(body).digest(),
     )
+
+
+def _cookies(request: IRequest, name: bytes) -> Iterator[str]:
+    """Yield the values of all cookies of a name, in the order in which the browser sent them."""
+    for line in request.requestHeaders.getRawHeaders(b"Cookie", ()):
+        for pair in line.split(b";"):
+            found, _, value = pair.strip().partition(b"=")
+            if found == name:
+                yield value.decode("latin-1")
 
 
 def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> Caller:

@@ -81,6 +81,9 @@ class OperatorLogins(Protocol):
         :raises Forbidden: these are not the words; the browser that waited is nobody for good.
         """
 
+    def knows_cookie(self, cookie: str) -> bool:
+        """Tell whether a browser was given this cookie and is logged in or waits to be."""
+
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         """Find the browser session that asks for this, or L{None}. The cookie alone is never enough.
 

@@ -159,6 +159,10 @@ class Operators:
         self._hand_overs.end(hand_over, HandOverState.CONFIRMED)
         return self._logins.start(hand_over.cookie, hand_over.key, login.until)
 
+    def knows_cookie(self, cookie: str) -> bool:
+        secret = _hash(cookie)
+        return self._logins.of_browser(secret) is not None or self._hand_overs.by_browser(secret) is not None
+
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         login = self._logins.of_browser(_hash(asked.cookie))
         if login is None or not self._signatures.hold(login.key, asked):

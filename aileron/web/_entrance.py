@@ -29,7 +29,7 @@ def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
     :raises Unauthorized: nobody is.
     """
     used = request.getHeader(POLL) is None
-    session = deps.operators.by_browser(signed_request(request, deps.cookie), renew=used)
+    session = deps.operators.by_browser(signed_request(request, deps), renew=used)
     if session is None:
         request.setHeader(INSTANCE, deps.instance)
         raise Unauthorized("You are not logged in.")
@@ -66,9 +66,7 @@ async def register(request: IRequest, deps: Dependencies) -> bytes:
     :raises Unauthorized: it does not wait.
     """
     told = _tell_keys(request.content.read())
-    instance = deps.operators.register(
-        signed_request(request, deps.cookie).cookie, told["page_key"], told["public_key"]
-    )
+    instance = deps.operators.register(signed_request(request, deps).cookie, told["page_key"], told["public_key"])
     request.setHeader(b"Content-Type", _JSON)
     return json.dumps({"instance": instance}).encode("ascii")
 
@@ -88,7 +86,7 @@ async def entering(request: IRequest, deps: Dependencies) -> bytes:
 
     :raises Unauthorized: it does not wait, or its time is long over.
     """
-    found = deps.operators.entering(signed_request(request, deps.cookie))
+    found = deps.operators.entering(signed_request(request, deps))
     if found is None:
         raise Unauthorized("This browser has no login in progress.")
     request.setHeader(b"Content-Type", _JSON)
