@@ -16,7 +16,8 @@ _REQUEST = re.compile(rb"(" + TOKEN + rb") ([!-~]+) HTTP/1\.([01])" + FIELDS).fu
 _REQUEST_FIELDS = re.compile(
     rb"\r\n(?=[aAcChHoOsStTuUxX])"
     rb"(a(?:nthropic-version|uthorization)|co(?:n(?:nection|tent(?:[-_]length|-type))|okie)|host|origin|"
-    rb"sec-fetch-(?:dest|site|mode)|transfer[-_]encoding|upgrade|x-a(?:ileron-(?:gateway-key|proof)|pi-key)): *"
+    rb"se(?:c-fetch-(?:dest|site|mode)|rvice-worker)|transfer[-_]encoding|upgrade|"
+    rb"x-a(?:ileron-(?:gateway-key|proof)|pi-key)): *"
     rb"([^\r]*)",
     re.IGNORECASE,
 ).findall

@@ -95,7 +95,7 @@ _TYPES = {
 }
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    b"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    b"manifest-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
@@ -137,7 +137,10 @@ def _list_shipped() -> list[Path]:
     return [path for path in STATIC.iterdir() if path.suffix in _TYPES]
 
 
-LANDING_POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+LANDING_POLICY = (
+    "default-src 'none'; script-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 
 
 def landing() -> bytes:

@@ -242,6 +242,13 @@ class BrowserTests(ChannelCase):
         self.refused(head("Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", TYPE, method="POST"), 403)
         self.refused(head("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"), 403)
 
+    def test_service_workers(self) -> None:
+        """The script of a service worker is asked for in vain, also by our own page."""
+        for value in ("script", "", "other"):
+            own = (f"Origin: http://{HOST}", "Sec-Fetch-Site: same-origin")
+            self.refused(head(*own, f"Service-Worker: {value}"), 403)
+            self.refused(head(*own, f"service-worker: {value}", target="/static/page.js"), 403)
+
     def test_types(self) -> None:
         """What may change something must say that it is JSON; a DELETE may be bare where that is said."""
         for method in ("POST", "PUT", "PATCH", "DELETE", "BREW"):

@@ -24,6 +24,8 @@ NAVIGATIONS = (
     "/static/no-such",
 )
 
+_CLOSED = ("default-src", "worker-src", "base-uri", "form-action", "frame-ancestors")
+
 
 class ShellTests(WebCase):
     """What any navigation gets."""
@@ -64,7 +66,7 @@ class ShellTests(WebCase):
         rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
         for kind in ("script-src", "style-src", "connect-src", "img-src", "manifest-src"):
             self.assertEqual(rules.pop(kind), "'self'")
-        self.assertEqual(rules, dict.fromkeys(("default-src", "base-uri", "form-action", "frame-ancestors"), "'none'"))
+        self.assertEqual(rules, dict.fromkeys(_CLOSED, "'none'"))
 
     def test_nothing_inline(self) -> None:
         """The shell obeys its own policy: no inline script, style or handler, and no address but our own."""
@@ -153,7 +155,7 @@ class LandingTests(WebCase):
         self.assertEqual(self.get("/static/landing.js").status, 200)
         rules = dict(rule.strip().split(" ", 1) for rule in LANDING_POLICY.split(";"))
         self.assertEqual(rules.pop("script-src"), "'self'")
-        self.assertEqual(rules, dict.fromkeys(("default-src", "base-uri", "form-action", "frame-ancestors"), "'none'"))
+        self.assertEqual(rules, dict.fromkeys(_CLOSED, "'none'"))
 
 
 class MovedTests(WebCase):

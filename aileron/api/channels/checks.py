@@ -118,11 +118,16 @@ class SiteRules:
             raise RequestRefused(400, "The Host is not an address of this daemon.")
 
     def check_browser(self, head: RequestHead) -> None:
-        """Refuse what a page of another origin could send, and bodies that are too long or of another type.
+        """Refuse what a page of another origin could send, scripts of service workers, and unsuitable bodies.
+
+        A service worker would outlive the daemon, and answer in its place. No page has one, so whatever asks for the
+        script of one is refused.
 
         :raises RequestRefused: with 403, 413 or 415.
         :raises StaticAnswer: a link led here.
         """
+        if b"service-worker" in head.fields:
+            raise RequestRefused(403, "No service worker may be registered at this address.")
         form = head.method == b"POST" and head.path in self.form_posts
         if self.landing is not None and _lands(head):
             raise StaticAnswer(self.landing())
