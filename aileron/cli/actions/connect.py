@@ -178,8 +178,8 @@ def connect_service(
     paths = tuple(add_ready(cli.home, ACTIONS, f"{each.name}.md", each.text) for each in chosen)
 
     async def work(links: Links) -> None:
+        heading("3. Trust and credential" if usual else "Trust and credential")
         async with operator(cli, links, None, key) as client:
-            heading("3. Trust and credential" if usual else "Trust and credential")
             tell(trusted := await trust(cli, client, TrustRequest("action", paths=paths)))
             if trusted:
                 saved.append("trust in 1 file" if len(trusted) == 1 else f"trust in {len(trusted)} files")
