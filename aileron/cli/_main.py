@@ -144,7 +144,7 @@ def _listing(arguments: Sequence[str]) -> str:
     name = next((each for each in arguments if each in COMMANDS or each in OLD_NAMES), "")
     group = aileron.get_command(click.Context(aileron), name)
     name = OLD_NAMES[name].now if name in OLD_NAMES else name
-    if name in ("approve", "deny"):
+    if name in ("approve", "deny", "open"):
         return "aileron approval list"
     return f"aileron {name} list" if isinstance(group, click.Group) and "list" in group.commands else ""
 

@@ -136,13 +136,6 @@ class OperatorCommand:
         """Have a route of the operator site do something, and return what it answers."""
         return self.ask(lambda operator: operator.post(*path, body=body, wait_seconds=wait_seconds))
 
-    def act(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
-        """Do something with one thing that a route shows, after a look whether it is there; return the answer.
-
-        :param path: of the thing, and behind it what to do.
-        """
-        return self.ask(lambda operator: operator.post(*path, body=body), lambda operator: operator.get(*path[:-1]))
-
     def delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
         """Remove what a route of the operator site shows, and return what it answers."""
         return self.ask(lambda operator: operator.delete(*path, body=body))

@@ -12,7 +12,7 @@ from aileron.values import RunState
 from ._ids import IdKind
 from ._output import in_line, when
 
-_NOT_STARTED = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT, RunState.AWAITING_CREDENTIAL)
+NOT_STARTED = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT, RunState.AWAITING_CREDENTIAL)
 
 
 def _describe_run(run: Mapping[str, Any]) -> str:
@@ -20,7 +20,7 @@ def _describe_run(run: Mapping[str, Any]) -> str:
 
 
 RUN = IdKind("run", "/v1/runs", "aileron run list", _describe_run)
-UNSTARTED_RUN = evolve(RUN, noun="run that has not started", query={"state": ",".join(_NOT_STARTED)})
+UNSTARTED_RUN = evolve(RUN, noun="run that has not started", query={"state": ",".join(NOT_STARTED)})
 COMPLETED_RUN = evolve(RUN, noun="completed run", query={"state": RunState.COMPLETED})
 UNKNOWN_RUN = evolve(RUN, noun="run with an unknown outcome", query={"state": RunState.UNKNOWN})
 DENIED_RUN = evolve(RUN, noun="denied run", query={"state": RunState.DENIED})

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import cast
 
+from attrs import evolve
+
+from aileron.cli._context import CliContext, Conversation
 from aileron.errors import NotFound
 from tests.cli.daemon import DECIDE, ONE, RUN, CommandCase, approval
 from tests.cli.test_trust import item
@@ -41,6 +46,10 @@ COMMANDS: Sequence[Sequence[str]] = (
     ("connector", "trust", "none"),
     ("connector", "distrust", "none"),
     ("config", "distrust", "config.yaml"),
+    ("action", "enable", "none"),
+    ("action", "disable", "none"),
+    ("cap", "remove", "none", "--per-day"),
+    ("package", "install", "/nowhere/none"),
     ("package", "update", "none"),
     ("package", "uninstall", "none"),
 )
@@ -54,8 +63,12 @@ class LookingCase(CommandCase):
         super().setUp()
         self.serve("ail_c_local")
         self.site.answer_unknown = NotFound("There is no such thing.")
-        for path in ("operator/sessions", "connectors", "notifications", "egress", "trust"):
+        for path in ("operator/sessions", "actions", "caps", "connectors", "notifications", "egress", "trust"):
             self.site.answer("GET", f"/v1/{path}", {"items": []})
+
+    def cli_context(self) -> CliContext:
+        """A context with a terminal in which nothing is typed."""
+        return evolve(super().cli_context(), terminal=lambda: nullcontext(cast("Conversation", None)))
 
     def refused(self, *arguments: str) -> str:
         """What a command says that fails without a login, a question or a change."""
@@ -75,6 +88,10 @@ class LookingTests(LookingCase):
         for arguments in COMMANDS:
             self.assertRegex(self.refused(*arguments), "no such|not found|There is no|No |is not installed")
 
+    def test_opened(self) -> None:
+        """The page of a request is opened only if there is one; else the command that lists them is told."""
+        self.assertIn("aileron approval list", self.refused("open", "approval", WHOLE))
+
     def test_nothing_pending(self) -> None:
         """Where nothing is pending, approve and deny say so."""
         self.site.answer("GET", "/v1/action-approvals?limit=20", {"items": [], "cursor": None})
@@ -92,6 +109,25 @@ class LookingTests(LookingCase):
         code, _, err = self.as_operator("deny", RUN, WHOLE)
         self.assertEqual((code, "1 of 2 were denied" in err), (1, True), err)
         self.assertEqual(len(self.site.bodies("POST", DECIDE)), 1)
+
+    def test_other_state(self) -> None:
+        """What cannot be done with a run in its state is told at once, with the state."""
+        self.site.answer("GET", f"/v1/runs/{WHOLE}", {"id": WHOLE, "state": "failed"})
+        self.site.answer("GET", f"/v1/action-approvals/{WHOLE}", approval(run={"id": WHOLE, "state": "failed"}))
+        commands = ("settle --happened", "settle --run-again", "reconcile", "undo", "cancel")
+        for command in commands:
+            name, *options = command.split()
+            self.assertIn("The run is failed. Nothing was changed.", self.refused("run", name, WHOLE, *options))
+        self.assertIn("so there is no denial to lift", self.refused("approval", "allow-retry", WHOLE))
+
+    def test_cap(self) -> None:
+        """A limit that was set is found, and removed after a login."""
+        one = {"action": "a", "argument": None, "per_session": False, "window": "per_day", "most": 1, "set_at": None}
+        self.site.answer("GET", "/v1/caps", {"items": [one]})
+        self.site.answer("DELETE", "/v1/caps", {"items": []})
+        for which in (("a", "--per-hour"), ("a", "--per-day", "--per-session"), ("--per-day",)):
+            self.assertIn("You have set no such limit.", self.refused("cap", "remove", *which))
+        self.assertEqual(self.as_operator("cap", "remove", "a", "--per-day")[0], 0)
 
     def test_nothing_new(self) -> None:
         """Where there is nothing new to trust nobody is asked for a passphrase."""

@@ -91,7 +91,11 @@ def _add_switch(called: str, about: str, *, enabled: bool) -> None:
     @click.argument("name", shell_complete=_completion.actions)
     @plain_command
     def switch(command: OperatorCommand, name: str) -> None:
-        command.ask(lambda operator: operator.patch("actions", name, body={"enabled": enabled}))
+        async def look(operator: Operator) -> None:
+            if name not in {each["name"] for each in (await operator.get("actions"))["items"]}:
+                raise CommandError(f"There is no action {name}. Nothing was changed.", "See: aileron action list")
+
+        command.ask(lambda operator: operator.patch("actions", name, body={"enabled": enabled}), look)
         say("{name} is {called}d.", name=name, called=called)
 
 

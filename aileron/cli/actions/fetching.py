@@ -136,3 +136,16 @@ class PackageFetcher:
         every = (*self.lock.packages, *self.lock.uninstalled)
         known = (each.host_key for each in every if each.source == source.text)
         return (self.host_key or next(known, "")) if source.url.startswith("ssh://") else ""
+
+
+def refuse_missing(lock: Lock, sources: Iterable[str]) -> None:
+    """Refuse sources on this machine that are not there, and what is no source.
+
+    :raises CommandError: one is not there.
+    """
+    from aileron.packages import read_source
+
+    for text in sources:
+        source = read_source(text, lock.github)
+        if not source.url and not Path(source.path).exists():
+            raise CommandError(f"There is no {source.path}. Nothing was installed.")

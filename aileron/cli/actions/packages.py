@@ -14,7 +14,7 @@ from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, heading, note, say, say_json, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.copying import replace_files
-from aileron.cli.actions.fetching import PackageFetcher
+from aileron.cli.actions.fetching import PackageFetcher, refuse_missing
 from aileron.cli.actions.trust_display import Item
 from aileron.cli.actions.trusting import TrustRequest, as_values, confirm, refuse_unasked, trust
 from aileron.errors import AileronError
@@ -275,10 +275,12 @@ def _run(
     work: Callable[[_Packages], Awaitable[T]],
     given: Mapping[str, Any],
     installed: Sequence[str] = (),
+    sources: Sequence[str] = (),
 ) -> T:
     """Log in, and do C{work} with the packages of the home.
 
     :param installed: the names of packages that must be there.
+    :param sources: of packages; those on this machine must be there.
     """
     from aileron.packages import read_key
 
@@ -298,6 +300,7 @@ def _run(
         lock = await _trusted_lock(command, operator)
         for name in installed:
             _find(lock, name)
+        refuse_missing(lock, sources)
 
     return command.ask(with_lock, look)
 
@@ -337,8 +340,9 @@ def _make_command(work: _Work, *options: _Decorator, metavar: str, done: str, ab
         async def do(packages: _Packages) -> tuple[Sequence[Installed], Sequence[str]]:
             return await work(packages, names), packages.left_out
 
-        installed = () if work is _Packages.install else [name.partition("@")[0] for name in names]
-        found, left_out = _run(command, do, given, installed)
+        installs = work is _Packages.install
+        installed = () if installs else [name.partition("@")[0] for name in names]
+        found, left_out = _run(command, do, given, installed, names if installs else ())
         if command.as_json:
             say_json({"packages": [{"name": each.name, "version": each.version} for each in found]})
         for each in () if command.as_json else found:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from aileron.cli import _completion, _options
+from aileron.cli._errors import CommandError
 from aileron.cli._ids import id_argument, id_option, was_chosen
 from aileron.cli._output import Columns, in_line, time_at
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
@@ -20,7 +21,10 @@ from aileron.cli.approvals.grant import moment_of
 from aileron.cli.approvals.review import show_review
 from aileron.cli.approvals.watch import watch
 from aileron.cli.records.runs import cancel
-from aileron.values import compact, timestamp, utc
+from aileron.values import RunState, compact, timestamp, utc
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
 
 _MINTED_KEY = "aileron-"
 """The beginning of idempotency keys that an MCP client of ours made, not the agent."""
@@ -167,7 +171,13 @@ approval.add_command(cancel)
 @operator_command
 def allow_retry(command: OperatorCommand, /, approval_id: str) -> None:
     """Allow agents to repeat a request that you denied, at once."""
-    answer = command.act("action-approvals", approval_id, "forgive")
+
+    async def refuse_others(operator: Operator) -> None:
+        state = (await operator.get("action-approvals", approval_id))["run"]["state"]
+        if state != RunState.DENIED:
+            raise CommandError(f"The run is {state}, so there is no denial to lift. Nothing was changed.")
+
+    answer = command.ask(lambda operator: operator.post("action-approvals", approval_id, "forgive"), refuse_others)
     command.say(answer, "Agents can request it again.")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _completion, _options
+from aileron.cli._errors import CommandError
 from aileron.cli._ids import id_option
 from aileron.cli._output import Columns, heading, note, table_of, time_at, when
 from aileron.cli._session import OperatorCommand, operator_command, reading_command
@@ -22,6 +23,7 @@ _PER_SESSION = click.option("--per-session", is_flag=True, help="Count each sess
 _ARGUMENT = click.option("--argument", metavar="NAME", help="Count each value of this argument separately.")
 _MOST = click.IntRange(1, 1_000_000)
 _NOTHING = "No limits of your own."
+_WHICH = ("action", "argument", "per_session", "window")
 
 
 @click.group()
@@ -62,7 +64,15 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
     """Remove one of your own limits."""
     if which["window"] is None:
         raise click.UsageError("Specify which limit: --per-hour or --per-day.")
-    command.list(command.delete("caps", body=_read_given(which)), _COLUMNS, _NOTHING)
+    body = _read_given(which)
+
+    async def look(operator: Operator) -> None:
+        for item in (await operator.get("caps"))["items"]:
+            if all((item[name] or None) == (body.get(name) or None) for name in _WHICH):
+                return
+        raise CommandError("You have set no such limit. Nothing was changed.", "List them: aileron cap list")
+
+    command.list(command.ask(lambda operator: operator.delete("caps", body=body), look), _COLUMNS, _NOTHING)
 
 
 def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -20,10 +20,15 @@ from aileron.cli._session import (
     reading_command,
     refuse_paused,
 )
-from aileron.cli._things import COMPLETED_RUN, RUN, SESSION, UNKNOWN_RUN, UNSTARTED_RUN
+from aileron.cli._things import COMPLETED_RUN, NOT_STARTED, RUN, SESSION, UNKNOWN_RUN, UNSTARTED_RUN
 from aileron.cli.approvals.deciding import settling
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, RunState, set_apart
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_UNKNOWN = frozenset((RunState.UNKNOWN,))
 
 _FOUND: Mapping[bool | None, str] = {
     True: "It happened: the service found it by its key.",
@@ -79,7 +84,8 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
         raise click.UsageError("Specify the outcome: --happened or --did-not-happen; or --run-again.")
     if outcome == "run_again":
         refuse_paused(command.cli, "requested")
-    run = command.act("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
+    body: dict[str, JSON] = {"outcome": outcome, "note": note}
+    run = command.ask(lambda operator: operator.post("runs", run_id, "resolve", body=body), _look(run_id, _UNKNOWN))
     if outcome == "run_again":
         words = "Requested again as {id}. It may happen twice if you approve it: aileron approve {id}"
         command.say(run, words, id=run["id"])
@@ -95,7 +101,7 @@ def reconcile(command: OperatorCommand, run_id: str) -> None:
     from aileron.client import DaemonFault
 
     try:
-        found = command.act("runs", run_id, "reconcile")
+        found = command.ask(lambda operator: operator.post("runs", run_id, "reconcile"), _look(run_id, _UNKNOWN))
     except DaemonFault as error:
         if error.fault.kind != "capability_denied":
             raise
@@ -116,7 +122,9 @@ def _show_lookup(found: Mapping[str, Any]) -> None:
 def undo(command: OperatorCommand, run_id: str) -> None:
     """Request what undoes a completed run, if its action says how. You approve it like any other run."""
     refuse_paused(command.cli, "requested")
-    run = command.act("runs", run_id, "undo")
+    run = command.ask(
+        lambda operator: operator.post("runs", run_id, "undo"), _look(run_id, frozenset((RunState.COMPLETED,)))
+    )
     command.say(run, "Requested as {id}. Review it: aileron approval show {id}", id=run["id"])
 
 
@@ -126,10 +134,19 @@ def undo(command: OperatorCommand, run_id: str) -> None:
 @operator_command
 def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
     """Cancel a run that has not started, approved or not. Nothing is sent."""
-    answer = command.ask(
-        lambda operator: operator.withdraw(run_id, reason), lambda operator: operator.get("runs", run_id)
-    )
+    answer = command.ask(lambda operator: operator.withdraw(run_id, reason), _look(run_id, NOT_STARTED))
     command.say(answer, "Cancelled; nothing was sent.")
+
+
+def _look(run_id: str, states: Collection[str]) -> Callable[[Operator], Awaitable[object]]:
+    """Make the look whether there is a run, in one of some states."""
+
+    async def look(operator: Operator) -> None:
+        state = (await operator.get("runs", run_id))["state"]
+        if state not in states:
+            raise CommandError(f"The run is {state}. Nothing was changed.", f"See it: aileron run show {run_id}")
+
+    return look
 
 
 @runs.command("save")

@@ -101,7 +101,10 @@ def end_session(command: OperatorCommand, /, session: str, deny: bool, reason: s
         )
         say("Session {session} ended. Requests denied: {denied}.", session=session, denied=denied)
         return
-    command.act("sessions", session, "end", body={"exit_code": None})
+    command.ask(
+        lambda operator: operator.post("sessions", session, "end", body={"exit_code": None}),
+        lambda operator: operator.get("sessions", session),
+    )
     say("Session {session} ended.", session=session)
 
 
