@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 
 from aileron.home import running_pid
 from tests.attacks.users import FIRST, SECOND, TwoUsersTestCase
-from tests.functional.operated import SHIP, kinds
+from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, kinds
 from tests.functional.process import Running
+from tests.functional.reactor import until
+from tests.functional.test_credentials import OAuth2TestCase
 
 _PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 # In the agent's place: calls the gated tool through aileron-mcp, as it was set up for the agent, and prints the answer.
@@ -130,6 +134,19 @@ elif kind == "pipe":
 elif kind == "socket":
     socket.socket(socket.AF_UNIX).bind(place)
 print("null")
+"""
+# As the second user: everything that one can send to the page that the first user's browser is to come back to.
+_RETURN = """
+import json, socket, sys
+port, targets = json.loads(sys.argv[1])
+def asked(method, target, host):
+    with socket.create_connection(("127.0.0.1", port), 20) as connection:
+        lines = (f"{method} {target} HTTP/1.1", "Host: " + host, "Connection: close", "", "")
+        connection.sendall("\\r\\n".join(lines).encode())
+        return connection.makefile("rb").read().split(b" ", 2)[1].decode()
+own = f"127.0.0.1:{port}"
+print(json.dumps([asked("GET", each, own) for each in targets]
+    + [asked("POST", targets[0], own), asked("GET", targets[0], "evil.test"), asked("GET", "/", own)]))
 """
 
 
@@ -306,3 +323,57 @@ class SecondUserTests(AttackedTestCase):
         """What is there now, and in the second user's own directory."""
         inside = sorted(map(str, place.rglob("*"))) if place.is_dir() else []
         return [place.lstat().st_mode, place.lstat().st_uid, inside, sorted(os.listdir(self.elsewhere / "own"))]
+
+
+class SigningInTests(AttackedTestCase, OAuth2TestCase):
+    """A first user who signs in at a service, whose browser is to come back to a port of this machine."""
+
+    def write_connector(self, more: str = "") -> None:
+        """Have the connector say where a person signs in."""
+        super().write_connector(f'authorize_url = "{self.server.authorize_url}"\nscopes = ["read"]')
+        self.give()
+
+    async def signing_in(self) -> tuple[Running, Mapping[str, str]]:
+        """A command that waits for the browser, and what it had the browser ask for."""
+        seen, program = self.home.root / "seen", self.home.root / "browser"
+        program.write_text(f'#!/bin/sh\ncat "$1" > {seen}.part && mv {seen}.part {seen}\n')
+        program.chmod(0o755)
+        running = self.start(self.home.on_terminal("aileron", "binding", "setup", CONNECTOR, BROWSER=str(program)))
+        await running.expect("Passphrase of the vault: ")
+        running.send(PASSPHRASE)
+        await running.expect("Client ID: ")
+        running.send("aileron")
+        await until(self.reactor, seen.exists, 30, f"a page to open: {running!r}")
+        (url,) = set(re.findall(r'href="([^"]+)"', seen.read_text()))
+        return running, dict(parse_qsl(urlsplit(html.unescape(url)).query))
+
+    async def test_callback(self) -> None:
+        """Whatever a second user brings to that port ends nothing, and no code of theirs is exchanged."""
+        await self.operator("vault", "init")
+        self.write_connector()
+        path = self.action_file(GATED, gated=True)
+        self.give()
+        await self.add(path)
+        running, asked = await self.signing_in()
+        port = urlsplit(asked["redirect_uri"]).port
+        targets = [
+            f"/callback{query}"
+            for query in (
+                "?code=evil&state=evil",
+                "?code=evil",
+                "?error=access_denied",
+                "?error=x&state=",
+                "?state",
+                "",
+            )
+        ]
+        answers = await self.attack(_RETURN, [port, targets])
+        self.assertLessEqual(set(answers), {"400", "404"})
+        self.assertEqual(len(answers), len(targets) + 3)
+        await self.pause(0.5)
+        self.assertFalse(running.is_over, running)
+        self.assertEqual(self.grants.spent, [])
+        back = f"/callback?code=true&state={asked['state']}"
+        ours = self.home.script("python", "-I", "-c", _RETURN, json.dumps([port, [back]]))
+        self.assertIn("303", (await self.run_command(ours, 30)).stdout)
+        await running.expect("The service refused: invalid_client")  # the code was invented, and was exchanged
