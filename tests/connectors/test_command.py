@@ -18,7 +18,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ProcessDone
 from twisted.internet.task import Clock, deferLater
 from twisted.python.failure import Failure
-from twisted.trial.unittest import SkipTest, SynchronousTestCase, TestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from aileron.connectors import CommandConnector, CommandSpec, Confinement, Enclosure, Screened, system_transport
 from aileron.connectors._schema import read_file
@@ -28,6 +28,7 @@ from aileron.errors import BindingRequired, CapabilityDenied, InvalidRequest
 from aileron.interfaces import ICredential
 from aileron.testing import ConnectorContract, MemoryCredential
 from aileron.values import JSON, READ, Outcome, canonical
+from tests.connectors.sandboxed import require_sandbox
 
 FILE = """
 [connector]
@@ -526,8 +527,7 @@ class SandboxedTests(ProgramTests):
         self.maker = ConnectorMaker(
             _running_reactor(), system_transport(_running_reactor(), lambda: ()), str(self.secret.parent)
         )
-        if self.maker.sandbox is None:
-            raise SkipTest("this machine makes no sandboxes")
+        require_sandbox(self.maker.sandbox)
 
     def connector(self, code: str, **changed: str) -> CommandConnector:
         """One in the sandbox."""

@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
@@ -19,6 +18,7 @@ from aileron.connectors._schema import read_file
 from aileron.daemon._connectors import ConnectorMaker
 from aileron.errors import CapabilityDenied
 from aileron.values import Outcome
+from tests.connectors.sandboxed import require_sandbox
 
 FILE = """
 [connector]
@@ -65,8 +65,7 @@ class ProgramSandboxTests(TestCase):
         self.maker = ConnectorMaker(
             reactor, system_transport(reactor, lambda: ()), str(self.root / "state"), environment=environment
         )
-        if self.maker.sandbox is None:
-            raise SkipTest("this machine makes no sandboxes")
+        require_sandbox(self.maker.sandbox)
 
     def git(self, *arguments: str, at: Path | None = None) -> None:
         """Run git as the user does."""
