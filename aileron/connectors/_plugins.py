@@ -64,8 +64,11 @@ class _Overheard:
     async def make_ready(self) -> None:
         await self.credential.make_ready()
 
-    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
-        return await self.credential.refused(sent, challenge)
+    async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
+        return await self.credential.refused(sent, challenge, operation)
+
+    def accepted(self, sent: Authorization) -> None:
+        self.credential.accepted(sent)
 
 
 @implementer(IConnector, IInputNormalizer)

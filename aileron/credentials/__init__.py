@@ -7,7 +7,7 @@ there which kinds there are.  No kind does I/O: what asks a token endpoint is gi
 from collections.abc import Mapping
 
 from ._aws_sigv4 import AwsSigV4
-from ._challenge import wanted_scopes
+from ._challenge import says_invalid, wanted_scopes
 from ._discovery import AuthorizationServer, ProtectedResource
 from ._github_app import GithubApp
 from ._keys import LEAST_RSA_BITS, ApiKey, Basic, SshKey, header_problem, load_private_key
@@ -75,6 +75,7 @@ __all__ = [
     "only",
     "place",
     "register",
+    "says_invalid",
     "wanted_scopes",
     "write",
 ]

@@ -43,6 +43,11 @@ def wanted_scopes(header: str) -> tuple[str, ...] | None:
     return read_scopes(told.get("scope")) if told.get("error") == "insufficient_scope" else None
 
 
+def says_invalid(header: str) -> bool:
+    """Tell whether a service says that the token itself is expired, revoked or wrong (RFC 6750, 3.1)."""
+    return read_challenge(header).get("error") == "invalid_token"
+
+
 def read_scopes(told: str | Sequence[JSON] | None) -> tuple[str, ...]:
     """Read scopes, as a text with blanks between or as an array; what holds another thing has none."""
     scopes = told.split() if isinstance(told, str) else told or ()

@@ -88,6 +88,7 @@ class CredentialUse:
 
     :ivar scope: where it goes and in which place of a request, as it was sealed.
     :ivar kept: what is kept of it.
+    :ivar is_certain: whether a refusal is known to be of the credential, and not of one operation alone.
     """
 
     scope: Scope
@@ -95,6 +96,7 @@ class CredentialUse:
     _keep: Callable[[bytes], None] = field(repr=False)
     now: Callable[[], datetime] = field(repr=False)
     exchange: TokenExchange = field(repr=False)
+    is_certain: bool = True
 
     def keep(self, renewed: bytes) -> None:
         """Have C{renewed} kept from now on, durably: before it is relied upon."""

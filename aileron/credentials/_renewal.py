@@ -104,7 +104,7 @@ class RenewedKind(CredentialKind, Generic[D]):
         """Take the token that was sent for spent, unless it is another by now, or was given out just before.
 
         A service that refuses every token has none renewed at each request.  Where none can be renewed, only a person
-        can help, and nothing is sent before.
+        can help, and nothing is sent before, once it is certain that the token is what is refused.
         """
         found = self.read(use.kept)
         if challenge:
@@ -115,6 +115,8 @@ class RenewedKind(CredentialKind, Generic[D]):
         if fresh or found.needs_you:
             return False
         if not self.is_renewable(found):
+            if not use.is_certain:
+                return False
             use.keep(write(evolve(found, needs_you=_REFUSED)))
             raise NeedsYou(_REFUSED)
         use.keep(write(evolve(found, spent=True)))

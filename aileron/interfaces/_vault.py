@@ -55,12 +55,20 @@ class ICredential(Interface):
     async def make_ready() -> None:
         """Renew it, if that is due, and open it for nothing; raises as L{authorize}."""
 
-    async def refused(sent: Authorization, challenge: str = "") -> bool:
+    async def refused(sent: Authorization, challenge: str = "", operation: str = "") -> bool:
         """Note that the service refused C{sent} with a 401: what runs out is renewed at its next use.
 
+        If nothing renews the credential, a person is told as soon as it is certain that the service refuses it, and not
+        only what it was sent for: a second operation is refused as well, or this one for the third time, and nothing
+        is accepted between.
+
         :param challenge: C{WWW-Authenticate} of a 403 instead: where it wants more scopes, a person has to sign in.
+        :param operation: what was refused, if the service may have refused this alone; empty: it is certain.
         :return: whether the next use sends something else, so that the same request may succeed.
         """
+
+    def accepted(sent: Authorization) -> None:
+        """Note that the service did what C{sent} was sent for: an earlier refusal was of one operation alone."""
 
 
 class IBindings(Interface):

@@ -30,6 +30,8 @@ class MemoryCredential:
     :ivar renewable: whether another is there after a refusal.
     :ivar refusals: what was refused.
     :ivar challenges: what the service said that it wants, for each.
+    :ivar doubtful: the operation for which each was refused; empty: the credential was, for certain.
+    :ivar acceptances: what was accepted.
     """
 
     secret: bytes | Exception
@@ -38,6 +40,8 @@ class MemoryCredential:
     opened: int = 0
     refusals: list[Authorization] = field(factory=list)
     challenges: list[str] = field(factory=list)
+    doubtful: list[str] = field(factory=list)
+    acceptances: list[Authorization] = field(factory=list)
 
     async def reveal(self) -> bytes:
         """Return the secret."""
@@ -58,11 +62,16 @@ class MemoryCredential:
         if isinstance(self.secret, Exception):
             raise self.secret
 
-    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
         """Keep it."""
+        self.doubtful.append(operation)
         self.refusals.append(sent)
         self.challenges.append(challenge)
         return self.renewable
+
+    def accepted(self, sent: Authorization) -> None:
+        """Keep it."""
+        self.acceptances.append(sent)
 
 
 class ConnectorRig(Protocol):

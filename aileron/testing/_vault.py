@@ -214,8 +214,11 @@ class _KeptCredential:
     async def make_ready(self) -> None:
         await self.reveal()
 
-    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
         return False
+
+    def accepted(self, sent: Authorization) -> None:
+        """Note nothing: nothing is refused here."""
 
 
 class MemoryOperators(Operators):

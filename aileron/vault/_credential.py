@@ -24,6 +24,9 @@ from ._names import check_address, check_scope, check_secret, check_target, refu
 from ._sealing import unseal_entry, with_secret
 from ._vault_file import OpenVault
 
+_CERTAIN_AFTER = 3
+"""Refusals in a row of one operation, after which it is not the operation."""
+
 _T = TypeVar("_T")
 _Work = Callable[[CredentialKind, CredentialUse], Coroutine[Any, Any, _T]]
 
@@ -36,11 +39,25 @@ class Renewals:
     :ivar needs_you: told of a credential that needs a person from now on, and why.
     :ivar refusals: by binding, the digest of a secret that a service refused and that nothing renews.  In memory: a new
         life of the daemon tries the secret again.
+    :ivar doubts: by binding, what a service refused in a row, with nothing accepted between: the digest of the secrets
+        that were sent, and the operation of each refusal.  In memory as well.
     """
 
     exchange: TokenExchange = no_exchange
     needs_you: Callable[[Binding, str], None] = lambda binding, reason: None
     refusals: dict[str, str] = field(factory=dict, repr=False)
+    doubts: dict[str, tuple[str, tuple[str, ...]]] = field(factory=dict, repr=False)
+
+    def is_certain(self, binding: Binding, sent: Authorization, operation: str) -> bool:
+        """Tell whether a service refuses what was sent as such, and note the operation for the next refusal.
+
+        :param operation: empty: it is certain.
+        """
+        digest = digest_of_bytes("\0".join(sent.secrets).encode())
+        of, before = self.doubts.get(binding.name, (digest, ()))
+        refused = (*(before if of == digest else ()), operation)[-_CERTAIN_AFTER:]
+        self.doubts[binding.name] = (digest, refused)
+        return not operation or len({*refused}) > 1 or len(refused) == _CERTAIN_AFTER
 
     def find_refusal(self, binding: Binding, kept: bytes) -> str | None:
         """Return why a secret is of no use, or None if no service refused it."""
@@ -75,16 +92,22 @@ class Credential:
     async def make_ready(self) -> None:
         await self._in_turn(lambda kind, use: kind.make_ready(use))
 
-    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
+        is_certain = bool(challenge) or self._renewals.is_certain(self._binding, sent, operation)
+
         async def note(kind: CredentialKind, use: CredentialUse) -> bool:
-            if not kind.exchanges and not challenge:
+            if not kind.exchanges and not challenge and is_certain:
                 self._note_refusal(use.kept, sent)
+            use.is_certain = is_certain
             return kind.refused(use, sent, challenge)
 
         try:
             return await self._in_turn(note)
         except AileronError:  # where it cannot be noted, the next use is refused as well
             return False
+
+    def accepted(self, sent: Authorization) -> None:
+        self._renewals.doubts.pop(self._binding.name, None)
 
     async def _in_turn(self, work: _Work[_T]) -> _T:
         """Do C{work} when nobody else uses the binding; who waits may give up, and a renewal goes on."""

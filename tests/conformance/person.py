@@ -112,7 +112,10 @@ class Kept:
         """Renew it."""
         await _KIND.make_ready(self._use())
 
-    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
+    def accepted(self, sent: Authorization) -> None:
+        """That is as it should be."""
+
+    async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
         """Note it."""
         try:
             return _KIND.refused(self._use(), sent, challenge)

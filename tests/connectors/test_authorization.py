@@ -137,6 +137,37 @@ class AuthorizationTests(SynchronousTestCase):
         self.outcome(json_answer({}, 403), renewable=True)
         self.assertEqual(self.credential.refusals, [])
 
+    def test_refused_alone(self) -> None:
+        """A 401 names its operation, unless the service says that the token is wrong, or there is no other one."""
+        self.outcome(json_answer({}, 401))
+        self.assertEqual((self.credential.doubtful, self.credential.acceptances), (["create"], []))
+        for said, doubtful in (
+            ('Bearer realm="x", error="invalid_token"', ""),
+            ('Basic realm="a", Bearer error="invalid_token"', ""),
+            ('Bearer error="insufficient_scope"', "create"),
+            ('Basic realm="error=invalid_token"', "create"),
+        ):
+            self.outcome(answer(b"{}", 401, {"WWW-Authenticate": said, "Content-Type": "application/json"}))
+            self.assertEqual(self.credential.doubtful, [doubtful], said)
+        spec = spec_of(TRACKER)
+        alone = evolve(spec, operations={"create": spec.operations["create"]})
+        self.credential = MemoryCredential(SECRET.encode())
+        connector = self.service.connector(alone)
+        self.service.replies.append(json_answer({}, 401))
+        sending = connector.invoke(connector.prepare("create", INPUTS, BASE, "effect-1"), self.credential, 60)
+        started = Deferred.fromCoroutine(sending)
+        self.service.advance(0)
+        self.successResultOf(started)
+        self.assertEqual(self.credential.doubtful, [""])
+
+    def test_accepted(self) -> None:
+        """What succeeded was accepted; another failure says nothing of the credential."""
+        self.outcome(json_answer({"id": 7}))
+        self.assertEqual([each.secrets for each in self.credential.acceptances], [(SECRET,)])
+        for status in (403, 404, 429, 500):
+            self.outcome(json_answer({}, status))
+            self.assertEqual((self.credential.acceptances, self.credential.refusals), ([], []), status)
+
     def test_too_slow(self) -> None:
         """A credential that is not ready in time fails as the network does, and nothing is ever sent."""
         started = self.start("create", _Slow(b""), seconds=5)

@@ -76,9 +76,12 @@ class KeyCredential:
     async def make_ready(self) -> None:
         """It is."""
 
-    async def refused(self, sent: Authorization, challenge: str = "") -> bool:
+    async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
         """Another there is not."""
         return False
+
+    def accepted(self, sent: Authorization) -> None:
+        """That is as it should be."""
 
 
 def _speaking(said: bytes, heard: list[bytes]) -> Factory:

@@ -257,6 +257,12 @@ class PassedTests(RelayCase):
         with self.during():
             self.assertEqual(self.ask("GET {base}/x HTTP/1.1", reply=answer(b"", 401))[0], 401)
         self.assertEqual(len(self.credential.refusals), 1)
+        self.assertEqual((bool(self.credential.doubtful[0]), self.credential.acceptances), (True, []))
+        with self.during():
+            wrong = answer(b"", 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+            self.ask("GET {base}/x HTTP/1.1", reply=wrong)
+            self.ask("GET {base}/x HTTP/1.1")
+        self.assertEqual((self.credential.doubtful[1:], len(self.credential.acceptances)), ([""], 1))
 
     def test_kept_connection(self) -> None:
         """A connection that is kept carries one request after the other, each judged by itself."""

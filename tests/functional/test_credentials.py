@@ -123,7 +123,9 @@ class RenewalTests(OAuth2TestCase):
         asked = (await self.run_action(session, GATED)).body["approval_id"]
         await self.approve(asked)
         await self.run_state(asked, "awaiting_credential")
-        self.assertEqual(await self.state_of_it(), {**_NEEDS, "reason": _REFUSED})
+        state = await self.state_of_it()
+        self.assertTrue(state.pop("token_url").endswith("/token"))
+        self.assertEqual(state, {**_NEEDS, "reason": _REFUSED})
         (told,) = await self.audit("--type", "binding.needs_you")
         self.assertEqual(told["payload"]["reason"], f"{NAME}: {_REFUSED}")
         refused = await self.post(session)
@@ -137,22 +139,23 @@ class RenewalTests(OAuth2TestCase):
         self.assert_nowhere()
 
     async def test_refused_for_good(self) -> None:
-        """A token that nothing renews ends with a 401: the binding says so, and nothing more is sent."""
+        """A token that nothing renews ends with the third 401: the binding says so, and nothing more is sent."""
         session = await self.begin()
         kept = json.loads(self.server.document())
         del kept["refresh_token"]
         self.workspace.token = "canary"
-        self.workspace.next = [slack.Behaviour(applied=False, status=401, error="token_revoked")]
+        self.workspace.next = [slack.Behaviour(applied=False, status=401, error="token_revoked") for _ in range(3)]
         await self.replace(json.dumps({**kept, "access_token": self.workspace.token}))
-        self.assertEqual((await self.state_of_it())["status"], "ready")
-        await self.post(session)
+        for _ in range(3):
+            self.assertEqual((await self.state_of_it())["status"], "ready")
+            await self.post(session)
         state = await self.state_of_it()
-        self.assertEqual((state["status"], self.workspace.posts()), ("needs_you", 1))
+        self.assertEqual((state["status"], self.workspace.posts()), ("needs_you", 3))
         (told,) = await self.audit("--type", "binding.needs_you")
         self.assertEqual(told["payload"]["reason"], f"{NAME}: {state['reason']}")
         refused = await self.post(session)
         self.assertEqual((refused.status, refused.body["error"]["class"]), (412, "binding_failed"))
-        self.assertEqual(self.workspace.posts(), 1)
+        self.assertEqual(self.workspace.posts(), 3)
         await self.replace()
         self.assertEqual((await self.post(session)).status, 200)
 

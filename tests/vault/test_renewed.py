@@ -179,6 +179,17 @@ class RenewedTests(OpenCase):
         self.failureResultOf(self.start(), CredentialNeedsYou)
         self.assertEqual(self.asked, [])
 
+    def test_refused_once(self) -> None:
+        """A token that nothing renews goes on being used while it may be one operation alone that was refused."""
+        kept = json.loads(document(access_token="canary-1"))
+        del kept["refresh_token"]
+        self.made = self.set_up(evolve(new_binding("other", json.dumps(kept).encode()), kind="oauth2"))
+        sent, credential = self.successResultOf(self.start()), self.vault.credential(self.made, example_scope())
+        for operation, status in (("read", CredentialStatus.READY), ("list", CredentialStatus.NEEDS_YOU)):
+            refused = Deferred.fromCoroutine(credential.refused(sent, operation=operation))
+            self.assertFalse(self.successResultOf(refused))
+            self.assertIs(self.vault.credential_state(self.made).status, status)
+
     def test_denied(self) -> None:
         """A service that wants more scopes has the person told once, and what is kept says which."""
         started = self.start()
@@ -223,11 +234,10 @@ class RefusedTests(OpenCase):
         """Begin to use it."""
         return Deferred.fromCoroutine(self.vault.credential(self.made, example_scope()).authorize(REQUEST))
 
-    def refuse(self, sent: Authorization) -> bool:
+    def refuse(self, sent: Authorization, operation: str = "") -> bool:
         """Let the service refuse what was sent."""
-        return self.successResultOf(
-            Deferred.fromCoroutine(self.vault.credential(self.made, example_scope()).refused(sent))
-        )
+        credential = self.vault.credential(self.made, example_scope())
+        return self.successResultOf(Deferred.fromCoroutine(credential.refused(sent, operation=operation)))
 
     def state(self) -> CredentialState:
         """How it stands."""
@@ -246,6 +256,37 @@ class RefusedTests(OpenCase):
         self.successResultOf(Deferred.fromCoroutine(self.vault.replace(self.made.name, b"another")))
         self.assertIs(self.state().status, CredentialStatus.READY)
         self.successResultOf(self.authorize())
+
+    def test_one_operation(self) -> None:
+        """One refused operation says nothing of the key, nor does it twice; what is accepted between ends the doubt."""
+        sent = self.successResultOf(self.authorize())
+        credential = self.vault.credential(self.made, example_scope())
+        for operation in ("read", "read", "", "list", "list"):
+            if operation:
+                self.assertFalse(self.refuse(sent, operation))
+            else:
+                credential.accepted(sent)
+            self.assertEqual((self.state().status, self.told), (CredentialStatus.READY, []))
+            self.successResultOf(self.authorize())
+
+    def test_certain(self) -> None:
+        """A second operation in a row, or the same for the third time, shows that it is the key."""
+        for operations in (("read", "list"), ("read", "read", "read")):
+            self.told.clear()
+            self.successResultOf(Deferred.fromCoroutine(self.vault.replace(self.made.name, b"canary-secret")))
+            sent = self.successResultOf(self.authorize())
+            self.vault.credential(self.made, example_scope()).accepted(sent)
+            for operation in operations:
+                self.assertEqual(self.told, [])
+                self.refuse(sent, operation)
+            self.assertEqual((self.state().status, len(self.told)), (CredentialStatus.NEEDS_YOU, 1))
+
+    def test_another_key(self) -> None:
+        """What another key was refused says nothing of this one."""
+        self.refuse(self.successResultOf(self.authorize()), "read")
+        self.successResultOf(Deferred.fromCoroutine(self.vault.replace(self.made.name, b"another")))
+        self.refuse(self.successResultOf(self.authorize()), "list")
+        self.assertIs(self.state().status, CredentialStatus.READY)
 
     def test_same_again(self) -> None:
         """Whoever enters the same key has it tried again."""

@@ -16,6 +16,7 @@ from aileron.connectors._places import own_base_url
 from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time, with_credential
 from aileron.connectors._template import ReferenceScope
+from aileron.credentials import says_invalid
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import IConnector, ICredential, IInputNormalizer
 from aileron.redaction import Redactor, secrets_in
@@ -152,9 +153,21 @@ class HttpConnector:
         headers = (*request.headers, *sent.headers)
         page = await attempt.page(evolve(plain, url=with_credential(request.url, sent), headers=headers))
         outcome = page.outcome
-        if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
+        if credential is None or not (outcome.fault is None or outcome.status == _UNAUTHORIZED):
+            return page
+        if outcome.fault is None:
+            credential.accepted(sent)
+        elif await credential.refused(sent, operation=self._name_doubtful(operation, page)):
             return evolve(page, outcome=evolve(outcome, fault=evolve(outcome.fault, retriable=True)))
         return page
+
+    def _name_doubtful(self, operation: HttpOperation, page: FetchedPage) -> str:
+        """Return the operation that was refused, if the service may have refused it alone; empty: it did not.
+
+        Some services answer 401 for what their user may not see.
+        """
+        is_certain = len(self.spec.operations) == 1 or says_invalid(page.headers.get("www-authenticate", ""))
+        return "" if is_certain else operation.operation.name
 
     async def _open(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
         return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)

@@ -21,10 +21,11 @@ from aileron.connectors._headers import OURS
 from aileron.connectors._sending import open_credential, with_credential
 from aileron.connectors.command import Enclosure, Launch
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
+from aileron.credentials import says_invalid
 from aileron.errors import ExternalApiError
 from aileron.interfaces import ICredential
 from aileron.redaction import REDACTED, SecretFilter, secrets_in
-from aileron.values import JSON, ConnectorDescription, Request
+from aileron.values import JSON, Authorization, ConnectorDescription, Request
 
 from ._api import API_URL, Api, ApiRefused
 
@@ -225,8 +226,15 @@ class ApiRelay:
         for each in filters:
             rest = each.body(rest) + each.rest()
         exchange.write(rest)
+        await self._note_answer(call, sent, answer)
+
+    async def _note_answer(self, call: ApiCall, sent: Authorization, answer: ServiceAnswer) -> None:
+        """Tell the credential whether the API accepted it."""
         if answer.status == http.UNAUTHORIZED:
-            await call.credential.refused(sent)
+            is_certain = says_invalid(answer.headers.get("www-authenticate", ""))
+            await call.credential.refused(sent, operation="" if is_certain else call.request.operation)
+        elif 200 <= answer.status <= 299:
+            call.credential.accepted(sent)
 
     def _link(self, name: str, value: str) -> str:
         """Return a header of an answer as it goes on: what links to the API links to us."""
