@@ -27,6 +27,7 @@ _MOST_REQUESTS = 4096
 _KEY_REMOVED = "The request's body held the session's in-band key. It was removed."
 _LABEL = re.compile(rb"\r\nidempotency-key: *([^\r]+)", re.IGNORECASE).search
 _COUNTED = re.compile(rb"\r\nx-stainless-retry-count: *[1-9]", re.IGNORECASE).search
+_FIRST = re.compile(rb"\r\nx-stainless-retry-count: *0 *(?:\r|\Z)", re.IGNORECASE).search
 
 
 @frozen
@@ -58,19 +59,24 @@ class RequestIds:
     async def find(self, session_id: str, lines: bytes, digest: bytes) -> RequestIdentity:
         """Return the identity of a session's request.
 
+        A request that its client says to send for the first time takes the place of an earlier one with the same body,
+        in the store as well: what is sent again after a restart is the later one.
+
         :param lines: of its head, among them those by which an SDK says that it sends it again.
         :param digest: of its body.
-        :raises StoreUnavailable: it cannot be told whether the request was sent before.
+        :raises StoreUnavailable: it cannot be told whether the request was sent before, or cannot be stored.
         """
         label = found[1] if (found := _LABEL(lines)) else b""
         digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + digest).digest()
-        request_id = ""
-        if label or _COUNTED(lines):
+        is_again, before = bool(label or _COUNTED(lines)), ""
+        if is_again or _FIRST(lines):
             stored = None
             if digest not in self._known:
                 stored = await self._store.find_request(session_id, digest, AGAIN_SECONDS)
-            request_id = self._find_known(digest) or stored or ""  # it may have been sent once more meanwhile
-        request_id = request_id or self._fresh()
+            before = self._find_known(digest) or stored or ""  # it may have been sent once more meanwhile
+        request_id = (before if is_again else "") or self._fresh()
+        if before and not is_again:
+            await self._store.keep_request(session_id, digest, request_id)
         self._known[digest] = request_id, self._clock.seconds()
         self._known.move_to_end(digest)
         if len(self._known) > _MOST_REQUESTS:

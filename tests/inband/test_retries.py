@@ -96,6 +96,21 @@ class RetriesTests(InBandCase):
             self.build()
             self.assertEqual(self._keys("Idempotency-Key: a", path=path), labelled)
 
+    def test_repeated_on_purpose(self) -> None:
+        """The same body, sent anew while the daemon restarts, is not the request before when it is retried."""
+        body = {**asked(), "input": "hello", "model": "m"}
+        for lives in (1, 2):
+            first = self._keys("X-Stainless-Retry-Count: 0")
+            if lives == 2:
+                self.build()
+            line, _ = self.ask(self.post(body, "X-Stainless-Retry-Count: 0"), "openai")
+            line.end.loseConnection()  # nothing has been called when the daemon is killed
+            self.build()
+            second = self._keys("X-Stainless-Retry-Count: 1")
+            self.assertNotEqual(second, first)
+            self.build()
+            self.assertEqual(self._keys("X-Stainless-Retry-Count: 2"), second)
+
     def test_stored_before_its_calls(self) -> None:
         """What is sent again is known before anything is run; if it cannot be stored, nothing is run."""
         order: list[str] = []
