@@ -86,6 +86,14 @@ class SigningInTests(OAuth2TestCase):
         self.assertEqual(binding["state"]["reason"], "It was not given: write.")
         self.assert_told_nobody(running)
 
+    async def test_interrupted(self) -> None:
+        """Ctrl-C at the passphrase, which another process asks for, ends the command without a word."""
+        await self.prepare()
+        running = self.on_terminal("credential", "setup", CONNECTOR)
+        await running.expect("Passphrase of the vault: ")
+        self.assertEqual((await running.interrupt()).exit_code, 130)
+        self.assertEqual(running.output.split("Passphrase of the vault: ")[1].replace("^C", "").strip(), "")
+
     async def test_renew(self) -> None:
         """When a credential needs the person, signing in again lets the approved run that waits for it go on."""
         page = await self.prepare()

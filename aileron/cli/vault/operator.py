@@ -10,7 +10,7 @@ import click
 
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
-from aileron.cli._errors import CommandError
+from aileron.cli._errors import INTERRUPTED, CommandError
 from aileron.cli._ids import id_argument
 from aileron.cli._output import Columns, say, time_at
 from aileron.cli._session import (
@@ -75,9 +75,11 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
     :param url: of the operator site that the token will be shown to.  A program that replaces C{daemon.json} between
         our look and the child's must not be shown a token of the true daemon.
     :raises CommandError: the child could not log in, and has said why.
+    :raises KeyboardInterrupt: the person pressed Ctrl-C there.
     """
     import subprocess
 
+    from aileron.cli._drive import interruptible
     from aileron.cli.daemon.process import command, private_pair
 
     cli.conceal()
@@ -91,9 +93,12 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
         child = subprocess.Popen(command(*arguments), env=dict(cli.environ), pass_fds=passed)
     finally:
         os.close(writing)
-    with open(reading, "rb") as pipe:
+    with interruptible(lambda _number, _frame: None), open(reading, "rb") as pipe:  # Ctrl-C is the child's
         token = pipe.read().decode("ascii", "replace")
-    if child.wait() != 0 or not token:
+        status = child.wait()
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt
+    if status != 0 or not token:
         raise CommandError("Login failed, so nothing was done.")
     return token
 
