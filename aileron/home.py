@@ -133,14 +133,24 @@ def prepare(home: Home) -> None:
 
     What is ours but open to others is closed; what is not ours is never touched.
 
-    :raises Forbidden: a part of it is somebody else's, or is no directory.
+    :raises Forbidden: a part of it is somebody else's, or is no directory; or the home is a link of somebody else's.
     """
+    _refuse_foreign_link(home.root)
     for directory in (home.root, home.actions, home.connectors, home.log):
         directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=directory is home.root, exist_ok=True)
         _make_private(directory)
     for file in (home.database, home.secrets, home.audit_key, home.discovery, home.ports, home.lock):
         if file.exists():
             _make_private(file)
+
+
+def _refuse_foreign_link(path: Path) -> None:
+    """Refuse a link that another user could lead elsewhere at any time; root's is as good as ours.
+
+    :raises Forbidden: it is one.
+    """
+    if path.is_symlink() and path.lstat().st_uid not in (os.getuid(), 0):
+        raise Forbidden(f"{path} is a link that belongs to another user.")
 
 
 def _make_private(path: Path) -> None:

@@ -115,10 +115,11 @@ for host, port in json.loads(sys.argv[1]):
 print("up", flush=True)
 threading.Event().wait(120)
 """
+_PLANTED = ("directory", "open directory", "link", "link to theirs", "file", "pipe", "socket")
 # As the second user: puts something of each kind where the first user's home is to be.
 _PLANT = """
 import json, os, socket, sys
-place, kind = json.loads(sys.argv[1])
+place, kind, victim = json.loads(sys.argv[1])
 os.makedirs("own", exist_ok=True)
 if kind == "directory":
     os.mkdir(place, 0o777)
@@ -127,6 +128,8 @@ elif kind == "open directory":
     os.chmod(place, 0o777)
 elif kind == "link":
     os.symlink(os.path.abspath("own"), place)
+elif kind == "link to theirs":
+    os.symlink(victim, place)
 elif kind == "file":
     open(place, "x").close()
 elif kind == "pipe":
@@ -308,9 +311,9 @@ class SecondUserTests(AttackedTestCase):
         shared = self.home.root / "shared"
         shared.mkdir()
         shared.chmod(0o1777)
-        for number, kind in enumerate(("directory", "open directory", "link", "file", "pipe", "socket")):
+        for number, kind in enumerate(_PLANTED):
             place = shared / str(number)
-            await self.attack(_PLANT, [str(place), kind])
+            await self.attack(_PLANT, [str(place), kind, str(self.home.user)])
             before = self.planted(place)
             for words in (("daemon", "start"), ("vault", "init"), ("status",)):
                 finished = await self.run_command(self.home.script("aileron", *words, AILERON_HOME=str(place)), 60)
