@@ -6,6 +6,7 @@ import { armCopies } from "./copy.js";
 import { count } from "./countdown.js";
 import { armDecision, outdate, rearm } from "./decide.js";
 import { armEditor, armTry, unsaved } from "./editor.js";
+import { armFront } from "./front.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call, isMoved } from "./key.js";
 import { armKeys } from "./keys.js";
@@ -148,6 +149,7 @@ function lookSoon() {
 }
 
 document.addEventListener("visibilitychange", () => wake());
+armFront();
 armPause(look);
 armSound();
 armPlaces(move);

@@ -1,0 +1,64 @@
+"""Presses that were meant for the window in front of the operator's page, and reach that when the window closes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.functional.browsed import PagesTestCase
+from tests.functional.chromium import Page
+
+_MIDDLE = """(() => { const { x, y, width, height } = document.querySelector("#approve").getBoundingClientRect();
+  return [x + width / 2, y + height / 2]; })()"""
+# What a window hears when that before it closes.  A browser without windows hears nothing by itself.
+_FRONT = "void dispatchEvent(new Event('focus'))"
+_PRESS = ("mousePressed", "mouseReleased")
+_SETTLED_SECONDS = 0.6
+
+
+class ClickTests(PagesTestCase):
+    """A request that is read and can be approved, in a window that comes to the front."""
+
+    async def readable(self) -> tuple[str, Page]:
+        """The request, and its page."""
+        run_id = await self.ask()
+        page = await self.entered()
+        await self.open_approval(page, run_id)
+        await self.ready(page)
+        await self.pause(_SETTLED_SECONDS)
+        return run_id, page
+
+    async def point(self, page: Page, kinds: Sequence[str], count: int = 1) -> None:
+        """Have the mouse do this at the middle of the button."""
+        x, y = await page.evaluate(_MIDDLE)
+        for kind in kinds:
+            button = {} if kind == "mouseMoved" else {"button": "left", "clickCount": count}
+            await page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
+
+    async def test_double_click(self) -> None:
+        """The second click of a double click approves nothing, and says so; the next one is meant, and approves."""
+        run_id, page = await self.readable()
+        await page.evaluate(_FRONT)
+        await self.point(page, _PRESS, count=2)
+        await page.shows("This window had just come to the front")
+        self.assertEqual((await self.outcome(run_id))[0], "pending_approval")
+        await self.pause(_SETTLED_SECONDS)
+        await self.point(page, _PRESS)
+        self.assertEqual((await self.outcome(run_id, wait=30))[0], "completed")
+
+    async def test_key(self) -> None:
+        """A key that was pressed in the window before it approves nothing either."""
+        run_id, page = await self.readable()
+        await page.evaluate("document.querySelector('#approve').focus()")
+        await page.evaluate(_FRONT)
+        await page.press("Enter")
+        await page.shows("This window had just come to the front")
+        self.assertEqual((await self.outcome(run_id))[0], "pending_approval")
+
+    async def test_pointer_was_there(self) -> None:
+        """Whose pointer was over the page before, as with windows side by side, approves with the first click."""
+        run_id, page = await self.readable()
+        await self.point(page, ("mouseMoved",))
+        await self.pause(_SETTLED_SECONDS)
+        await page.evaluate(_FRONT)
+        await self.point(page, _PRESS)
+        self.assertEqual((await self.outcome(run_id, wait=30))[0], "completed")
