@@ -168,6 +168,41 @@ class RunTests(ServedCase):
         self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/run"), [{"args": {"count": 3}}])
 
 
+_GREET = """\
++++
+name = "greet"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "builtin://slack"
+version = "1.0.0"
+capabilities = ["post_message"]
+
+[[inputs]]
+name = "text"
+type = "string"
+description = "The words."
+
+[[inputs]]
+name = "count"
+type = "integer"
+description = "How often."
+
+[[execute]]
+id = "only"
+connector = "builtin://slack"
+op = "post_message"
+inputs = { channel = "#eng", text = "${args.text}" }
+
+[approval]
+required = true
++++
+# Greet
+
+Says hello.
+"""
+
+
 class TryTests(ServedCase):
     def test_shown(self) -> None:
         """What would be sent is shown, with the arguments that were given; nothing else is asked of the daemon."""
@@ -179,6 +214,24 @@ class TryTests(ServedCase):
             self.assertIn(part, out)
         self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/dry-run"), [{"args": {"text": "hi"}}])
         self.assertEqual(self.command("action", "try", "hello", "--args", "[]")[0], 2)
+
+    def test_missing(self) -> None:
+        """Inputs that were not given are told as the file describes them, with the option; of other faults none is."""
+        path = self.home.actions / "greet.md"
+        path.write_text(_GREET)
+        path.chmod(0o600)
+        problems = (("/args/count", "is missing"), ("/args/text", "must be a string"))
+        self.site.answer("POST", "/v1/actions/greet/dry-run", InvalidRequest.listing("Two are wrong.", *problems))
+        code, _, err = self.as_operator("action", "try", "greet", "--args", '{"text": 1}')
+        self.assertEqual(code, 1)
+        self.assertIn(
+            "Inputs that were not given:\n  count (integer, required): How often.\n"
+            "  Give them: --args '{\"count\": INTEGER}'\n",
+            err,
+        )
+        self.assertNotIn("text (string", err)
+        self.site.answer("POST", "/v1/actions/greet/dry-run", NotFound("There is no such action."))
+        self.assertNotIn("not given", self.as_operator("action", "try", "greet")[2])
 
 
 class FilesTests(CommandCase):

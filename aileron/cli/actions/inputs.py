@@ -1,9 +1,9 @@
-"""The inputs of a connector's operation that were not given, as the actions that use the operation describe them."""
+"""The inputs of an action, or of a connector's operation, that were not given: what each is, and its option."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import as_file, files
 
 from aileron.cli._context import CliContext
@@ -25,16 +25,37 @@ def tell_missing(cli: CliContext, connector: str, operation: str, names: Sequenc
         if about is None:
             note("  {name}", name=name)
         else:
-            need = "required" if about.required else "optional"
-            note("  {name} ({type}, {need}): {words}", name=name, type=about.type, need=need, words=about.description)
-        note("    {option}", option=_option(name, "string" if about is None else about.type))
+            _describe_input(about, name)
+        kind = "string" if about is None else about.type
+        note("    {option}", option=f"--arg {name}=TEXT" if kind == "string" else _write_json({name: kind}))
 
 
-def _option(name: str, kind: str) -> str:
-    """Return the option that gives an input; only text is given by C{--arg}."""
-    if kind == "string":
-        return f"--arg {name}=TEXT"
-    return f"--args '{{{json.dumps(name)}: {kind.upper()}}}'"
+def tell_missing_of(cli: CliContext, action: str, names: Collection[str]) -> None:
+    """Print each input of an action in the home that was not given, and how to give them all.
+
+    :param names: of the inputs.
+    """
+    from aileron.proving import list_actions
+
+    found = next((each for each in list_actions(str(cli.home.actions)) if each.name == action), None)
+    missing = [] if found is None else [each for each in found.inputs if each.name in names]
+    if missing:
+        note("Inputs that were not given:")
+        for each in missing:
+            _describe_input(each, each.name)
+        note("  Give them: {option}", option=_write_json({each.name: each.type for each in missing}))
+
+
+def _describe_input(about: Input, name: str) -> None:
+    need = "required" if about.required else "optional"
+    note("  {name} ({type}, {need}): {words}", name=name, type=about.type, need=need, words=about.description)
+
+
+def _write_json(types: Mapping[str, str]) -> str:
+    """Return the option that gives inputs as JSON, with the type of each in the place of its value."""
+    values = {name: '"TEXT"' if kind == "string" else kind.upper() for name, kind in types.items()}
+    pairs = ", ".join(f"{json.dumps(name)}: {value}" for name, value in values.items())
+    return f"--args '{{{pairs}}}'"
 
 
 def _list_actions(cli: CliContext) -> Iterator[Action]:

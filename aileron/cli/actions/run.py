@@ -14,6 +14,7 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import PENDING, CommandError
 from aileron.cli._output import block, in_words, note, progress, say, say_json
 from aileron.cli._session import OperatorCommand, as_session, reading_command
+from aileron.cli.actions.inputs import tell_missing_of
 from aileron.cli.approvals.deciding import settling
 from aileron.cli.approvals.review import show_requests
 from aileron.values import JSON, Call, Review, from_json, loads_strict, set_apart, visible
@@ -119,8 +120,17 @@ async def _action(daemon: Daemon, name: str) -> Mapping[str, Any]:
 @reading_command
 def try_action(command: OperatorCommand, /, name: str, whole: str) -> None:
     """Show what an action would send, trusted or not. Nothing is sent or stored."""
+    from aileron.client import DaemonFault
+
     arguments = read_object(whole)
-    found = command.read(lambda operator: operator.post("actions", name, "dry-run", body={"args": arguments}))
+    try:
+        found = command.read(lambda operator: operator.post("actions", name, "dry-run", body={"args": arguments}))
+    except DaemonFault as fault:
+        if fault.fault.kind == "invalid_request":
+            problems = fault.fault.details.get("problems")
+            pointers = {str(each.get("pointer")) for each in problems} if isinstance(problems, (list, tuple)) else set()
+            tell_missing_of(command.cli, name, {each.removeprefix("/args/") for each in pointers} - {*arguments})
+        raise
     command.show(found, lambda _: show_requests(from_json(Review, found["review"])))
 
 
