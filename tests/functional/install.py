@@ -22,6 +22,8 @@ SHELL = Path("/usr/lib/chromium/chromium-headless-shell")
 GIT = Path("/usr/bin/git")
 SANDBOX = Path("/usr/bin/bwrap")
 FRONT = Path("/usr/sbin/nginx")
+SIGNER = Path("/usr/bin/minisign")
+CURL = Path("/usr/bin/curl")
 PLACE_VARIABLE = "AILERON_TEST_PROGRAMS"
 
 
@@ -115,6 +117,26 @@ def install_sandbox() -> Path:
     return SANDBOX
 
 
+def install_signer() -> Path:
+    """Make minisign be there, and return its program.
+
+    :raises subprocess.CalledProcessError: when apt fails.
+    :raises RuntimeError: when it is missing and we may not install it.
+    """
+    _install(SIGNER, "minisign")
+    return SIGNER
+
+
+def install_curl() -> Path:
+    """Make curl be there, and return its program.
+
+    :raises subprocess.CalledProcessError: when apt fails.
+    :raises RuntimeError: when it is missing and we may not install it.
+    """
+    _install(CURL, "curl")
+    return CURL
+
+
 def front(directory: Path) -> Path:
     """Where nginx lies, or will lie: the system's own, or one under an install directory."""
     return FRONT if FRONT.exists() else directory / "nginx" / FRONT.relative_to("/")
@@ -165,6 +187,8 @@ def main() -> None:
     directory = Path(sys.argv[1]).absolute()
     install_browser(directory)
     install_sandbox()
+    install_signer()
+    install_curl()
     install_axe(directory)
     install_front(directory)
     print(install(directory))

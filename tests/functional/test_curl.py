@@ -2,11 +2,9 @@
 
 import base64
 import json
-import shutil
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
 from urllib.parse import parse_qsl, urlsplit
 
 import attrs
@@ -19,10 +17,10 @@ from aileron.importing import CurlCommand, write_connector
 from aileron.values import Request
 from tests.connectors.service import NOW, spec_of
 from tests.functional.case import FunctionalTestCase
+from tests.functional.install import install_curl
 from tests.functional.loopback import LoopbackSite, headers_of
 from tests.functional.process import Command
 
-CURL = shutil.which("curl")
 KEY = "canary-4f9a8b7c6d5e4f3a2b1c"
 BEARER = ("-H", f"Authorization: Bearer {KEY}")
 _OURS = frozenset({"accept", "content-length", "host", "user-agent"})
@@ -79,8 +77,7 @@ class CurlTests(FunctionalTestCase):
 
     def setUp(self) -> None:
         """Listen."""
-        if CURL is None:
-            raise SkipTest("curl is not installed")
+        self.program = str(install_curl())
         super().setUp()
         self.recorder = Recorder()
         self.site = LoopbackSite.listen(self.reactor, self.recorder)
@@ -109,8 +106,7 @@ class CurlTests(FunctionalTestCase):
 
     async def run_curl(self, words: tuple[str, ...]) -> None:
         """Run curl itself."""
-        assert CURL is not None
-        command = Command(arguments=(CURL, "-q", *words), environment={}, directory=Path("/"))
+        command = Command(arguments=(self.program, "-q", *words), environment={}, directory=Path("/"))
         finished = await self.start(command).finish(30)
         self.assertEqual(finished.exit_code, 0, finished.stderr)
 

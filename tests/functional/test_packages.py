@@ -6,12 +6,12 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
 
 from twisted.web.server import Site
 
 from tests.connectors.repository import GitServer, Pair, git
 from tests.extent import seldom
+from tests.functional.install import install_signer
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.packages.kit import ACTION, CONNECTOR, FILES, Publisher, package, write
 
@@ -130,9 +130,7 @@ class PackageTests(OperatedTestCase):
     @seldom
     async def test_minisign(self) -> None:
         """What the real minisign signs, by its file or by its hash, is installed; a changed manifest is not."""
-        program = shutil.which("minisign")
-        if program is None:
-            raise SkipTest("minisign is not installed")
+        program = install_signer()
         await self.operator("vault", "init")
         directory = write(self.home.project / "kit", package())
         manifest, public, secret = (directory / name for name in ("aileron-package.toml", "key.pub", "key"))
