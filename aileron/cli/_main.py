@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 _NEARLY, _MOST_MEANT = 0.9, 3
 _ALL = "aileron.all"
+_ABOUT = {
+    **dict.fromkeys(("approve", "deny", "open"), "approval"),
+    **dict.fromkeys(("pause", "resume"), "session"),
+}
+"""The groups whose things other commands are about."""
 
 
 class LazyGroup(click.Group):
@@ -144,8 +149,8 @@ def _listing(arguments: Sequence[str]) -> str:
     name = next((each for each in arguments if each in COMMANDS or each in OLD_NAMES), "")
     group = aileron.get_command(click.Context(aileron), name)
     name = OLD_NAMES[name].now if name in OLD_NAMES else name
-    if name in ("approve", "deny", "open"):
-        return "aileron approval list"
+    if name in _ABOUT:
+        return f"aileron {_ABOUT[name]} list"
     return f"aileron {name} list" if isinstance(group, click.Group) and "list" in group.commands else ""
 
 

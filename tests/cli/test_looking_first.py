@@ -86,11 +86,12 @@ class LookingTests(LookingCase):
     def test_missing(self) -> None:
         """A thing that there is not is told at once."""
         for arguments in COMMANDS:
-            self.assertRegex(self.refused(*arguments), "no such|not found|There is no|No |is not installed")
+            self.assertRegex(self.refused(*arguments), "no such|not found|There is no|No |is not (installed|trusted)")
 
     def test_opened(self) -> None:
         """The page of a request is opened only if there is one; else the command that lists them is told."""
         self.assertIn("aileron approval list", self.refused("open", "approval", WHOLE))
+        self.assertIn("aileron session list", self.refused("resume", "--session", WHOLE))
 
     def test_nothing_pending(self) -> None:
         """Where nothing is pending, approve and deny say so."""

@@ -315,7 +315,7 @@ def distrust_command(kind: str) -> click.Command:
         async def look(operator: Operator) -> None:
             items = (await operator.get("trust"))["items"]
             if not any(item["kind"] == kind and item["name"] == name and item["trusted"] for item in items):
-                raise CommandError(f"No {kind} {name} is trusted. Nothing was changed.", _SEE[kind])
+                raise CommandError(f"{name} is not trusted. Nothing was changed.", _SEE[kind])
 
         body = {"kind": kind, "name": name}
         gone = command.ask(lambda operator: operator.delete("trust", body=body), look)
