@@ -10,7 +10,12 @@ from tests.functional.chromium import Page
 _MIDDLE = """(() => { const { x, y, width, height } = document.querySelector("#approve").getBoundingClientRect();
   return [x + width / 2, y + height / 2]; })()"""
 # What a window hears when that before it closes.  A browser without windows hears nothing by itself.
-_FRONT = "void dispatchEvent(new Event('focus'))"
+_FRONT = """(async () => {
+  dispatchEvent(new Event("blur"));
+  await new Promise((done) => setTimeout(done, %d));
+  dispatchEvent(new Event("focus"));
+})()"""
+_BEHIND_MS = 200
 _PRESS = ("mousePressed", "mouseReleased")
 _SETTLED_SECONDS = 0.6
 
@@ -37,7 +42,7 @@ class ClickTests(PagesTestCase):
     async def test_double_click(self) -> None:
         """The second click of a double click approves nothing, and says so; the next one is meant, and approves."""
         run_id, page = await self.readable()
-        await page.evaluate(_FRONT)
+        await page.evaluate(_FRONT % _BEHIND_MS)
         await self.point(page, _PRESS, count=2)
         await page.shows("This window had just come to the front")
         self.assertEqual((await self.outcome(run_id))[0], "pending_approval")
@@ -49,7 +54,7 @@ class ClickTests(PagesTestCase):
         """A key that was pressed in the window before it approves nothing either."""
         run_id, page = await self.readable()
         await page.evaluate("document.querySelector('#approve').focus()")
-        await page.evaluate(_FRONT)
+        await page.evaluate(_FRONT % _BEHIND_MS)
         await page.press("Enter")
         await page.shows("This window had just come to the front")
         self.assertEqual((await self.outcome(run_id))[0], "pending_approval")
@@ -59,6 +64,13 @@ class ClickTests(PagesTestCase):
         run_id, page = await self.readable()
         await self.point(page, ("mouseMoved",))
         await self.pause(_SETTLED_SECONDS)
-        await page.evaluate(_FRONT)
+        await page.evaluate(_FRONT % _BEHIND_MS)
+        await self.point(page, _PRESS)
+        self.assertEqual((await self.outcome(run_id, wait=30))[0], "completed")
+
+    async def test_never_behind(self) -> None:
+        """A window from which the focus was for a moment, with no other one before it, takes the first press."""
+        run_id, page = await self.readable()
+        await page.evaluate(_FRONT % 0)
         await self.point(page, _PRESS)
         self.assertEqual((await self.outcome(run_id, wait=30))[0], "completed")
