@@ -160,6 +160,13 @@ class AuthorizationTests(SynchronousTestCase):
         self.successResultOf(started)
         self.assertEqual(self.credential.doubtful, [""])
 
+    def test_refused_after_redirect(self) -> None:
+        """What a redirect leads to is asked for without the credential, so its answer says nothing of that."""
+        for status in (401, 200):
+            self.service.replies.append(answer(b"", 302, {"Location": "/api/other"}))
+            self.outcome(json_answer({}, status), "show")
+            self.assertEqual((self.credential.refusals, self.credential.acceptances), ([], []))
+
     def test_accepted(self) -> None:
         """What succeeded was accepted; another failure says nothing of the credential."""
         self.outcome(json_answer({"id": 7}))

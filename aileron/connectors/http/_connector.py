@@ -153,7 +153,8 @@ class HttpConnector:
         headers = (*request.headers, *sent.headers)
         page = await attempt.page(evolve(plain, url=with_credential(request.url, sent), headers=headers))
         outcome = page.outcome
-        if credential is None or not (outcome.fault is None or outcome.status == _UNAUTHORIZED):
+        says_nothing = attempt.targets or (outcome.fault is not None and outcome.status != _UNAUTHORIZED)
+        if credential is None or says_nothing:
             return page
         if outcome.fault is None:
             credential.accepted(sent)
@@ -184,6 +185,7 @@ class _Attempt:
     """One sending and what it came to.
 
     :ivar plain: the request without its credential, from which a redirect leads on.
+    :ivar targets: where redirects led, without the credential.
     """
 
     connector: HttpConnector
@@ -193,6 +195,7 @@ class _Attempt:
     late_seconds: float
     plain: OutgoingRequest
     flight: Flight = field(factory=Flight)
+    targets: list[str] = field(factory=list, init=False)
 
     async def page(self, message: OutgoingRequest) -> FetchedPage:
         """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
@@ -229,6 +232,7 @@ class _Attempt:
             if target is None:
                 break
             self.echo.listen(answer.head)
+            self.targets.append(target)
             message = evolve(message, url=target)
             answer = await self._once(message, deadline)
         return answer
