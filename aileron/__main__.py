@@ -3,7 +3,7 @@
 What Python loads before this line comes from the directory that it was started in, but for C{python -P -m aileron}.
 """
 
-from aileron._start import command_line
+from ._start import command_line
 
 if __name__ == "__main__":
     command_line()

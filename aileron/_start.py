@@ -16,7 +16,7 @@ def command_line() -> None:
     import signal
 
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from aileron.cli import main
+    from .cli import main
 
     signal.signal(signal.SIGINT, before)
     main()
@@ -25,7 +25,7 @@ def command_line() -> None:
 def mcp_server() -> None:
     """Run the C{aileron-mcp} command."""
     _leave_out_working_directory()
-    from aileron.mcp import main
+    from .mcp import main
 
     main()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from aileron.errors import Forbidden
+from .model.errors import Forbidden
 
 _PRIVATE_UMASK = 0o077
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38  # prctl(2)

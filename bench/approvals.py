@@ -14,10 +14,13 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 
 from aileron.daemon import settle_heap
-from aileron.interfaces import IConnectors
+from aileron.model.audit import DAEMON
+from aileron.model.authority import PendingLimits
+from aileron.model.interfaces.connectors import IConnectors
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Call, Decision, RunState
 from aileron.runner import Runner
 from aileron.testing import MemoryBindings, MemoryVault
-from aileron.values import DAEMON, Call, Decision, PendingLimits, RunQuery, RunState
 from bench.endpoint import furnished, opened, started
 
 HELD = 10_000

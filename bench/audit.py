@@ -17,10 +17,11 @@ from twisted.internet.defer import Deferred
 
 from aileron.audit import GENESIS, Exporting, payload_digest, record_line, seal
 from aileron.audit._chain import KEYS
+from aileron.base.json import JSON, compact, timestamp, utc
 from aileron.cli.records.look import look_at
+from aileron.model.audit import DAEMON, ROW, ChainLink, Event
 from aileron.store.copy import open_copy
 from aileron.testing import unopened_store
-from aileron.values import DAEMON, JSON, ROW, ChainLink, Event, compact, timestamp, utc
 from bench.table import ROUNDS, row
 
 RECORDS = 200_000

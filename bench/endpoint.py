@@ -28,13 +28,20 @@ from twisted.internet.task import deferLater
 from twisted.web.server import Site
 from zope.interface import implementer
 
+from aileron.actions import DirectoryCatalogue
 from aileron.api import AGENT_TOKEN, Dependencies, GuardedSite, SiteRules, agent_site, mint, token_digest
 from aileron.audit import GENESIS, payload_digest, seal
+from aileron.base.json import JSON, utc
 from aileron.connectors import HttpConnector, HttpSpec, Registry, system_transport
 from aileron.daemon import HomeActionFiles, fresh_ids, settle_heap
-from aileron.home import Home
-from aileron.interfaces import ICatalogue, IConnector, IConnectors, ICredential
-from aileron.manifests import DirectoryCatalogue
+from aileron.home.paths import Home
+from aileron.model.audit import DAEMON, Event
+from aileron.model.authority import LoopLimits, PendingLimits
+from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
+from aileron.model.interfaces.connectors import ICatalogue, IConnector, IConnectors
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.sessions import Session
+from aileron.model.trust import Trusted, TrustKind
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, make_store
 from aileron.testing import (
@@ -50,22 +57,6 @@ from aileron.testing import (
     MemoryVault,
     example_signer,
     scripted_description,
-)
-from aileron.values import (
-    DAEMON,
-    JSON,
-    ConnectorDescription,
-    Event,
-    Finding,
-    LoopLimits,
-    Outcome,
-    PendingLimits,
-    Request,
-    Session,
-    Sought,
-    Trusted,
-    TrustKind,
-    utc,
 )
 from aileron.vault import Passkeys
 

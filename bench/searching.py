@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from aileron.manifests import parse, tool_name
+from aileron.actions import parse, tool_name
 from aileron.mcp._definitions import ToolDefinition, own_definitions, read_definitions
 from aileron.mcp.offering.access import ACCESS_DEFINITIONS, MOST_FAVOURITES
 from aileron.mcp.offering.catalog import to_tool

@@ -23,19 +23,11 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 
 from aileron.audit import GENESIS, payload_digest, seal
+from aileron.base.json import JSON, utc
+from aileron.model.audit import DAEMON, Event
+from aileron.model.authority import PendingLimits
+from aileron.model.runs import AttemptRow, Run, RunState, StepRow, Transition
 from aileron.store import Seals, Store, make_store
-from aileron.values import (
-    DAEMON,
-    JSON,
-    AttemptRow,
-    Event,
-    PendingLimits,
-    Run,
-    RunState,
-    StepRow,
-    Transition,
-    utc,
-)
 from bench.table import ROUNDS, row
 
 TASKS = (1, 32)

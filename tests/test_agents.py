@@ -6,7 +6,7 @@ import datetime as dt
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import find_agents
+from aileron.features.launch.agents import find_agents
 from tests.agents import choice, install, turn
 
 

@@ -133,7 +133,7 @@ class TreeTests(SynchronousTestCase):
 
     def test_no_reactor_is_installed(self) -> None:
         """Importing any module but those that hold Klein leaves the choice of the reactor open."""
-        klein = ("aileron.api", "aileron.gateway", "aileron.inband", "aileron.web")
+        klein = ("aileron.api", "aileron.features.gateway", "aileron.features.inband", "aileron.web")
         names = [
             source.name
             for source in _PACKAGE
@@ -174,13 +174,13 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
             "import aileron.vault",
             "from aileron import vault",
             "from ..vault import open_vault",
-            "from aileron.manifests._parse import parse",
-            "from aileron.manifests import _parse",
-            "import aileron.manifests._parse",
+            "from aileron.actions._parse import parse",
+            "from aileron.actions import _parse",
+            "import aileron.actions._parse",
         ),
         (
-            "from aileron.manifests import Catalogue",
-            "from aileron.errors import NotFound",
+            "from aileron.actions import Catalogue",
+            "from aileron.model.errors import NotFound",
             "from ._machine import Machine",
             "from aileron import __version__",
         ),
@@ -190,10 +190,10 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
     (
         rules.arrows,
         "aileron.cli._x",
-        ("from aileron.manifests import parse",),
-        ("from aileron.vault.keys import open_vault", "from aileron.manifests import check"),
+        ("from aileron.actions import parse",),
+        ("from aileron.vault.keys import open_vault", "from aileron.actions import check"),
     ),
-    (rules.arrows, "aileron.mcp._x", ("from aileron.manifests import check",), ()),
+    (rules.arrows, "aileron.mcp._x", ("from aileron.actions import check",), ()),
     # the daemon imports the rooms that hold Klein only inside a function
     (
         rules.arrows,
@@ -273,8 +273,8 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
     ),
     # only one room reads URLs and IP addresses, and one TOML, so that all read them alike
     (rules.foreign_readers, "aileron.runner._x", (*_ADDRESSES, "import tomllib"), ("from urllib.parse import quote",)),
-    (rules.foreign_readers, "aileron.toml", _ADDRESSES, ("import tomllib",)),
-    (rules.foreign_readers, "aileron.addresses._urls", (), _ADDRESSES),
+    (rules.foreign_readers, "aileron.base.toml", _ADDRESSES, ("import tomllib",)),
+    (rules.foreign_readers, "aileron.base.addresses._urls", (), _ADDRESSES),
     # invoking, reconciling and reading through a connector are the executor's, whatever the receiver is called
     (rules.connector_calls, "aileron.runner._x", (*_CALLS, "c.read(request)"), ()),
     (rules.connector_calls, "aileron.api._x", _CALLS, ("request.content.read()",)),

@@ -8,8 +8,8 @@ import sys
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import Forbidden
 from aileron.hardening import Kernel, conceal, harden
+from aileron.model.errors import Forbidden
 
 _LOOK = """
 import json, os, resource

@@ -16,26 +16,12 @@ from pathlib import Path
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import Conflict, Forbidden, InvalidRequest
-from aileron.home import (
-    Discovery,
-    Home,
-    Ports,
-    acquire_lock,
-    atomic_write,
-    database_pid,
-    find_home,
-    live_discovery,
-    load_ports,
-    prepare,
-    read_discovery,
-    read_private,
-    release_lock,
-    running_pid,
-    save_ports,
-    withdraw_discovery,
-    write_discovery,
-)
+from aileron.home.discovery import Discovery, live_discovery, read_discovery, withdraw_discovery, write_discovery
+from aileron.home.lock import acquire_lock, database_pid, release_lock, running_pid
+from aileron.home.paths import Home, find_home, prepare
+from aileron.home.ports import Ports, load_ports, save_ports
+from aileron.home.private_files import atomic_write, read_private
+from aileron.model.errors import Conflict, Forbidden, InvalidRequest
 
 _HOLDER = """
 import sys
@@ -243,7 +229,7 @@ class LockTests(HomeCase):
         acquire_lock(self.home)
         self.assertEqual(running_pid(self.home), os.getpid())
         self.assertRaises(Conflict, acquire_lock, self.home)
-        probe = "import sys; from pathlib import Path; from aileron.home import Home, running_pid\n"
+        probe = "import sys; from pathlib import Path; from aileron.home.lock import running_pid; from aileron.home.paths import Home\n"
         probe += "print(running_pid(Home(Path(sys.argv[1]))))"
         seen = subprocess.run([sys.executable, "-c", probe, str(self.home.root)], stdout=subprocess.PIPE, check=True)
         self.assertEqual(int(seen.stdout), os.getpid())

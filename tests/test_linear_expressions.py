@@ -8,12 +8,13 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.actions._formats import FORMATS
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.problems import expression
-from aileron.comparison import normalize_text
-from aileron.manifests._formats import FORMATS
+from aileron.base.comparison import normalize_text
+from aileron.base.text import cautions, visible
+from aileron.model.changes import Precedents
 from aileron.review import addresses, markup, recipients
-from aileron.values import Precedents, cautions, visible
 from aileron.web.approvals.reading import reading
 
 from .extent import is_all, place_among
@@ -24,7 +25,7 @@ TRUSTED: dict[str, str] = {}
 """Expressions that never meet a text of others, by place, each with the reason."""
 
 LATER = {
-    "aileron/tables.py": "TextRule.shape is called while its callers are imported, and what it compiles is tried",
+    "aileron/base/tables.py": "TextRule.shape is called while its callers are imported, and what it compiles is tried",
     "aileron/api/shapes/problems.py": "of the daemon's own schemas alone, and test_schemas tries each",
 }
 """Where one is compiled or used by its text within a function, each with the reason."""

@@ -17,8 +17,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron import __version__
 from aileron.cli._main import aileron
-from aileron.cli.daemon.service import systemd_service
-from aileron.home import Home
+from aileron.features.service.commands import systemd_service
+from aileron.home.paths import Home
 from tests.manual import PAGES, SCRIPTS, find_unbreakable
 from tests.rules import read_tree
 

@@ -30,13 +30,13 @@ NAMED: dict[str, frozenset[str]] = {
     ),
     # The library's own log, which would repeat what a server says.
     **{
-        f"aileron.connectors.git._session.{name}": frozenset(("_log",))
+        f"aileron.connectors.kinds.git._session.{name}": frozenset(("_log",))
         for name in ("CommandChannel", "_Channels", "_KeyLogin", "_SshClient")
     },
 }
 """Classes of ours, and what they use of the classes above them."""
 
-REACHED_INTO = ("aileron/daemon/_watchdog.py", "aileron/gateway/_eager.py")
+REACHED_INTO = ("aileron/daemon/_watchdog.py", "aileron/features/gateway/_eager.py")
 """Modules that use such names of others' objects; the linter refuses them elsewhere (SLF001)."""
 
 _OWN = re.compile(r"\bself\.(_[a-zA-Z]\w*)")

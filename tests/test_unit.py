@@ -39,9 +39,9 @@ class UntakenTests(SynchronousTestCase):
         """It takes what no other took, so that others leave it alone."""
         taken = Path(self.mktemp())
         taken.mkdir()
-        (taken / "tests.test_toml").touch()
+        (taken / "tests.base.test_toml").touch()
         self.patch(os, "environ", {**os.environ, TAKEN: str(taken)})
         for successes in (len([*tests_of("tests.test_extent")]), 0):
             result = TestResult()
-            Untaken(["tests.test_toml", "tests.test_extent"]).run(result)
+            Untaken(["tests.base.test_toml", "tests.test_extent"]).run(result)
             self.assertEqual((result.successes, result.errors, result.failures), (successes, [], []))

@@ -4,21 +4,22 @@ L{agent_site} and L{operator_site} make the resources from L{Dependencies}; L{Gu
 L{Channel}s that keep L{SiteRules}.
 """
 
-from ._credentials import AGENT_TOKEN, LAUNCH_KEY, LOCAL_KEY, mint, token_digest
-from ._dependencies import Dependencies
-from ._faults import HEADERS, Answer, answer, encode, failure
-from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
-from ._mcp import MCP_PATH
-from ._serving import read_body, unexpected, write
+from aileron.features.gateway.shapes import proxy_shown
+from aileron.features.mcp_http._routes import MCP_PATH
+
 from ._sessions import LOOK_SECONDS
 from ._sites import API_PATHS, HANDOVER, agent_site, operator_site
 from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, OtherNames, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
+from .dependencies import Dependencies
+from .faults import HEADERS, Answer, answer, encode, failure
+from .guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from .routes.scopes import current_target, needed_scopes
 from .routes.sessions import COMMAND_SESSION
-from .shapes.gateway import proxy_shown
+from .serving import read_body, unexpected, write
+from .tokens import AGENT_TOKEN, LAUNCH_KEY, LOCAL_KEY, mint, token_digest
 
 __all__ = [
     "AGENT_TOKEN",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
+from aileron.model.sessions import HandOver, HandOverState, OperatorSession, SignedRequest
 
 
 class OperatorLogins(Protocol):

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import LimitExceeded, Unauthorized
-from aileron.interfaces import ISessions
-from aileron.values import DAEMON, Event, Session, SessionEnding, utc
+from aileron.base.json import utc
+from aileron.model.audit import DAEMON, Event
+from aileron.model.errors import LimitExceeded, Unauthorized
+from aileron.model.interfaces.store import ISessions
+from aileron.model.sessions import Session, SessionEnding
 
 LOOK_SECONDS = 5.0
 """The seconds between two calls of L{Leases.look}."""

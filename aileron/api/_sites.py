@@ -11,15 +11,15 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 
-from aileron.values import RelayedPath
+from aileron.features.gateway.values import RelayedPath
+from aileron.features.mcp_http._routes import MCP_PATH, AgentRoutes, mcp_handler
 
-from ._dependencies import Dependencies
-from ._endpoint import Endpoint
-from ._faults import Answer, encode, http_failure
-from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
-from ._mcp import MCP_PATH, AgentRoutes, mcp_handler
-from ._serving import guarded, routing_failed, write
+from .dependencies import Dependencies
+from .endpoint import Endpoint
+from .faults import Answer, encode, http_failure
+from .guard import NONE, Identify, Who, on_agent_site, on_operator_site
 from .routes import TABLES
+from .serving import guarded, routing_failed, write
 from .shapes.openapi import document, page
 
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))

@@ -11,7 +11,8 @@ from attrs import define, field
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from aileron.values import ROW, Break, ChainLink, Checkpoint, Row, canonical, timestamp
+from aileron.base.json import canonical, timestamp
+from aileron.model.audit import ROW, Break, ChainLink, Checkpoint, Row
 
 GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
@@ -77,7 +78,7 @@ def payload_digest(salt: str, payload: str) -> str:
     """Compute SHA-256 over C{salt}, a line feed and C{payload}.
 
     :param salt: without a line feed; keeps a payload that can be guessed from being confirmed by its digest.
-    :param payload: the text that is kept: L{aileron.values.compact} of the event's payload.
+    :param payload: the text that is kept: L{aileron.base.json.compact} of the event's payload.
     """
     return "sha256:" + hashlib.sha256(f"{salt}\n{payload}".encode()).hexdigest()
 

@@ -9,8 +9,8 @@ from hashlib import sha256
 from attrs import define, field
 from twisted.logger import Logger
 
-from aileron.errors import StoreUnavailable
-from aileron.values import Event
+from aileron.model.audit import Event
+from aileron.model.errors import StoreUnavailable
 
 from ._key_file import EvolvingKey, KeyFile
 

@@ -9,7 +9,9 @@ from itertools import chain
 
 from attrs import frozen
 
-from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, make_object, to_json, writer
+from aileron.base.converter import from_json, to_json
+from aileron.base.json import JSON, compact, make_object, writer
+from aileron.model.audit import ROW, Checkpoint, Row
 
 from ._chain import GENESIS, payload_digest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Sequence
 
-from aileron.values import Break, LockedPeriod, Maced
+from aileron.model.audit import Break, LockedPeriod, Maced
 
 from ._chain import GENESIS
 from ._commit_observer import mac_of

@@ -10,9 +10,10 @@ from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from aileron.errors import Conflict
-from aileron.interfaces import IAudit
-from aileron.values import Checkpoint, Event, Maced, Row, Verdict, utc
+from aileron.base.json import utc
+from aileron.model.audit import Checkpoint, Event, Maced, Row, Verdict
+from aileron.model.errors import Conflict
+from aileron.model.interfaces.store import IAudit
 
 from ._chain import GENESIS, PRUNED
 from ._export import Exporting, record_line
@@ -26,7 +27,7 @@ _BATCH = 200
 class RecordArchive(Protocol):
     """The whole record in the database, as opposed to one event of it.
 
-    Every method raises L{aileron.errors.StoreUnavailable} where the database refuses.
+    Every method raises L{aileron.model.errors.StoreUnavailable} where the database refuses.
     """
 
     async def rows(self, after: int, limit: int, until: int | None = None) -> Sequence[Row]:

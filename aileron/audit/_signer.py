@@ -11,9 +11,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron import __version__
-from aileron.errors import AileronError
-from aileron.interfaces import IAudit, IControl, IRecordKeys
-from aileron.values import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict, timestamp, utc
+from aileron.base.json import timestamp, utc
+from aileron.model.audit import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict
+from aileron.model.errors import AileronError
+from aileron.model.interfaces.authority import IControl, IRecordKeys
+from aileron.model.interfaces.store import IAudit
 
 from ._chain import fingerprint
 from ._commit_observer import TAMPER, CommitObserver

@@ -8,7 +8,7 @@ from itertools import islice
 
 from attrs import define, field
 
-from aileron.values import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
+from aileron.model.audit import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
 
 from ._chain import GENESIS, ChainVerifier, Endorsement, fingerprint, seal_row
 from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line

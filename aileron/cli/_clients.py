@@ -13,9 +13,9 @@ from typing import Any
 import click
 from attrs import frozen
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import note, say_json
+from . import options as _options
+from .context import CliContext, pass_cli
+from .output import note, say_json
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 SERVER_NAME = "aileron"

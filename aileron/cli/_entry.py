@@ -57,6 +57,6 @@ def serve(arguments: Sequence[str]) -> int:
 
         return serve_until_stopped(arguments)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a rim: never a traceback
-        from aileron.cli._errors import report
+        from .errors import report
 
         return report(error)

@@ -14,10 +14,10 @@ import click
 
 from aileron import __version__
 
-from ._context import CliContext, pass_cli, real_context
-from ._errors import FAILED, report
-from ._output import set_width
 from ._tree import COMMANDS, FRONT, OLD_NAMES, PARTS
+from .context import CliContext, pass_cli, real_context
+from .errors import FAILED, report
+from .output import set_width
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

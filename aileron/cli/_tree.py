@@ -10,10 +10,10 @@ from attrs import frozen
 
 PARTS: Mapping[str, Mapping[str, str]] = {
     "Start": {
-        "demo": ".daemon.launch:demo",
-        "setup": ".actions.setup:setup",
-        "launch": ".daemon.launch:launch",
-        "import": ".actions.moving:import_servers",
+        "demo": "aileron.features.launch.commands:demo",
+        "setup": "aileron.features.setup.commands:setup",
+        "launch": "aileron.features.launch.commands:launch",
+        "import": "aileron.features.moving.commands:import_servers",
         "mcp": "._clients:mcp",
     },
     "Decide": {
@@ -26,15 +26,15 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "cap": ".approvals.limits:cap",
         "pause": ".approvals.limits:pause",
         "resume": ".approvals.limits:resume",
-        "network": ".approvals.egress:egress",
+        "network": "aileron.features.egress.commands:egress",
     },
     "Services": {
         "action": ".actions.action:action",
         "connector": ".actions.connector:connector",
         "credential": ".vault.binding:binding",
-        "package": ".actions.package:package",
+        "package": "aileron.features.packages.commands:package",
         "config": ".actions.trusting:config",
-        "notification": ".vault.notification:notification",
+        "notification": "aileron.features.notices.commands:notification",
     },
     "Inspect": {
         "status": ".daemon.status:status",
@@ -48,10 +48,10 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "doctor": ".doctor.command:doctor",
         "vault": ".vault.command:vault",
         "daemon": ".daemon.command:daemon",
-        "backup": ".daemon.backup:backup",
+        "backup": "aileron.features.backup.commands:backup",
         "upgrade": ".daemon.upgrade:upgrade",
         "operator": ".vault.operator:operator",
-        "completion": "._completion:completion",
+        "completion": ".completion:completion",
         "version": ".daemon.status:version",
     },
 }
@@ -79,13 +79,13 @@ class OldName:
 
 OLD_NAMES: Mapping[str, OldName] = {
     "binding": OldName(".vault.binding:binding", "credential"),
-    "connect": OldName(".actions.connect:connect", "setup --choose"),
-    "egress": OldName(".approvals.egress:egress", "network"),
+    "connect": OldName("aileron.features.setup.connect:connect", "setup --choose"),
+    "egress": OldName("aileron.features.egress.commands:egress", "network"),
     "logs": OldName(".daemon.logs:logs", "log"),
-    "prove": OldName(".actions.prove:prove_connectors", "connector prove"),
+    "prove": OldName("aileron.features.proving.commands:prove_connectors", "connector prove"),
     "runs": OldName(".records.runs:runs", "run"),
     "sessions": OldName(".records.sessions:sessions", "session"),
-    "sync": OldName(".actions.packages:sync", "package sync"),
+    "sync": OldName("aileron.features.packages.installing:sync", "package sync"),
 }
 
 OLD_WITHIN: Mapping[str, str] = {

@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import define, frozen
 
-from aileron.values import Fault, from_json
+from aileron.base.converter import from_json
+from aileron.model.faults import Fault
 
 _FAULT = ("class", "message", "retriable", "boundary", "details")
 

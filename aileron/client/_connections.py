@@ -12,8 +12,8 @@ from twisted.web.client import URI, Agent, HTTPConnectionPool
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
-from aileron.addresses import connectable, read_origin
-from aileron.outgoing import GuardedEndpoint
+from aileron.base.addresses import connectable, read_origin
+from aileron.base.outgoing import GuardedEndpoint
 
 from ._requests import DaemonClient
 from ._sites import Daemon, Operator

@@ -15,14 +15,14 @@ from twisted.python.failure import Failure
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
-from aileron.addresses import read_origin, read_url
-from aileron.outgoing import BodyTooLong, BytesProducer, EndedBody, NotConnected, read_body
-from aileron.values import JSON, writer
+from aileron.base.addresses import read_origin, read_url
+from aileron.base.json import JSON, writer
+from aileron.base.outgoing import BodyTooLong, BytesProducer, EndedBody, NotConnected, read_body
 
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonUnreachable, read_answer
 
 if TYPE_CHECKING:
-    from aileron.interfaces import IAgentRoutes
+    from aileron.model.interfaces.services import IAgentRoutes
 
 SILENCE_SECONDS = 45.0
 """Longer than the daemon is ever silent on a stream of events."""

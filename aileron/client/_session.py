@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
-from aileron.addresses import bracketed, is_loopback, read_host, read_url
+from aileron.base.addresses import bracketed, is_loopback, read_host, read_url
 
 URL, TOKEN, WAIT_SECONDS = "AILERON_URL", "AILERON_TOKEN", "AILERON_WAIT_SECONDS"
 CA, PLAIN_HOST = "AILERON_CA", "AILERON_PLAIN_HOST"

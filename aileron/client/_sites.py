@@ -9,7 +9,7 @@ from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from aileron.values import JSON
+from aileron.base.json import JSON
 
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from ._requests import DaemonClient, Query, Requester

@@ -8,8 +8,8 @@ from typing import Any
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.client import BrowserLikePolicyForHTTPS
 
-from aileron.addresses import read_certificates, system_authorities
-from aileron.outgoing import NotConnected
+from aileron.base.addresses import read_certificates, system_authorities
+from aileron.base.outgoing import NotConnected
 
 _OPENSSL_UNVERIFIED = "certificate verify failed"
 """OpenSSL's words for all that is wrong with a chain."""

@@ -9,11 +9,11 @@ from ._samples import Sample, Specimen, find_specimens, keys_of
 from ._schema import Spec, read_file
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
 from ._trying import NotTried, TriedRequest, build_request
-from .command import CommandConnector, CommandSpec, Confinement, Enclosure, ProgramEnvironment
-from .git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
-from .http import HttpConnector, HttpSpec
-from .mail import MailConnector, MailSpec
-from .mcp import (
+from .kinds.command import CommandConnector, CommandSpec, Confinement, Enclosure, ProgramEnvironment
+from .kinds.git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
+from .kinds.http import HttpConnector, HttpSpec
+from .kinds.mail import MailConnector, MailSpec
+from .kinds.mcp import (
     LOADING_VARIABLES,
     ApiRelay,
     HttpSessions,

@@ -20,15 +20,9 @@ from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFrom
 from twisted.python.failure import Failure
 from twisted.web.http import PotentialDataLoss
 
-from aileron.addresses import (
-    SYSTEM_BUNDLES,
-    Origin,
-    is_loopback,
-    may_be_connected,
-    system_authorities,
-)
-from aileron.interfaces import IConnectingReactor
-from aileron.outgoing import GuardedConnection, GuardedEndpoint, NotConnected, is_response_done
+from aileron.base.addresses import SYSTEM_BUNDLES, Origin, is_loopback, may_be_connected, system_authorities
+from aileron.base.outgoing import GuardedConnection, GuardedEndpoint, NotConnected, is_response_done
+from aileron.model.interfaces.services import IConnectingReactor
 
 from ._answer import AddressRefused, Flight, ServiceUnreachable
 from ._conversation import AskForTls, TlsEndpoint

@@ -7,7 +7,8 @@ import math
 import re
 from typing import NoReturn
 
-from aileron.values import JSON, visible
+from aileron.base.json import JSON
+from aileron.base.text import visible
 
 MAX_SHOWN = 200
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from aileron.files import Unreadable, list_files, printable, read_file
-from aileron.values import LoadError
+from aileron.base.files import Unreadable, list_files, printable, read_file
+from aileron.base.load_error import LoadError
 
 BOUNDARY = "connector_manifest"
 """The kind of file, for its faults."""

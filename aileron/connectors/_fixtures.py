@@ -11,21 +11,24 @@ from urllib.parse import parse_qs
 from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
 
-from aileron.errors import AileronError
-from aileron.files import Unreadable
+from aileron.base.files import Unreadable
+from aileron.base.json import JSON, canonical
+from aileron.base.load_error import LoadError
+from aileron.base.schemas import fits
+from aileron.base.tables import FileFaults, FileTable
+from aileron.base.toml import NotToml, read_toml
+from aileron.model.connectors import Outcome, Request, Sought
+from aileron.model.errors import AileronError
 from aileron.redaction import Redactor
-from aileron.tables import FileFaults, FileTable
-from aileron.toml import NotToml, read_toml
-from aileron.values import JSON, LoadError, Outcome, Request, Sought, canonical, fits
 
 from ._answer import ServiceAnswer
 from ._files import ConnectorFile, all_files, name_fixtures, one_file, read_fixtures
 from ._schema import read_connector
 from ._template import Omitted, ReferenceScope, render
-from .http._classify import Reader
-from .http._pages import FetchedPage, PageReader
-from .http._prepare import prepare
-from .http._spec import HttpOperation, HttpSpec
+from .kinds.http._classify import Reader
+from .kinds.http._pages import FetchedPage, PageReader
+from .kinds.http._prepare import prepare
+from .kinds.http._spec import HttpOperation, HttpSpec
 
 BOUNDARY = "connector_fixtures"
 

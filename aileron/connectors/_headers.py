@@ -6,7 +6,7 @@ import re
 from email.charset import SHORTEST, Charset
 from email.header import Header
 
-from aileron.addresses import PARTIAL_HEADERS
+from aileron.base.addresses import PARTIAL_HEADERS
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\x20-\x7e]*")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias, TypeVar
 
-from aileron.tables import ANY_TEXT, FileTable, quote
-from aileron.values import PRESENTATIONS, READ, WRITE, Operation, Presentation
+from aileron.base.tables import ANY_TEXT, FileTable, quote
+from aileron.model.connectors import PRESENTATIONS, READ, WRITE, Operation, Presentation
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from aileron.addresses import BaseUrl, read_base_url, read_host_and_port
-from aileron.tables import FileTable, quote
-from aileron.values import (
+from aileron.base.addresses import BaseUrl, read_base_url, read_host_and_port
+from aileron.base.tables import FileTable, quote
+from aileron.model.places import (
     MOST_PATTERN_CHARACTERS,
     UrlTemplate,
     UrlVariable,

@@ -18,21 +18,16 @@ from zope.interface import implementer
 from zope.interface.exceptions import Invalid
 from zope.interface.verify import verifyObject
 
-from aileron.errors import AileronError
-from aileron.interfaces import IConnector, ICredential, IInputNormalizer
+from aileron.base.json import JSON
+from aileron.base.load_error import LoadError
+from aileron.base.waiting import Interrupted, notes_of
+from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
+from aileron.model.errors import AileronError
+from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.trust import Candidate
+from aileron.model.vault import Authorization
 from aileron.redaction import Redactor, secrets_in
-from aileron.values import (
-    JSON,
-    Authorization,
-    Candidate,
-    ConnectorDescription,
-    Finding,
-    LoadError,
-    Outcome,
-    Request,
-    Sought,
-)
-from aileron.waiting import Interrupted, notes_of
 
 from ._files import BOUNDARY, SHIPPED
 

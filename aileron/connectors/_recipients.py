@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from aileron.comparison import normalize_addresses
-from aileron.values import JSON, Operation
+from aileron.base.comparison import normalize_addresses
+from aileron.base.json import JSON
+from aileron.model.connectors import Operation
 
 _PARTS = {"mail": frozenset({"to", "cc", "bcc"}), "event": frozenset({"attendees"})}
 _NAMES = frozenset(

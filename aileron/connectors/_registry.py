@@ -9,13 +9,16 @@ from pathlib import Path
 from attrs import define, field, frozen
 from zope.interface import implementer
 
-from aileron.interfaces import IConnector, IConnectors
-from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind, digest_of_bytes
+from aileron.base.json import digest_of_bytes
+from aileron.base.load_error import LoadError
+from aileron.model.connectors import ConnectorDescription
+from aileron.model.interfaces.connectors import IConnector, IConnectors
+from aileron.model.trust import Candidate, TrustKind
 
 from ._files import BOUNDARY, LOCAL, ConnectorFile, all_files, of_directory, one_file, shipped
 from ._plugins import FoundPlugin, of_package
 from ._schema import Spec, read_connector
-from .http import HttpSpec, check_graphql
+from .kinds.http import HttpSpec, check_graphql
 
 Make = Callable[[Spec], IConnector]
 """From what a file says to the connector that does it."""

@@ -8,20 +8,21 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from aileron.errors import InvalidRequest
-from aileron.files import Unreadable
-from aileron.tables import FileFaults, FileTable
-from aileron.toml import NotToml, read_toml
-from aileron.values import JSON, LoadError, canonical
+from aileron.base.files import Unreadable
+from aileron.base.json import JSON, canonical
+from aileron.base.load_error import LoadError
+from aileron.base.tables import FileFaults, FileTable
+from aileron.base.toml import NotToml, read_toml
+from aileron.model.errors import InvalidRequest
 
 from ._answer import ServiceAnswer
 from ._files import BOUNDARY, ConnectorFile, all_files, one_file, read_fixtures
 from ._fixtures import read_answer, replay_file
 from ._schema import Spec, read_connector
 from ._template import ReferenceScope
-from .http._prepare import prepare
-from .http._spec import HttpOperation, HttpSpec
-from .http._when import put
+from .kinds.http._prepare import prepare
+from .kinds.http._spec import HttpOperation, HttpSpec
+from .kinds.http._when import put
 
 Answers = Callable[[str], Sequence[ServiceAnswer]]
 """From an effect key to what a service answers, one answer for each page."""

@@ -7,21 +7,25 @@ from functools import lru_cache
 
 from attrs import frozen
 
+from aileron.base.json import digest_of_bytes
+from aileron.base.load_error import LoadError
+from aileron.base.tables import ANY_TEXT, FileFaults, FileTable, TextRule
+from aileron.base.toml import NotToml, read_toml
 from aileron.credentials import DISCOVER, KINDS, PRIVATE_NETWORK, RESOURCE, CredentialKind, SettingRule, SshKey
-from aileron.tables import ANY_TEXT, FileFaults, FileTable, TextRule
-from aileron.toml import NotToml, read_toml
-from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes, fill
+from aileron.model.actions import SEMVER
+from aileron.model.connectors import READ, ConnectorDescription, CredentialNeed
+from aileron.model.places import fill
 
 from ._files import BOUNDARY, ConnectorFile
 from ._headers import credential_format, header_name
 from ._operations import Identity, read_operations
 from ._places import read_places
-from .command import CommandSpec, read_command
-from .command._environment import read_program_credential
-from .git import OPERATIONS, read_git
-from .http import HttpOperation, HttpSpec, Lookup, read_operation
-from .mail import LOGIN_HEADER, LOGINS, MailSpec, read_mail
-from .mcp import McpSpec, read_mcp
+from .kinds.command import CommandSpec, read_command
+from .kinds.command._environment import read_program_credential
+from .kinds.git import OPERATIONS, read_git
+from .kinds.http import HttpOperation, HttpSpec, Lookup, read_operation
+from .kinds.mail import LOGIN_HEADER, LOGINS, MailSpec, read_mail
+from .kinds.mcp import McpSpec, read_mcp
 
 HTTP, GIT, COMMAND, MAIL, MCP = "http", "git", "command", "mail", "mcp"
 KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND, MAIL, MCP)

@@ -10,9 +10,10 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.addresses import read_origin
+from aileron.base.addresses import read_origin
 from aileron.credentials import SshKey
-from aileron.errors import (
+from aileron.model.connectors import ConnectorDescription, Request
+from aileron.model.errors import (
     BindingFailed,
     BindingRequired,
     CapabilityDenied,
@@ -20,8 +21,9 @@ from aileron.errors import (
     NetworkError,
     ResourceLimitExceeded,
 )
-from aileron.interfaces import ICredential
-from aileron.values import Authorization, ConnectorDescription, Fault, Request
+from aileron.model.faults import Fault
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization
 
 from ._answer import AddressRefused, Flight, ServiceUnreachable, TooLarge
 from ._conversation import HungUp, NotUnderstood, Rejected

@@ -13,9 +13,9 @@ from typing import TypeGuard
 
 from attrs import evolve, field, frozen
 
-from aileron.errors import InvalidRequest
-from aileron.tables import FileTable
-from aileron.values import JSON, canonical, strings_in, timestamp
+from aileron.base.json import JSON, canonical, strings_in, timestamp
+from aileron.base.tables import FileTable
+from aileron.model.errors import InvalidRequest
 
 Template = JSON
 """A value of a connector file whose strings may hold references."""

@@ -24,12 +24,12 @@ from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IResponse
 from zope.interface import implementer
 
 from aileron import __version__
-from aileron.addresses import Origin, is_loopback, read_address, read_origin
+from aileron.base.addresses import Origin, is_loopback, read_address, read_origin
+from aileron.base.outgoing import BodyTooLong, BytesProducer, read_body
+from aileron.base.waiting import given_up_at_once
 from aileron.credentials import TokenAnswer, TokenRequest
-from aileron.errors import BindingFailed, NetworkError
-from aileron.interfaces import IConnectingReactor
-from aileron.outgoing import BodyTooLong, BytesProducer, read_body
-from aileron.waiting import given_up_at_once
+from aileron.model.errors import BindingFailed, NetworkError
+from aileron.model.interfaces.services import IConnectingReactor
 
 from ._answer import (
     AddressRefused,

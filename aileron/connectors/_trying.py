@@ -7,14 +7,15 @@ from pathlib import Path
 
 from attrs import frozen
 
-from aileron.errors import AileronError
-from aileron.values import JSON, Request
+from aileron.base.json import JSON
+from aileron.model.connectors import Request
+from aileron.model.errors import AileronError
 
 from ._files import all_files, one_file
 from ._schema import read_connector
 from ._template import ReferenceScope
-from .http._prepare import prepare
-from .http._spec import HttpSpec
+from .kinds.http._prepare import prepare
+from .kinds.http._spec import HttpSpec
 
 EFFECT_KEY = "dry-run"
 """Stands where a call would have its own effect key."""

@@ -11,9 +11,11 @@ from urllib.parse import quote
 
 from attrs import field, frozen
 
-from aileron.addresses import read_origin
-from aileron.errors import BindingFailed
-from aileron.values import Authorization, Member, Request
+from aileron.base.addresses import read_origin
+from aileron.base.converter import Member
+from aileron.model.connectors import Request
+from aileron.model.errors import BindingFailed
+from aileron.model.vault import Authorization
 
 from ._kind import CredentialKind, CredentialUse, SettingRule, only
 from ._renewal import FORM, read_document, write

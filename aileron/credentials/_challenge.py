@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from aileron.values import JSON
+from aileron.base.json import JSON
 
 _MOST_CHARACTERS, _MOST_SCOPES, _MOST_SCOPE_CHARACTERS = 8192, 100, 128
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl
 
 from attrs import frozen
 
-from aileron.addresses import may_be_private, read_origin, read_url
-from aileron.values import JSON
+from aileron.base.addresses import may_be_private, read_origin, read_url
+from aileron.base.json import JSON
 
 from ._challenge import read_challenge, read_scopes
 from ._kind import PRIVATE_NETWORK, SignInRefused, TokenExchange, TokenRequest

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from attrs import evolve, field, frozen
 
-from aileron.errors import NetworkError
-from aileron.values import JSON, Member
+from aileron.base.converter import Member
+from aileron.base.json import JSON
+from aileron.model.errors import NetworkError
 
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, TokenRequest
 from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of, write

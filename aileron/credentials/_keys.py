@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from aileron.values import Authorization, Request
+from aileron.model.connectors import Request
+from aileron.model.vault import Authorization
 
 from ._kind import CredentialKind, CredentialUse, SettingRule, only
 

@@ -10,8 +10,10 @@ from urllib.parse import quote
 
 from attrs import define, field, frozen
 
-from aileron.errors import BindingFailed, NetworkError
-from aileron.values import JSON, Authorization, CredentialState, CredentialStatus, Request, Scope, loads_strict
+from aileron.base.json import JSON, loads_strict
+from aileron.model.connectors import Request
+from aileron.model.errors import BindingFailed, NetworkError
+from aileron.model.vault import Authorization, CredentialState, CredentialStatus, Scope
 
 PRIVATE_NETWORK = "private_network"
 """The setting that says that its token endpoint may be on loopback or a private address."""

@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from aileron.addresses import is_loopback, read_origin, read_url
-from aileron.errors import NetworkError
-from aileron.values import JSON, Authorization, CredentialState
+from aileron.base.addresses import is_loopback, read_origin, read_url
+from aileron.base.json import JSON
+from aileron.model.errors import NetworkError
+from aileron.model.vault import Authorization, CredentialState
 
 from ._challenge import wanted_scopes
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, SettingRule, TokenAnswer, TokenRequest, only

@@ -8,17 +8,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from attrs import AttrsInstance, evolve, field, frozen
 
-from aileron.errors import NetworkError
-from aileron.values import (
-    JSON,
-    Authorization,
-    CredentialState,
-    CredentialStatus,
-    JsonConverter,
-    Member,
-    canonical,
-    loads_strict,
-)
+from aileron.base.converter import JsonConverter, Member
+from aileron.base.json import JSON, canonical, loads_strict
+from aileron.model.errors import NetworkError
+from aileron.model.vault import Authorization, CredentialState, CredentialStatus
 
 from ._kind import CredentialKind, CredentialUse, NeedsYou
 

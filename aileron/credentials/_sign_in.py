@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from attrs import evolve, field, frozen
 
-from aileron.addresses import read_origin
-from aileron.values import JSON
+from aileron.base.addresses import read_origin
+from aileron.base.json import JSON
 
 from ._discovery import JSON_HEADERS, AuthorizationServer, ProtectedResource
 from ._kind import PRIVATE_NETWORK, SignInRefused, TokenAnswer, TokenExchange, TokenRequest

@@ -3,9 +3,10 @@
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
+from aileron.base.yaml_keys import describe_keys
+
 from ._config import CONFIG_KEYS
 from ._config_file import HomeActionFiles, config_problem
-from ._keys import describe_keys
 from ._process import fresh_ids, settle_heap
 from ._run import choose_reactor, live, makeService, serve
 from ._settings import DaemonSettings, Options

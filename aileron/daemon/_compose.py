@@ -12,16 +12,17 @@ from attrs import field, frozen
 from twisted.logger import Logger
 
 from aileron import __version__
+from aileron.actions import DirectoryCatalogue
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
 from aileron.connectors import HttpExchange, HttpTransport, Registry, system_resolver, system_transport
-from aileron.egress import EgressFile
-from aileron.egress import build as build_egress
-from aileron.home import Home, acquire_lock, prepare, release_lock
-from aileron.manifests import DirectoryCatalogue
-from aileron.packages import LockFile
+from aileron.features.egress._file import EgressFile
+from aileron.features.egress._listener import build as build_egress
+from aileron.features.packages._lock import LockFile
+from aileron.home.lock import acquire_lock, release_lock
+from aileron.home.paths import Home, prepare
+from aileron.model.queries import AuditQuery
 from aileron.runner import Collaborators, build, remember_older
 from aileron.store import Seals, Store, make_store
-from aileron.values import AuditQuery
 from aileron.vault import Passkeys, Renewals, Vault
 
 from ._config_file import ConfigFile

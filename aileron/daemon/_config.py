@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from aileron.values import GatewaySettings, McpSettings, NoticeSettings, PendingLimits
-
-from ._config_parts import GATEWAY, NOTICES
-from ._keys import (
+from aileron.base.yaml_keys import (
     Key,
     Keys,
     NotConfig,
@@ -27,6 +24,12 @@ from ._keys import (
     section,
     switch,
 )
+from aileron.features.gateway.values import GatewaySettings
+from aileron.features.notices.values import NoticeSettings
+from aileron.model.authority import PendingLimits
+from aileron.model.sessions import McpSettings
+
+from ._config_parts import GATEWAY, NOTICES
 
 if TYPE_CHECKING:
     from yaml import Node

@@ -7,14 +7,19 @@ from pathlib import Path
 from attrs import frozen
 from zope.interface import implementer
 
-from aileron.errors import Conflict, Forbidden, InvalidRequest, NotFound, StoreUnavailable
-from aileron.home import Home, atomic_write, read_private
-from aileron.interfaces import ICatalogue, IConfigFile, ITrust
-from aileron.manifests import MAX_FILE_BYTES, ManifestFault, parse
-from aileron.values import ActionFile, Candidate, LoadError, TrustKind, digest_of_bytes, is_action_name
+from aileron.actions import MAX_FILE_BYTES, ManifestFault, parse
+from aileron.base.json import digest_of_bytes
+from aileron.base.load_error import LoadError
+from aileron.base.yaml_keys import NotConfig
+from aileron.home.paths import Home
+from aileron.home.private_files import atomic_write, read_private
+from aileron.model.actions import ActionFile, is_action_name
+from aileron.model.errors import Conflict, Forbidden, InvalidRequest, NotFound, StoreUnavailable
+from aileron.model.interfaces.authority import ITrust
+from aileron.model.interfaces.connectors import ICatalogue, IConfigFile
+from aileron.model.trust import Candidate, TrustKind
 
 from ._config import Config, read_config
-from ._keys import NotConfig
 
 
 @frozen

@@ -8,22 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from aileron.addresses import read_certificates
-from aileron.credentials import DEFAULT_KIND
-from aileron.values import (
-    BUILT_IN_PROVIDERS,
-    TOOL_KINDS,
-    ChannelSettings,
-    Dialect,
-    GatewaySettings,
-    NoticeSettings,
-    Provider,
-    ToolRule,
-    ToolRules,
-    UpstreamSource,
-)
-
-from ._keys import (
+from aileron.base.addresses import read_certificates
+from aileron.base.yaml_keys import (
     Key,
     Keys,
     NotConfig,
@@ -40,6 +26,10 @@ from ._keys import (
     section,
     switch,
 )
+from aileron.credentials import DEFAULT_KIND
+from aileron.features.gateway.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
+from aileron.features.notices.values import ChannelSettings, NoticeSettings
+from aileron.features.provider_tools.values import TOOL_KINDS, ToolRule, ToolRules
 
 if TYPE_CHECKING:
     from yaml import Node

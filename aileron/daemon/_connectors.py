@@ -10,7 +10,8 @@ from typing import Any
 from attrs import define, field
 from twisted.logger import Logger
 
-from aileron.bridge import LoopOnDemand
+from aileron.base.bridge import LoopOnDemand
+from aileron.base.json import utc
 from aileron.connectors import (
     ApiRelay,
     CommandConnector,
@@ -32,9 +33,8 @@ from aileron.connectors import (
     Spec,
     SshTransport,
 )
-from aileron.errors import Forbidden, NotFound
-from aileron.interfaces import IConnector
-from aileron.values import utc
+from aileron.model.errors import Forbidden, NotFound
+from aileron.model.interfaces.connectors import IConnector
 
 from ._process import in_thread
 
@@ -109,7 +109,7 @@ class ConnectorMaker:
     @cached_property
     def sandbox(self) -> Any:
         """The sandboxes of this machine, tried once, when the first program is declared; L{None}: there are none."""
-        from aileron.launch import find_sandbox
+        from aileron.features.sandbox.sandbox import find_sandbox
 
         try:
             return find_sandbox(self.reactor, self.environment, "--bind-fd", "0", "/")
@@ -123,7 +123,8 @@ class ConnectorMaker:
         :param repository: whether it writes the whole repository around that.
         :raises InvalidRequest: that is the user's whole home.
         """
-        from aileron.launch import SandboxLayout, build_program_sandbox, installed_programs
+        from aileron.features.sandbox.layout import SandboxLayout, installed_programs
+        from aileron.features.sandbox.program import build_program_sandbox
 
         program, home = self.sandbox.program, self.environment.get("HOME", "/")
         layout = SandboxLayout(

@@ -13,8 +13,8 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.logger import Logger
 
-from aileron.addresses import PAGES_DOMAIN
-from aileron.errors import InvalidRequest
+from aileron.base.addresses import PAGES_DOMAIN
+from aileron.model.errors import InvalidRequest
 
 _log = Logger()
 _LOOPBACK_4, _LOOPBACK_6 = "127.0.0.1", "::1"

@@ -20,9 +20,12 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.audit import CheckpointSigner, CommitObserver, Retention
-from aileron.notices import post
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, utc
+from aileron.features.notices._webhook import post
+from aileron.model.audit import DAEMON, Checkpoint, Event
+from aileron.model.vault import Binding
 from aileron.store import Store
-from aileron.values import DAEMON, JSON, Binding, Checkpoint, Event, to_json, utc
 from aileron.vault import Vault
 
 from ._config import AuditSettings

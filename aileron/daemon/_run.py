@@ -11,9 +11,9 @@ from twisted.internet.defer import Deferred
 from twisted.logger import FileLogObserver, formatEventAsClassicLogText, globalLogBeginner
 from twisted.python.logfile import LogFile
 
-from aileron.errors import AileronError
 from aileron.hardening import harden
-from aileron.home import prepare
+from aileron.home.paths import prepare
+from aileron.model.errors import AileronError
 
 from ._compose import Around, start
 from ._life import AileronService

@@ -11,10 +11,16 @@ from attrs import evolve, field, frozen
 from twisted.python import usage
 
 from aileron import __version__
-from aileron.addresses import read_base_url
-from aileron.errors import InvalidRequest
-from aileron.home import Home, find_home
-from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES, GatewaySettings, Provider, UpstreamSource
+from aileron.base.addresses import read_base_url
+from aileron.features.gateway.values import (
+    BASE_URL_VARIABLES,
+    PROXY_VARIABLES,
+    GatewaySettings,
+    Provider,
+    UpstreamSource,
+)
+from aileron.home.paths import Home, find_home
+from aileron.model.errors import InvalidRequest
 from aileron.vault import DataKey, read_key
 
 from ._config import Config

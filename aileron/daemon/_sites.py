@@ -13,16 +13,22 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 
 from aileron import __version__
-from aileron.addresses import PAGES_DOMAIN
+from aileron.actions import DirectoryCatalogue
 from aileron.audit import CheckpointSigner
+from aileron.base.addresses import PAGES_DOMAIN
+from aileron.base.json import timestamp, utc
 from aileron.connectors import Registry
-from aileron.egress import EgressSessions
-from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
-from aileron.manifests import DirectoryCatalogue
-from aileron.notices import MessageComposer, Notifier, build_channels
+from aileron.features.egress._sessions import EgressSessions
+from aileron.features.gateway.values import GatewaySettings, RelayedPath
+from aileron.features.notices._channels import build_channels
+from aileron.features.notices._composer import MessageComposer
+from aileron.features.notices._notifier import Notifier
+from aileron.features.notices.values import NoticeSettings
+from aileron.home.discovery import Discovery, withdraw_discovery, write_discovery
+from aileron.home.ports import Ports, load_ports, save_ports
+from aileron.model.sessions import McpSettings
 from aileron.runner import Runner
 from aileron.store import Store
-from aileron.values import GatewaySettings, McpSettings, NoticeSettings, RelayedPath, timestamp, utc
 from aileron.vault import Operators, Passkeys, Vault, generate_letters
 
 from ._config import Config
@@ -35,10 +41,11 @@ from ._watchdog import watchdog_of
 
 if TYPE_CHECKING:
     from aileron.api import Dependencies
-    from aileron.gateway import Gateway, Tally
-    from aileron.inband import InBandHandler
-    from aileron.interfaces import IAgentRoutes
+    from aileron.features.gateway._gateway import Gateway
+    from aileron.features.gateway._tally import Tally
+    from aileron.features.inband._handler import InBandHandler
     from aileron.mcp import HttpEndpoint
+    from aileron.model.interfaces.services import IAgentRoutes
 
 _LABEL_LETTERS = 10
 """43 bits: more names than anybody could have a browser open beforehand."""
@@ -220,8 +227,12 @@ def _make_gateway(
     reactor: Any, settings: GatewaySettings, store: Store, vault: Vault
 ) -> tuple[Gateway, Tally, Callable[[], Sequence[RelayedPath]]]:
     """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
-    from aileron.gateway import CompletionRecorder, Tally, ToolNotes, build, published
-    from aileron.inband import published as published_in_band
+    from aileron.features.gateway._completions import CompletionRecorder
+    from aileron.features.gateway._gateway import build
+    from aileron.features.gateway._routes import published
+    from aileron.features.gateway._tally import Tally
+    from aileron.features.inband._handler import published as published_in_band
+    from aileron.features.provider_tools.notes import ToolNotes
 
     later = partial(reactor.callLater, _PAUSE_SECONDS)
     ids = fresh_ids(reactor)
@@ -251,7 +262,8 @@ def _make_in_band(
     reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, deps: Dependencies
 ) -> InBandHandler:
     """Build in-band mode, which stands before the gateway; what it runs it asks of the agent site's routes."""
-    from aileron.inband import STREAM_WAIT_SECONDS, InBandHandler, InBandParts
+    from aileron.features.inband._conversation import STREAM_WAIT_SECONDS
+    from aileron.features.inband._handler import InBandHandler, InBandParts
     from aileron.mcp import plain_tools
 
     def generation() -> object:

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["main", "over_http", "plain_tools"]
 
 if TYPE_CHECKING:
-    from aileron.interfaces import IAgentRoutes
-    from aileron.values import McpSettings
+    from aileron.features.mcp_http._http_endpoint import (
+        HttpEndpoint as HttpEndpoint,
+    )  # for the daemon, which loads it only where it is wanted
+    from aileron.model.interfaces.services import IAgentRoutes
+    from aileron.model.sessions import McpSettings
 
-    from ._http_endpoint import HttpEndpoint as HttpEndpoint  # for the daemon, which loads it only where it is wanted
-    from ._plain import PlainTools
+    from .plain import PlainTools
 
 _YOUNG = 10_000
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -70,9 +72,8 @@ def over_http(reactor: Any, settings: McpSettings) -> HttpEndpoint:
 
     :param reactor: provides time and threads.
     """
-    from aileron.bridge import LoopThread, filter_logs
-
-    from ._http_endpoint import HttpEndpoint
+    from aileron.base.bridge import LoopThread, filter_logs
+    from aileron.features.mcp_http._http_endpoint import HttpEndpoint
 
     filter_logs()
     return HttpEndpoint(reactor, settings, LoopThread(reactor))
@@ -86,6 +87,6 @@ def plain_tools(
     :param reactor: provides time.
     :param generation: returns another value once the actions that are offered are others.
     """
-    from ._plain import PlainTools
+    from .plain import PlainTools
 
     return PlainTools(routes, reactor, generation, longest_wait_seconds)

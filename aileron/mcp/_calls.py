@@ -8,8 +8,8 @@ from typing import Any
 from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.base.json import JSON
 from aileron.client import Daemon, DaemonError, DaemonFault, DaemonUnreachable
-from aileron.values import JSON
 
 from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition
 from ._forms import Form, fill_in, list_answered

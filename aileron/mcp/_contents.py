@@ -17,8 +17,10 @@ import mcp.types as t
 from attrs import evolve
 from mcp.shared.exceptions import MCPError
 
+from aileron.base.attachments import Attachment
+from aileron.base.json import JSON
+from aileron.base.schemas import fits
 from aileron.client import DaemonAnswer
-from aileron.values import JSON, Attachment, fits
 
 from ._definitions import ToolDefinition
 from ._texts import ToolResult, render_notes, run_output

@@ -26,8 +26,9 @@ from aileron.client import (
     RequestOptions,
     SessionEnvironment,
 )
-from aileron.errors import AileronError
-from aileron.home import Discovery, find_home, live_discovery
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.paths import find_home
+from aileron.model.errors import AileronError
 
 
 def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon:

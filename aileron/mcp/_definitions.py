@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from aileron.values import JSON
+from aileron.base.json import JSON
 
 STATUS_TOOL = "check_action_status"
 DIAGNOSTICS_TOOL = "aileron_diagnostics"

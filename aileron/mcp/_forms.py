@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
-from aileron.values import JSON, fits
+from aileron.base.json import JSON
+from aileron.base.schemas import fits
 
 from ._definitions import ToolDefinition
 

@@ -10,8 +10,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
+from aileron.base.waiting import Waiting
 from aileron.client import Daemon, DaemonError
-from aileron.waiting import Waiting
 
 from ._definitions import ToolDefinition, read_definitions
 

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.stdio import StandardIO
 from twisted.logger import Logger
 
-from aileron.bridge import LoopThread
+from aileron.base.bridge import LoopThread
 from aileron.client import Connections, Daemon, SessionEnvironment
 
 from ._daemon import find_daemon, make_own_session

@@ -10,13 +10,13 @@ from typing import Any, Self
 import mcp.types as t
 from mcp.shared.message import SessionMessage
 
-from aileron.bridge import SideGone, ThreadBridge
+from aileron.base.bridge import SideGone, ThreadBridge
 from aileron.client import Daemon, SessionEnvironment
 
-from ._agent import AgentServer
 from ._opening import Opening
-from ._request_ids import refuse_unusable_id
+from .agent import AgentServer
 from .offering.tools import ToolListing
+from .request_ids import refuse_unusable_id
 
 
 class _Stream:

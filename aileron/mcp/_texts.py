@@ -8,8 +8,9 @@ from typing import Any, TypeGuard
 
 from attrs import evolve, frozen
 
+from aileron.base.attachments import Attachment, set_apart
+from aileron.base.json import JSON
 from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
-from aileron.values import JSON, Attachment, set_apart
 
 from ._forms import Form
 

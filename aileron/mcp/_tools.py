@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
-from aileron.values import JSON
+from aileron.base.json import JSON
 
 from ._definitions import OUR_TOOLS, RUN_TOOL, STATUS_TOOL, ToolDefinition
 from ._forms import Answers

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from aileron.errors import ExternalApiError
+from aileron.model.errors import ExternalApiError
 
 from ._scanner import SecretScanner
 

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from attrs import define, evolve, field
 
-from aileron.values import JSON, Fault, Finding, Outcome
+from aileron.base.json import JSON
+from aileron.model.connectors import Finding, Outcome
+from aileron.model.faults import Fault
 
 from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
 from ._forms import BASE64_CHARACTERS, SecretForm, forms, written_forms

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from aileron.values import PRESENTATIONS, Card, ReviewedStep, RunState, join_values
+from aileron.model.connectors import PRESENTATIONS
+from aileron.model.reviews import Card, ReviewedStep, join_values
+from aileron.model.runs import RunState
 
 from ._risks import host_of
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import idna
 
-from aileron.values import visible
+from aileron.base.text import visible
 
 MOST_PLACES = 1000
 """So many of a kind are looked at in one text."""

@@ -7,7 +7,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from aileron.values import JSON, cautions, strings_in, visible
+from aileron.base.json import JSON, strings_in
+from aileron.base.text import cautions, visible
 
 from ._markup import addresses, markup
 

@@ -7,8 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from attrs import astuple, fields, frozen
 
-from aileron.addresses import host_shown, may_be_private
-from aileron.values import JSON, Approval, Offer, Precedents, ReviewedStep, visible
+from aileron.base.addresses import host_shown, may_be_private
+from aileron.base.json import JSON
+from aileron.base.text import visible
+from aileron.model.actions import Offer
+from aileron.model.changes import Precedents
+from aileron.model.reviews import ReviewedStep
+from aileron.model.runs import Approval
 
 from ._twins import describe_standing, describe_twins
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aileron.values import Run, RunState, compact, visible
+from aileron.base.json import compact
+from aileron.base.text import visible
+from aileron.model.runs import Run, RunState
 
 _STANDINGS = {
     RunState.PENDING: "is waiting for your approval",

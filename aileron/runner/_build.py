@@ -7,44 +7,35 @@ from collections.abc import Callable
 from attrs import define, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.interfaces import (
-    IAudit,
-    IBindings,
-    ICatalogue,
-    IConfigFile,
-    IConnectors,
-    IControl,
-    IGrants,
-    IOperatorLimits,
-    IRuns,
-    ITrust,
-    IVault,
-    IWatermarks,
-)
-from aileron.runner._decisions import DecisionService
-from aileron.runner._executor import Executor
-from aileron.runner._recovery import Recovery, RollbackDetector
-from aileron.runner._scheduler import LimitService, RunScheduler
-from aileron.runner._submission import Proposals, Submission
-from aileron.runner.decisions import Decisions, UndoWindow
-from aileron.runner.denials import Denials, LoopBreaker
-from aileron.runner.gate import ApprovalGate, PasskeyCheck
-from aileron.runner.grant_check import GrantCheck
-from aileron.runner.grants import GrantMatcher, GrantService
-from aileron.runner.limits import Caps, Limits
-from aileron.runner.normalization import ArgumentNormalizer
-from aileron.runner.offerings import Offerings
-from aileron.runner.outcomes import LateAnswers, RetryPolicy
-from aileron.runner.pauses import EffectGate, Pauses
-from aileron.runner.plan import Planner
-from aileron.runner.previews import Previews
-from aileron.runner.rates import RateLimits
-from aileron.runner.reconciler import Reconciler, ReconciliationService
-from aileron.runner.requests import ApprovalRequests, Expiry
-from aileron.runner.runs import EventFactory, RunRepository
-from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
-from aileron.runner.trust import TrustedTexts, TrustService
-from aileron.values import LoopLimits, PendingLimits
+from aileron.model.authority import LoopLimits, PendingLimits
+from aileron.model.interfaces.authority import IControl, IGrants, IOperatorLimits, ITrust
+from aileron.model.interfaces.connectors import ICatalogue, IConfigFile, IConnectors
+from aileron.model.interfaces.store import IAudit, IRuns, IWatermarks
+from aileron.model.interfaces.vault import IBindings, IVault
+
+from ._decisions import DecisionService
+from ._executor import Executor
+from ._recovery import Recovery, RollbackDetector
+from ._scheduler import LimitService, RunScheduler
+from ._submission import Proposals, Submission
+from .decisions import Decisions, UndoWindow
+from .denials import Denials, LoopBreaker
+from .gate import ApprovalGate, PasskeyCheck
+from .grant_check import GrantCheck
+from .grants import GrantMatcher, GrantService
+from .limits import Caps, Limits
+from .normalization import ArgumentNormalizer
+from .offerings import Offerings
+from .outcomes import LateAnswers, RetryPolicy
+from .pauses import EffectGate, Pauses
+from .plan import Planner
+from .previews import Previews
+from .rates import RateLimits
+from .reconciler import Reconciler, ReconciliationService
+from .requests import ApprovalRequests, Expiry
+from .runs import EventFactory, RunRepository
+from .scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
+from .trust import TrustedTexts, TrustService
 
 
 @define(eq=False)

@@ -13,41 +13,28 @@ from attrs import define, evolve, frozen
 from twisted.internet.task import deferLater
 from zope.interface import implementer
 
-from aileron.errors import AileronError, Paused, VaultLocked
-from aileron.interfaces import IDecisions, IRuns
-from aileron.manifests import check_arguments
-from aileron.runner._scheduler import RunScheduler
-from aileron.runner.denials import Denials
-from aileron.runner.gate import ApprovalGate
-from aileron.runner.grants import GrantService, suggest_predicates
-from aileron.runner.previews import lacks_preview
-from aileron.runner.requests import require_digest
-from aileron.runner.runs import RunRepository, transition
-from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
-from aileron.runner.trust import TrustedTexts
-from aileron.values import (
-    JSON,
-    Actor,
-    Approval,
-    Ask,
-    Card,
-    Change,
-    Decision,
-    Grant,
-    NewGrant,
-    Page,
-    Precedents,
-    Predicate,
-    Preview,
-    Run,
-    RunQuery,
-    RunState,
-    Transition,
-    canonical,
-    differences,
-    heavy,
-    to_json,
-)
+from aileron.actions import check_arguments
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, canonical, heavy
+from aileron.model.audit import Actor
+from aileron.model.authority import Grant, NewGrant, Predicate
+from aileron.model.changes import Precedents, differences
+from aileron.model.errors import AileronError, Paused, VaultLocked
+from aileron.model.interfaces.runner import IDecisions
+from aileron.model.interfaces.store import IRuns
+from aileron.model.queries import Page, RunQuery
+from aileron.model.reviews import Card, Preview
+from aileron.model.runs import Approval, Ask, Change, Decision, Run, RunState, Transition
+
+from ._scheduler import RunScheduler
+from .denials import Denials
+from .gate import ApprovalGate
+from .grants import GrantService, suggest_predicates
+from .previews import lacks_preview
+from .requests import require_digest
+from .runs import RunRepository, transition
+from .scheduling import KeyedLocks, Tasks, shielded
+from .trust import TrustedTexts
 
 MOST_LOOKED_AT = 200
 MOST_PIECES = 20_000

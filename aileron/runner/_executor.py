@@ -11,7 +11,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import (
+from aileron.base.json import JSON
+from aileron.base.waiting import afterwards, notes_of
+from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.connectors import READ, Finding, Outcome, Request, Sought
+from aileron.model.errors import (
     AileronError,
     CapabilityDenied,
     NotFound,
@@ -19,9 +23,13 @@ from aileron.errors import (
     StateConflict,
     VaultLocked,
 )
-from aileron.interfaces import IBindings, ICredential
-from aileron.runner.limits import Caps
-from aileron.runner.outcomes import (
+from aileron.model.faults import Fault
+from aileron.model.interfaces.vault import IBindings, ICredential
+from aileron.model.runs import AttemptRow, Progress, Run, RunState, StepRow, Transition
+from aileron.model.vault import BindingFlag
+
+from .limits import Caps
+from .outcomes import (
     LATE_SECONDS,
     LateAnswer,
     LateAnswers,
@@ -35,29 +43,9 @@ from aileron.runner.outcomes import (
     let_go,
     with_retries,
 )
-from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan, PlannedStep
-from aileron.runner.runs import RunRepository, Verify, transition
-from aileron.values import (
-    DAEMON,
-    JSON,
-    READ,
-    Actor,
-    AttemptRow,
-    BindingFlag,
-    Event,
-    Fault,
-    Finding,
-    Outcome,
-    Progress,
-    Request,
-    Run,
-    RunState,
-    Sought,
-    StepRow,
-    Transition,
-)
-from aileron.waiting import afterwards, notes_of
+from .pauses import EffectGate
+from .plan import Plan, PlannedStep
+from .runs import RunRepository, Verify, transition
 
 _log = Logger()
 _STOPPED = Outcome(

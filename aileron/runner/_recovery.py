@@ -7,16 +7,20 @@ from contextlib import suppress
 from attrs import define, evolve, field, frozen
 from twisted.logger import Logger
 
-from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
-from aileron.interfaces import IControl, IGrants, ITrust, IWatermarks
-from aileron.runner._scheduler import RunScheduler
-from aileron.runner.decisions import UNUSABLE, Decisions
-from aileron.runner.limits import Limits
-from aileron.runner.previews import Previews
-from aileron.runner.reconciler import Reconciler
-from aileron.runner.requests import ApprovalRequests, Expiry
-from aileron.runner.runs import RunRepository, transition
-from aileron.values import AWAITING, NOT_BEGUN, Fault, Run, RunQuery, RunState
+from aileron.model.errors import ApprovalStale, StateConflict, StoreUnavailable
+from aileron.model.faults import Fault
+from aileron.model.interfaces.authority import IControl, IGrants, ITrust
+from aileron.model.interfaces.store import IWatermarks
+from aileron.model.queries import RunQuery
+from aileron.model.runs import AWAITING, NOT_BEGUN, Run, RunState
+
+from ._scheduler import RunScheduler
+from .decisions import UNUSABLE, Decisions
+from .limits import Limits
+from .previews import Previews
+from .reconciler import Reconciler
+from .requests import ApprovalRequests, Expiry
+from .runs import RunRepository, transition
 
 _log = Logger()
 _CURRENT = "vault"  # the name of the watermark that holds the vault's id

@@ -11,7 +11,10 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.errors import (
+from aileron.base.json import timestamp
+from aileron.model.audit import Actor
+from aileron.model.authority import Halt, OwnCap, Pause
+from aileron.model.errors import (
     AileronError,
     ApprovalStale,
     Conflict,
@@ -21,32 +24,21 @@ from aileron.errors import (
     StateConflict,
     StoreUnavailable,
 )
-from aileron.interfaces import ILimitService
-from aileron.runner._executor import Executor
-from aileron.runner.decisions import UNUSABLE, NotYet
-from aileron.runner.gate import ApprovalGate
-from aileron.runner.limits import Limits
-from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan
-from aileron.runner.reconciler import Reconciler
-from aileron.runner.requests import ApprovalRequests
-from aileron.runner.runs import RunRepository, transition
-from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
-from aileron.values import (
-    AWAITING,
-    NOT_BEGUN,
-    Actor,
-    Approval,
-    Halt,
-    OwnCap,
-    Pause,
-    Preview,
-    Run,
-    RunQuery,
-    RunState,
-    Transition,
-    timestamp,
-)
+from aileron.model.interfaces.governance import ILimitService
+from aileron.model.queries import RunQuery
+from aileron.model.reviews import Preview
+from aileron.model.runs import AWAITING, NOT_BEGUN, Approval, Run, RunState, Transition
+
+from ._executor import Executor
+from .decisions import UNUSABLE, NotYet
+from .gate import ApprovalGate
+from .limits import Limits
+from .pauses import EffectGate
+from .plan import Plan
+from .reconciler import Reconciler
+from .requests import ApprovalRequests
+from .runs import RunRepository, transition
+from .scheduling import KeyedLocks, Tasks, shielded
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0

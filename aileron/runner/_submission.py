@@ -10,37 +10,24 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import Cancelled, CapabilityDenied, Conflict, NotFound, StoreUnavailable
-from aileron.interfaces import ISubmission
-from aileron.manifests import KnownValues, check_arguments, resolve_inverse, uses_outputs
-from aileron.runner._executor import Executor
-from aileron.runner._scheduler import RunScheduler
-from aileron.runner.decisions import Decisions
-from aileron.runner.gate import ApprovalGate
-from aileron.runner.grants import GrantMatcher
-from aileron.runner.limits import Limits
-from aileron.runner.plan import Plan, Planner, make_unavailable
-from aileron.runner.runs import RunRepository, make_conflict, transition, with_tool_call
-from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
-from aileron.values import (
-    DAEMON,
-    JSON,
-    NOT_BEGUN,
-    Action,
-    Actor,
-    Approval,
-    AttemptRow,
-    Call,
-    DryRun,
-    Offering,
-    Page,
-    Run,
-    RunQuery,
-    RunState,
-    StepRow,
-    Transition,
-    canonical,
-)
+from aileron.actions import KnownValues, check_arguments, resolve_inverse, uses_outputs
+from aileron.base.json import JSON, canonical
+from aileron.model.actions import Action, Offering
+from aileron.model.audit import DAEMON, Actor
+from aileron.model.errors import Cancelled, CapabilityDenied, Conflict, NotFound, StoreUnavailable
+from aileron.model.interfaces.runner import ISubmission
+from aileron.model.queries import Page, RunQuery
+from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Call, DryRun, Run, RunState, StepRow, Transition
+
+from ._executor import Executor
+from ._scheduler import RunScheduler
+from .decisions import Decisions
+from .gate import ApprovalGate
+from .grants import GrantMatcher
+from .limits import Limits
+from .plan import Plan, Planner, make_unavailable
+from .runs import RunRepository, make_conflict, transition, with_tool_call
+from .scheduling import KeyedLocks, Tasks, shielded
 
 _PLACEHOLDER = "dry-run"
 _NOT_BEGUN = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))

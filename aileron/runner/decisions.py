@@ -9,11 +9,16 @@ from datetime import datetime, timedelta
 from attrs import define, evolve, field
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
-from aileron.interfaces import IAudit, IControl
-from aileron.runner.runs import EventFactory, Verify
-from aileron.runner.scheduling import Callback, Timers
-from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, digest_of_bytes, timestamp
+from aileron.base.json import JSON, digest_of_bytes, timestamp
+from aileron.model.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
+from aileron.model.interfaces.authority import IControl
+from aileron.model.interfaces.store import IAudit
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Approval, Decision, Run
+from aileron.model.trust import Mark
+
+from .runs import EventFactory, Verify
+from .scheduling import Callback, Timers
 
 APPROVAL_HOLDS = timedelta(hours=24)
 """An approved run that has not started by then asks again."""

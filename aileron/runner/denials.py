@@ -9,25 +9,18 @@ from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
 
-from aileron.errors import ApprovalDenied, Conflict, LimitExceeded
-from aileron.runner.normalization import ArgumentNormalizer
-from aileron.runner.runs import RunRepository
-from aileron.runner.scheduling import Tasks
-from aileron.values import (
-    JSON,
-    Action,
-    Actor,
-    Approval,
-    AuditQuery,
-    Event,
-    LoopLimits,
-    Run,
-    RunState,
-    Session,
-    compact,
-    digest_of_bytes,
-    timestamp,
-)
+from aileron.base.json import JSON, compact, digest_of_bytes, timestamp
+from aileron.model.actions import Action
+from aileron.model.audit import Actor, Event
+from aileron.model.authority import LoopLimits
+from aileron.model.errors import ApprovalDenied, Conflict, LimitExceeded
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Approval, Run, RunState
+from aileron.model.sessions import Session
+
+from .normalization import ArgumentNormalizer
+from .runs import RunRepository
+from .scheduling import Tasks
 
 BROKEN_FOR = timedelta(minutes=10)
 DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)

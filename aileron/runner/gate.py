@@ -8,7 +8,11 @@ from typing import Protocol
 
 from attrs import define, evolve
 
-from aileron.errors import (
+from aileron.base.json import JSON, timestamp
+from aileron.model.actions import ApprovalRule
+from aileron.model.audit import Actor
+from aileron.model.authority import NewGrant, PasskeyRule, approval_statement
+from aileron.model.errors import (
     AileronError,
     ApprovalStale,
     Conflict,
@@ -17,7 +21,10 @@ from aileron.errors import (
     StateConflict,
     StoreUnavailable,
 )
-from aileron.runner.decisions import (
+from aileron.model.reviews import Preview
+from aileron.model.runs import Approval, Assertion, Decision, Run, RunState, Transition
+
+from .decisions import (
     MOST_AHEAD,
     TICK,
     UNUSABLE,
@@ -29,28 +36,12 @@ from aileron.runner.decisions import (
     UndoWindow,
     decision_digest,
 )
-from aileron.runner.grant_check import GrantCheck
-from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan
-from aileron.runner.previews import Previews
-from aileron.runner.requests import ApprovalRequests, describe_approval, describe_difference, require_digest
-from aileron.runner.runs import RunRepository, Verify, make_conflict, transition
-from aileron.values import (
-    JSON,
-    Actor,
-    Approval,
-    ApprovalRule,
-    Assertion,
-    Decision,
-    NewGrant,
-    PasskeyRule,
-    Preview,
-    Run,
-    RunState,
-    Transition,
-    approval_statement,
-    timestamp,
-)
+from .grant_check import GrantCheck
+from .pauses import EffectGate
+from .plan import Plan
+from .previews import Previews
+from .requests import ApprovalRequests, describe_approval, describe_difference, require_digest
+from .runs import RunRepository, Verify, make_conflict, transition
 
 _OTHERWISE = "What would run has just changed."
 _INTERRUPTED = (

@@ -6,21 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define
 
-from aileron.errors import ApprovalStale
-from aileron.interfaces import IGrants
-from aileron.runner.decisions import NoDecision
-from aileron.runner.plan import Plan, PlannedStep
-from aileron.runner.predicates import allows
-from aileron.runner.runs import EventFactory
-from aileron.values import (
-    JSON,
-    Action,
-    Approval,
-    Grant,
-    GrantState,
-    PreviewRule,
-    digest,
-)
+from aileron.base.json import JSON, digest
+from aileron.model.actions import Action, PreviewRule
+from aileron.model.authority import Grant, GrantState
+from aileron.model.errors import ApprovalStale
+from aileron.model.interfaces.authority import IGrants
+from aileron.model.runs import Approval
+
+from .decisions import NoDecision
+from .plan import Plan, PlannedStep
+from .predicates import allows
+from .runs import EventFactory
 
 _BY = "grant:"
 

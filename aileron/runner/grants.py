@@ -9,35 +9,24 @@ from attrs import define, evolve, field
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.errors import AileronError, Conflict, InvalidRequest, NotFound, VaultLocked
-from aileron.interfaces import IGrants, IGrantService, IVault
-from aileron.runner.gate import ApprovalGate, get_decider
-from aileron.runner.grant_check import bounds_of_plan, collect_bounds, describe_changes, name_decider
-from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan
-from aileron.runner.predicates import allows, array, parse_domain, select_exact, validate_grant
-from aileron.runner.runs import RunRepository
-from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
-from aileron.values import (
-    JSON,
-    Actor,
-    Approval,
-    Decision,
-    Event,
-    Grant,
-    GrantState,
-    NewGrant,
-    Predicate,
-    PredicateKind,
-    Preview,
-    PreviewStatus,
-    Run,
-    RunState,
-    StandingGrant,
-    Transition,
-    timestamp,
-    to_json,
-)
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, timestamp
+from aileron.model.audit import Actor, Event
+from aileron.model.authority import Grant, GrantState, NewGrant, Predicate, PredicateKind, StandingGrant
+from aileron.model.errors import AileronError, Conflict, InvalidRequest, NotFound, VaultLocked
+from aileron.model.interfaces.authority import IGrants
+from aileron.model.interfaces.governance import IGrantService
+from aileron.model.interfaces.vault import IVault
+from aileron.model.reviews import Preview, PreviewStatus
+from aileron.model.runs import Approval, Decision, Run, RunState, Transition
+
+from .gate import ApprovalGate, get_decider
+from .grant_check import bounds_of_plan, collect_bounds, describe_changes, name_decider
+from .pauses import EffectGate
+from .plan import Plan
+from .predicates import allows, array, parse_domain, select_exact, validate_grant
+from .runs import RunRepository
+from .scheduling import KeyedLocks, Tasks, shielded
 
 ALLOWED = "Allowed by a standing grant."
 """The message to the caller of a call that needed no approval."""

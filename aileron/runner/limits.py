@@ -6,27 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
-from aileron.comparison import normalize_address
-from aileron.errors import LimitExceeded, NotFound
-from aileron.interfaces import IOperatorLimits
-from aileron.runner.denials import Denials
-from aileron.runner.normalization import ArgumentNormalizer
-from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan
-from aileron.runner.runs import RunRepository
-from aileron.values import (
-    JSON,
-    READ,
-    Action,
-    Actor,
-    Cap,
-    Charge,
-    LoopLimits,
-    OwnCap,
-    Session,
-    compact,
-    digest_of_bytes,
-)
+from aileron.base.comparison import normalize_address
+from aileron.base.json import JSON, compact, digest_of_bytes
+from aileron.model.actions import Action, Cap
+from aileron.model.audit import Actor
+from aileron.model.authority import LoopLimits, OwnCap
+from aileron.model.connectors import READ
+from aileron.model.errors import LimitExceeded, NotFound
+from aileron.model.interfaces.authority import IOperatorLimits
+from aileron.model.runs import Charge
+from aileron.model.sessions import Session
+
+from .denials import Denials
+from .normalization import ArgumentNormalizer
+from .pauses import EffectGate
+from .plan import Plan
+from .runs import RunRepository
 
 MOST_VALUES = 200
 """An argument with more values than these is not counted one by one, but refused where its values are capped."""

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from aileron.comparison import normalize_text, strip_invisible
-from aileron.interfaces import ICatalogue, IConnectors, IInputNormalizer
-from aileron.manifests import inputs_given
-from aileron.values import JSON, Action, compact, digest_of_bytes
+from aileron.actions import inputs_given
+from aileron.base.comparison import normalize_text, strip_invisible
+from aileron.base.json import JSON, compact, digest_of_bytes
+from aileron.model.actions import Action
+from aileron.model.interfaces.connectors import ICatalogue, IConnectors, IInputNormalizer
 
 
 @frozen

@@ -7,24 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import define, evolve, field
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import Conflict, NotFound
-from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, IVault
-from aileron.manifests import preview_paths
-from aileron.runner.scheduling import ResultWaiters
-from aileron.values import (
-    READ,
-    Action,
-    Candidate,
-    ConnectorDescription,
-    ConnectorPin,
-    LoadError,
-    Offer,
-    Offering,
-    Operation,
-    PreviewRule,
-    Step,
-    TrustKind,
-)
+from aileron.actions import preview_paths
+from aileron.base.load_error import LoadError
+from aileron.model.actions import Action, ConnectorPin, Offer, Offering, PreviewRule, Step
+from aileron.model.connectors import READ, ConnectorDescription, Operation
+from aileron.model.errors import Conflict, NotFound
+from aileron.model.interfaces.authority import ITrust
+from aileron.model.interfaces.connectors import ICatalogue, IConfigFile, IConnectors
+from aileron.model.interfaces.vault import IVault
+from aileron.model.trust import Candidate, TrustKind
+
+from .scheduling import ResultWaiters
 
 UNTRUSTED = "untrusted"
 _SHIPPED = "builtin://"

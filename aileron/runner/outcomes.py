@@ -11,31 +11,20 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import InternalError, ResourceLimitExceeded
-from aileron.runner.plan import PlannedStep
-from aileron.runner.runs import EventFactory, RunRepository, require_unchanged, transition
-from aileron.runner.scheduling import Tasks
-from aileron.values import (
-    JSON,
-    READ,
-    AttemptRow,
-    BindingFlag,
-    Event,
-    Fault,
-    Finding,
-    Outcome,
-    Request,
-    ReviewedRequest,
-    Run,
-    RunState,
-    StepRow,
-    Transition,
-    compact,
-    digest_of_bytes,
-    timestamp,
-    to_json,
-)
-from aileron.waiting import notes_of
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, compact, digest_of_bytes, timestamp
+from aileron.base.waiting import notes_of
+from aileron.model.audit import Event
+from aileron.model.connectors import READ, Finding, Outcome, Request
+from aileron.model.errors import InternalError, ResourceLimitExceeded
+from aileron.model.faults import Fault
+from aileron.model.reviews import ReviewedRequest
+from aileron.model.runs import AttemptRow, Run, RunState, StepRow, Transition
+from aileron.model.vault import BindingFlag
+
+from .plan import PlannedStep
+from .runs import EventFactory, RunRepository, require_unchanged, transition
+from .scheduling import Tasks
 
 MAX_RETRIES = 3
 _FIRST_DELAY_SECONDS = 1.0

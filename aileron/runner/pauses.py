@@ -16,23 +16,21 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, LimitExceeded, Paused, StoreUnavailable, VaultLocked
-from aileron.interfaces import IBindings, IOperatorLimits, IVault, IWatermarks
-from aileron.runner.plan import PlannedStep
-from aileron.runner.rates import RateLimits
-from aileron.runner.runs import RunRepository, Verify
-from aileron.values import (
-    Actor,
-    Approval,
-    Event,
-    Pause,
-    Run,
-    VaultState,
-    compact,
-    from_json,
-    to_json,
-)
-from aileron.waiting import Waiting
+from aileron.base.converter import from_json, to_json
+from aileron.base.json import compact
+from aileron.base.waiting import Waiting
+from aileron.model.audit import Actor, Event
+from aileron.model.authority import Pause
+from aileron.model.errors import AileronError, LimitExceeded, Paused, StoreUnavailable, VaultLocked
+from aileron.model.interfaces.authority import IOperatorLimits
+from aileron.model.interfaces.store import IWatermarks
+from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.runs import Approval, Run
+from aileron.model.vault import VaultState
+
+from .plan import PlannedStep
+from .rates import RateLimits
+from .runs import RunRepository, Verify
 
 PAUSED_ROW = "paused"
 """The watermark that holds what is paused."""

@@ -6,25 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import frozen
 
-from aileron.errors import BindingRequired, CapabilityDenied, NotFound
-from aileron.interfaces import IBindings, IConnector, IConnectors
-from aileron.manifests import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
-from aileron.runner.offerings import Offerings
-from aileron.values import (
-    JSON,
+from aileron.actions import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, digest
+from aileron.model.actions import Action, PreviewRule, Step
+from aileron.model.connectors import READ, ConnectorDescription, Operation, Request
+from aileron.model.errors import BindingRequired, CapabilityDenied, NotFound
+from aileron.model.faults import Fault
+from aileron.model.interfaces.connectors import IConnector, IConnectors
+from aileron.model.interfaces.vault import IBindings
+from aileron.model.reviews import (
     NOT_YET,
-    READ,
-    Action,
-    Binding,
     Card,
-    ConnectorDescription,
-    Fault,
-    Operation,
     Preview,
     PreviewFault,
-    PreviewRule,
     PreviewStatus,
-    Request,
     Review,
     ReviewedAction,
     ReviewedArgument,
@@ -32,11 +28,11 @@ from aileron.values import (
     ReviewedPreview,
     ReviewedRequest,
     ReviewedStep,
-    Run,
-    Step,
-    digest,
-    to_json,
 )
+from aileron.model.runs import Run
+from aileron.model.vault import Binding
+
+from .offerings import Offerings
 
 _DIGEST_TAG = "aileron.approval.v1"
 _PREVIEW_KEY = "-preview"  # no step is called so

@@ -12,20 +12,10 @@ from typing import TYPE_CHECKING
 import idna
 from attrs import evolve
 
-from aileron.errors import InvalidRequest
-from aileron.values import (
-    JSON,
-    MOST_GRANT_DAYS,
-    MOST_USES,
-    Grant,
-    NewGrant,
-    Predicate,
-    PredicateKind,
-    compact,
-    json_pointer,
-    json_problems,
-    to_json,
-)
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, compact, json_pointer, json_problems
+from aileron.model.authority import MOST_GRANT_DAYS, MOST_USES, Grant, NewGrant, Predicate, PredicateKind
+from aileron.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]

@@ -9,30 +9,21 @@ from attrs import define, field
 from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, ApprovalStale, ConnectorRuntimeError, StateConflict, VaultLocked
-from aileron.manifests import look_up
-from aileron.runner.outcomes import Echoes, find_echoes
-from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import PlannedStep, make_unavailable
-from aileron.runner.requests import ApprovalRequests
-from aileron.runner.runs import RunRepository
-from aileron.runner.scheduling import ResultWaiters, Tasks
-from aileron.values import (
-    JSON,
-    Approval,
-    Cut,
-    Outcome,
-    Preview,
-    PreviewField,
-    PreviewRule,
-    PreviewStatus,
-    Run,
-    RunState,
-    canonical,
-    digest_of_bytes,
-    plain,
-)
-from aileron.waiting import afterwards
+from aileron.actions import look_up
+from aileron.base.json import JSON, canonical, digest_of_bytes, plain
+from aileron.base.waiting import afterwards
+from aileron.model.actions import PreviewRule
+from aileron.model.connectors import Outcome
+from aileron.model.errors import AileronError, ApprovalStale, ConnectorRuntimeError, StateConflict, VaultLocked
+from aileron.model.reviews import Cut, Preview, PreviewField, PreviewStatus
+from aileron.model.runs import Approval, Run, RunState
+
+from .outcomes import Echoes, find_echoes
+from .pauses import EffectGate
+from .plan import PlannedStep, make_unavailable
+from .requests import ApprovalRequests
+from .runs import RunRepository
+from .scheduling import ResultWaiters, Tasks
 
 SECONDS = 5.0
 """How long a service has to answer."""

@@ -7,8 +7,10 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from aileron.runner.plan import PlannedStep
-from aileron.values import Outcome, timestamp, utc
+from aileron.base.json import timestamp, utc
+from aileron.model.connectors import Outcome
+
+from .plan import PlannedStep
 
 _MOST_HELD_SECONDS = 3600.0
 _MOST_EXCUSED_SECONDS = 24 * 3600.0

@@ -11,41 +11,22 @@ from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
-from aileron.interfaces import IReconciliation
-from aileron.manifests import check_arguments, uses_outputs
-from aileron.runner.decisions import UNUSABLE, Decisions
-from aileron.runner.outcomes import (
-    LateAnswers,
-    LookupResult,
-    UncertainEffect,
-    explain_not_done,
-    find_echoes,
-    record_finding,
-)
-from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan, PlannedStep, step_key
-from aileron.runner.requests import ApprovalRequests
-from aileron.runner.runs import RunRepository, make_conflict, transition
-from aileron.runner.scheduling import KeyedLocks, Tasks, Timers, shielded
-from aileron.values import (
-    DAEMON,
-    JSON,
-    READ,
-    WRITE,
-    Actor,
-    AttemptRow,
-    AuditQuery,
-    Finding,
-    Run,
-    RunQuery,
-    RunState,
-    Sought,
-    Transition,
-    canonical,
-    compact,
-    digest_of_bytes,
-)
+from aileron.actions import check_arguments, uses_outputs
+from aileron.base.json import JSON, canonical, compact, digest_of_bytes
+from aileron.model.audit import DAEMON, Actor
+from aileron.model.connectors import READ, WRITE, Finding, Sought
+from aileron.model.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
+from aileron.model.interfaces.governance import IReconciliation
+from aileron.model.queries import AuditQuery, RunQuery
+from aileron.model.runs import AttemptRow, Run, RunState, Transition
+
+from .decisions import UNUSABLE, Decisions
+from .outcomes import LateAnswers, LookupResult, UncertainEffect, explain_not_done, find_echoes, record_finding
+from .pauses import EffectGate
+from .plan import Plan, PlannedStep, step_key
+from .requests import ApprovalRequests
+from .runs import RunRepository, make_conflict, transition
+from .scheduling import KeyedLocks, Tasks, Timers, shielded
 
 LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0, 660.0)
 """When it is looked, counted from when the run became C{unknown}, or from the start of the daemon.

@@ -8,34 +8,22 @@ from datetime import datetime, timedelta
 
 from attrs import define, evolve, frozen
 
-from aileron.errors import AileronError, ApprovalStale, StateConflict, StoreUnavailable
-from aileron.manifests import check_arguments
-from aileron.runner.decisions import Decisions, NoDecision
-from aileron.runner.outcomes import Echoes
-from aileron.runner.plan import Plan, Planner
-from aileron.runner.runs import RunRepository, Verify, transition
-from aileron.runner.scheduling import Timers
-from aileron.values import (
-    JSON,
-    Actor,
-    Approval,
-    ApprovalRule,
-    Ask,
-    BindingFlag,
-    Change,
-    Event,
-    Preview,
-    PreviewStatus,
-    Review,
-    ReviewedAction,
-    Run,
-    RunState,
-    Transition,
-    differences,
-    digest,
-    timestamp,
-    to_json,
-)
+from aileron.actions import check_arguments
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, digest, timestamp
+from aileron.model.actions import ApprovalRule
+from aileron.model.audit import Actor, Event
+from aileron.model.changes import differences
+from aileron.model.errors import AileronError, ApprovalStale, StateConflict, StoreUnavailable
+from aileron.model.reviews import Preview, PreviewStatus, Review, ReviewedAction
+from aileron.model.runs import Approval, Ask, Change, Run, RunState, Transition
+from aileron.model.vault import BindingFlag
+
+from .decisions import Decisions, NoDecision
+from .outcomes import Echoes
+from .plan import Plan, Planner
+from .runs import RunRepository, Verify, transition
+from .scheduling import Timers
 
 _NOTHING = Echoes()
 

@@ -11,25 +11,17 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import Conflict, NotFound, StateConflict, StoreUnavailable
-from aileron.interfaces import IAudit, IRuns
-from aileron.runner.scheduling import ResultWaiters
-from aileron.values import (
-    DAEMON,
-    JSON,
-    Actor,
-    Approval,
-    Event,
-    Fault,
-    PendingLimits,
-    Run,
-    RunQuery,
-    RunState,
-    Transition,
-    compact,
-    to_json,
-    utc,
-)
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, compact, utc
+from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import Conflict, NotFound, StateConflict, StoreUnavailable
+from aileron.model.faults import Fault
+from aileron.model.interfaces.store import IAudit, IRuns
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Approval, Run, RunState, Transition
+
+from .scheduling import ResultWaiters
 
 _R = RunState
 

@@ -13,8 +13,8 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import AileronError
-from aileron.waiting import Waiting
+from aileron.base.waiting import Waiting
+from aileron.model.errors import AileronError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,22 +8,18 @@ from typing import Protocol
 from attrs import evolve, frozen
 from zope.interface import implementer
 
-from aileron.errors import Conflict, InvalidRequest, NotFound, VaultLocked
-from aileron.interfaces import ITrust, ITrustService, IVault
-from aileron.runner.offerings import Offerings
-from aileron.runner.runs import RunRepository
-from aileron.runner.scheduling import Tasks, shielded
-from aileron.values import (
-    Actor,
-    Candidate,
-    Event,
-    Offer,
-    Trusted,
-    TrustItem,
-    TrustKind,
-    TrustState,
-    VaultState,
-)
+from aileron.model.actions import Offer
+from aileron.model.audit import Actor, Event
+from aileron.model.errors import Conflict, InvalidRequest, NotFound, VaultLocked
+from aileron.model.interfaces.authority import ITrust
+from aileron.model.interfaces.governance import ITrustService
+from aileron.model.interfaces.vault import IVault
+from aileron.model.trust import Candidate, Trusted, TrustItem, TrustKind, TrustState
+from aileron.model.vault import VaultState
+
+from .offerings import Offerings
+from .runs import RunRepository
+from .scheduling import Tasks, shielded
 
 _Key = tuple[TrustKind, str]
 

@@ -6,7 +6,11 @@ import json
 import sqlite3
 from datetime import datetime
 
-from aileron.values import Approval, Change, Review, Run, RunQuery, RunState, compact, from_json, to_json
+from aileron.base.converter import from_json, to_json
+from aileron.base.json import compact
+from aileron.model.queries import RunQuery
+from aileron.model.reviews import Review
+from aileron.model.runs import Approval, Change, Run, RunState
 
 from ._runs_table import RUNS, SIZE, fitting, matching
 from ._table import FLAG, MOMENT, PLAIN, Codec, Table, moment, value

@@ -13,8 +13,10 @@ from twisted.internet.defer import TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.interfaces import IAudit
-from aileron.values import AuditQuery, ChainLink, Checkpoint, DailyWait, Event, Maced, Page, Record, Row, compact
+from aileron.base.json import compact
+from aileron.model.audit import ChainLink, Checkpoint, Event, Maced, Record, Row
+from aileron.model.interfaces.store import IAudit
+from aileron.model.queries import AuditQuery, DailyWait, Page
 
 from . import _audit_tables as tables
 from ._connections import Readers, shielded

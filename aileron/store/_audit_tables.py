@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from typing import TypeAlias
 
-from aileron.values import MOST_PAGE_BYTES, Actor, AuditQuery, Checkpoint, DailyWait, Event, Maced, Record, Row
+from aileron.model.audit import Actor, Checkpoint, Event, Maced, Record, Row
+from aileron.model.queries import MOST_PAGE_BYTES, AuditQuery, DailyWait
 
 from ._table import MOMENT, PLAIN, Table, among, conditions, fit, moment, take_fitting
 

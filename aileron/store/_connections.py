@@ -14,8 +14,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
-from aileron.errors import StoreUnavailable
-from aileron.waiting import Waiting
+from aileron.base.waiting import Waiting
+from aileron.model.errors import StoreUnavailable
 
 Threads: TypeAlias = Callable[[int, int], ThreadPool]
 """Makes a thread pool of at least and at most so many threads."""

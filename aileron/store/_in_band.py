@@ -11,8 +11,8 @@ from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.interfaces import IInBandMemories
-from aileron.values import compact, timestamp, utc
+from aileron.base.json import compact, timestamp, utc
+from aileron.model.interfaces.store import IInBandMemories
 
 from ._connections import Readers, shielded
 from ._writer import Writer

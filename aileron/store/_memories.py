@@ -14,9 +14,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import StoreUnavailable
-from aileron.interfaces import IBindingFlags, IWatermarks
-from aileron.values import BindingFlag, Event, Usage, UsageSum, compact, digest_of_bytes
+from aileron.base.json import compact, digest_of_bytes
+from aileron.features.gateway.values import Usage, UsageSum
+from aileron.model.audit import Event
+from aileron.model.errors import StoreUnavailable
+from aileron.model.interfaces.store import IBindingFlags, IWatermarks
+from aileron.model.vault import BindingFlag
 
 from ._audit import Seals
 from ._connections import Readers, shielded

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from aileron.disk import is_disk_full
-from aileron.errors import StoreUnavailable
+from aileron.base.disk import is_disk_full
+from aileron.model.errors import StoreUnavailable
 
 from ._connections import DISK_FULL, ForeignDatabase, NewerDatabase, refusal
 

@@ -10,24 +10,12 @@ from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.errors import Conflict, LimitExceeded, NotFound, StateConflict
-from aileron.interfaces import IRuns
-from aileron.values import (
-    Approval,
-    AttemptRow,
-    Charge,
-    Decision,
-    Page,
-    PendingLimits,
-    Progress,
-    Run,
-    RunQuery,
-    RunState,
-    StepRow,
-    Transition,
-    compact,
-    utc,
-)
+from aileron.base.json import compact, utc
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import Conflict, LimitExceeded, NotFound, StateConflict
+from aileron.model.interfaces.store import IRuns
+from aileron.model.queries import Page, RunQuery
+from aileron.model.runs import Approval, AttemptRow, Charge, Decision, Progress, Run, RunState, StepRow, Transition
 
 from . import _approvals_table as approvals_table
 from . import _runs_table as runs_table

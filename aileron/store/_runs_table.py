@@ -8,19 +8,11 @@ from datetime import datetime, timedelta
 
 from attrs import frozen
 
-from aileron.errors import LimitExceeded
-from aileron.values import (
-    AttemptRow,
-    Charge,
-    Fault,
-    Run,
-    RunQuery,
-    RunState,
-    StepRow,
-    compact,
-    from_timestamp,
-    timestamp,
-)
+from aileron.base.json import compact, from_timestamp, timestamp
+from aileron.model.errors import LimitExceeded
+from aileron.model.faults import Fault
+from aileron.model.queries import RunQuery
+from aileron.model.runs import AttemptRow, Charge, Run, RunState, StepRow
 
 from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Table, among, conditions, enum, fit, value
 

@@ -14,9 +14,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
-from aileron.interfaces import ISessions
-from aileron.values import Event, Page, Process, Session, SessionEnding, SessionTally, from_timestamp, timestamp, utc
+from aileron.base.json import from_timestamp, timestamp, utc
+from aileron.model.audit import Event
+from aileron.model.errors import LimitExceeded, NotFound, StoreUnavailable
+from aileron.model.interfaces.store import ISessions
+from aileron.model.queries import Page
+from aileron.model.sessions import Process, Session, SessionEnding, SessionTally
 
 from ._audit import Seals
 from ._connections import Readers, shielded

@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
-from aileron.interfaces import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IWatermarks
+from aileron.model.interfaces.store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IWatermarks
 
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
 from ._connections import Readers, Threads, Tuning, reading_pool, writing_pool

@@ -14,8 +14,10 @@ from typing import Any, Generic, TypeVar
 
 from attrs import AttrsInstance, field, frozen
 
-from aileron.errors import InvalidRequest
-from aileron.values import Page, compact, from_json, from_timestamp, timestamp, to_json
+from aileron.base.converter import from_json, to_json
+from aileron.base.json import compact, from_timestamp, timestamp
+from aileron.model.errors import InvalidRequest
+from aileron.model.queries import Page
 
 T = TypeVar("T")
 

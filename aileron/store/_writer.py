@@ -13,8 +13,8 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import StoreUnavailable
-from aileron.waiting import Waiting
+from aileron.base.waiting import Waiting
+from aileron.model.errors import StoreUnavailable
 
 from ._connections import closing, refusal
 

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from attrs import frozen
 
-from aileron.errors import InvalidRequest, NotFound
-from aileron.values import Checkpoint, Row, RunState
+from aileron.model.audit import Checkpoint, Row
+from aileron.model.errors import InvalidRequest, NotFound
+from aileron.model.runs import RunState
 
 from . import _audit_tables as tables
 from ._migration import APPLICATION_ID, shipped

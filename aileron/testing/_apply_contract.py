@@ -6,20 +6,10 @@ from datetime import timedelta
 
 from attrs import evolve
 
-from aileron.errors import Conflict, LimitExceeded, NotFound, StateConflict
-from aileron.values import (
-    Approval,
-    Ask,
-    AttemptRow,
-    Change,
-    Charge,
-    Fault,
-    Progress,
-    Review,
-    Run,
-    RunState,
-    StepRow,
-)
+from aileron.model.errors import Conflict, LimitExceeded, NotFound, StateConflict
+from aileron.model.faults import Fault
+from aileron.model.reviews import Review
+from aileron.model.runs import Approval, Ask, AttemptRow, Change, Charge, Progress, Run, RunState, StepRow
 
 from ._case import RunsCase
 from ._examples import NOON, example_ask, example_decision, example_event, example_run, example_transition

@@ -7,9 +7,10 @@ from datetime import datetime
 
 from zope.interface import implementer
 
-from aileron.errors import Conflict
-from aileron.interfaces import IControl, ITrust
-from aileron.values import JSON, Mark, Trusted, TrustKind
+from aileron.base.json import JSON
+from aileron.model.errors import Conflict
+from aileron.model.interfaces.authority import IControl, ITrust
+from aileron.model.trust import Mark, Trusted, TrustKind
 from aileron.vault import ControlKey, DataKey
 
 from ._vault import KeptInMemory, MemoryVault

@@ -8,9 +8,10 @@ from threading import Thread
 import attrs
 from zope.interface.verify import verifyObject
 
-from aileron.errors import Conflict, StoreUnavailable, VaultLocked
-from aileron.interfaces import IControl, ITrust
-from aileron.values import JSON, Mark, Trusted, TrustKind
+from aileron.base.json import JSON
+from aileron.model.errors import Conflict, StoreUnavailable, VaultLocked
+from aileron.model.interfaces.authority import IControl, ITrust
+from aileron.model.trust import Mark, Trusted, TrustKind
 
 from ._case import VaultCase
 from ._examples import NOON

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from aileron.values import SignedRequest
+from aileron.model.sessions import SignedRequest
 
 _NUMBER_BYTES, _NONCE_BYTES = 32, 16
 

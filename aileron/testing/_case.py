@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from aileron.interfaces import IAudit, IRuns
-from aileron.values import Approval, AuditQuery, PendingLimits, Run, RunState
+from aileron.model.authority import PendingLimits
+from aileron.model.interfaces.store import IAudit, IRuns
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Approval, Run, RunState
 
 from ._examples import example_ask, example_run, example_transition
 

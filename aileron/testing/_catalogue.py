@@ -6,8 +6,8 @@ from attrs import define, field
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from aileron.interfaces import ICatalogue
-from aileron.values import Action, Catalogue
+from aileron.model.actions import Action, Catalogue
+from aileron.model.interfaces.connectors import ICatalogue
 
 from ._case import MixedIn
 

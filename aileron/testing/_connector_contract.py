@@ -10,10 +10,14 @@ from twisted.internet.defer import CancelledError, Deferred
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, utc
 from aileron.credentials import place
-from aileron.errors import BindingFailed, CapabilityDenied
-from aileron.interfaces import IConnector, ICredential, IInputNormalizer
-from aileron.values import JSON, READ, WRITE, Authorization, Outcome, Request, Scope, Sought, to_json, utc
+from aileron.model.connectors import READ, WRITE, Outcome, Request, Sought
+from aileron.model.errors import BindingFailed, CapabilityDenied
+from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization, Scope
 
 from ._case import MixedIn
 

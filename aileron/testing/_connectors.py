@@ -12,26 +12,24 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
 
-from aileron.addresses import read_origin
-from aileron.errors import CapabilityDenied, ResourceLimitExceeded
-from aileron.interfaces import IConnector, IConnectors, ICredential, IInputNormalizer
-from aileron.values import (
-    JSON,
+from aileron.base.addresses import read_origin
+from aileron.base.json import JSON, canonical, digest
+from aileron.base.load_error import LoadError
+from aileron.model.connectors import (
     READ,
     WRITE,
-    Candidate,
     ConnectorDescription,
     CredentialNeed,
     Finding,
-    LoadError,
     Operation,
     Outcome,
     Request,
     Sought,
-    TrustKind,
-    canonical,
-    digest,
 )
+from aileron.model.errors import CapabilityDenied, ResourceLimitExceeded
+from aileron.model.interfaces.connectors import IConnector, IConnectors, IInputNormalizer
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.trust import Candidate, TrustKind
 
 EFFECT_HEADER = "Idempotency-Key"
 """Where L{ScriptedConnector} puts the effect key."""

@@ -8,22 +8,11 @@ from typing import Any
 
 from attrs import evolve
 
-from aileron.values import (
-    DAEMON,
-    JSON,
-    Actor,
-    Approval,
-    Ask,
-    Decision,
-    Event,
-    Review,
-    ReviewedArgument,
-    Run,
-    RunState,
-    Session,
-    Transition,
-    utc,
-)
+from aileron.base.json import JSON, utc
+from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.reviews import Review, ReviewedArgument
+from aileron.model.runs import Approval, Ask, Decision, Run, RunState, Transition
+from aileron.model.sessions import Session
 
 NOON = utc(1_700_000_000.25)
 _numbers = count(1)

@@ -8,8 +8,9 @@ from typing import Any
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.interfaces import IGrants
-from aileron.values import Grant, utc
+from aileron.base.json import utc
+from aileron.model.authority import Grant
+from aileron.model.interfaces.authority import IGrants
 from aileron.vault import grant_found, grants_with_end, grants_with_new, grants_with_use
 
 from ._authority import MemoryControl

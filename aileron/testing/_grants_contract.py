@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
 
-from aileron.errors import Conflict, NotFound, StoreUnavailable, VaultLocked
-from aileron.interfaces import IControl, IGrants
-from aileron.values import MOST_LIVE_GRANTS, GrantState, Predicate, PredicateKind, utc
+from aileron.base.json import utc
+from aileron.model.authority import MOST_LIVE_GRANTS, GrantState, Predicate, PredicateKind
+from aileron.model.errors import Conflict, NotFound, StoreUnavailable, VaultLocked
+from aileron.model.interfaces.authority import IControl, IGrants
 
 from ._case import VaultCase
 from ._grants import example_grant

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from aileron.errors import StoreUnavailable, VaultLocked
-from aileron.interfaces import IOperatorLimits
-from aileron.values import Cap, OwnCap, Pause
+from aileron.model.actions import Cap
+from aileron.model.authority import OwnCap, Pause
+from aileron.model.errors import StoreUnavailable, VaultLocked
+from aileron.model.interfaces.authority import IOperatorLimits
 
 from ._case import VaultCase
 from ._examples import NOON

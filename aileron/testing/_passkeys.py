@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from zope.interface import implementer
 
-from aileron.interfaces import IPasskeyBook
-from aileron.values import JSON, Passkey, PasskeyRule
+from aileron.base.json import JSON
+from aileron.model.authority import Passkey, PasskeyRule
+from aileron.model.interfaces.authority import IPasskeyBook
 
 from ._vault import MemoryVault
 

@@ -8,13 +8,9 @@ from typing import Any
 from attrs import evolve
 from zope.interface.verify import verifyObject
 
-from aileron.errors import Conflict, LimitExceeded
-from aileron.interfaces import IRuns
-from aileron.values import (
-    Approval,
-    Run,
-    RunState,
-)
+from aileron.model.errors import Conflict, LimitExceeded
+from aileron.model.interfaces.store import IRuns
+from aileron.model.runs import Approval, Run, RunState
 
 from ._case import LIMITS, RunsCase
 from ._examples import NOON, example_ask, example_decision, example_run, example_transition

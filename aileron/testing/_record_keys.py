@@ -11,9 +11,10 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from aileron.audit import is_signed
-from aileron.errors import Conflict, VaultLocked
-from aileron.interfaces import IRecordKeys
-from aileron.values import JSON, NO_CHECKPOINT, Checkpoint, LockedPeriod, canonical
+from aileron.base.json import JSON, canonical
+from aileron.model.audit import NO_CHECKPOINT, Checkpoint, LockedPeriod
+from aileron.model.errors import Conflict, VaultLocked
+from aileron.model.interfaces.authority import IRecordKeys
 
 from ._case import MixedIn
 from ._vault import MemoryVault

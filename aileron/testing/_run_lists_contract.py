@@ -6,8 +6,12 @@ from datetime import datetime, timedelta
 
 from attrs import evolve
 
-from aileron.errors import InvalidRequest
-from aileron.values import JSON, PendingLimits, Review, Run, RunQuery, RunState
+from aileron.base.json import JSON
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import InvalidRequest
+from aileron.model.queries import RunQuery
+from aileron.model.reviews import Review
+from aileron.model.runs import Run, RunState
 
 from ._apply_contract import ApplyContract
 from ._examples import NOON, example_ask, example_decision, example_run, example_transition

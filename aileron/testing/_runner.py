@@ -12,38 +12,21 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
 
-from aileron.errors import ApprovalStale, CapabilityDenied, Conflict, InvalidRequest, NotFound
-from aileron.interfaces import IDecisions, IGrantService, ILimitService, IReconciliation, ISubmission, ITrustService
-from aileron.values import (
-    JSON,
-    NOT_BEGUN,
-    Action,
-    Actor,
-    Approval,
-    ApprovalRule,
-    AttemptRow,
-    Call,
-    ConnectorPin,
-    Decision,
-    DryRun,
-    Fault,
-    Finding,
-    LoadError,
-    Offer,
-    Offering,
-    Page,
-    Precedents,
-    Review,
-    ReviewedArgument,
-    Run,
-    RunQuery,
-    RunState,
-    Step,
-    StepRow,
-    utc,
-)
-from aileron.values import digest as digest_of
-from aileron.waiting import Waiting
+from aileron.base.json import JSON, utc
+from aileron.base.json import digest as digest_of
+from aileron.base.load_error import LoadError
+from aileron.base.waiting import Waiting
+from aileron.model.actions import Action, ApprovalRule, ConnectorPin, Offer, Offering, Step
+from aileron.model.audit import Actor
+from aileron.model.changes import Precedents
+from aileron.model.connectors import Finding
+from aileron.model.errors import ApprovalStale, CapabilityDenied, Conflict, InvalidRequest, NotFound
+from aileron.model.faults import Fault
+from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
+from aileron.model.interfaces.runner import IDecisions, ISubmission
+from aileron.model.queries import Page, RunQuery
+from aileron.model.reviews import Review, ReviewedArgument
+from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Call, Decision, DryRun, Run, RunState, StepRow
 
 from ._scripted_trust import ScriptedTrust
 

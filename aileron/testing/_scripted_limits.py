@@ -10,26 +10,22 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from aileron.errors import Conflict, InvalidRequest, NotFound
-from aileron.values import (
-    Actor,
-    Approval,
-    Card,
-    Decision,
+from aileron.model.audit import Actor
+from aileron.model.authority import (
     Grant,
     GrantState,
     Halt,
     NewGrant,
     OwnCap,
-    Page,
     Pause,
     Predicate,
     PredicateKind,
-    Run,
-    RunQuery,
-    RunState,
     StandingGrant,
 )
+from aileron.model.errors import Conflict, InvalidRequest, NotFound
+from aileron.model.queries import Page, RunQuery
+from aileron.model.reviews import Card
+from aileron.model.runs import Approval, Decision, Run, RunState
 
 
 @define

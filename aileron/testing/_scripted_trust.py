@@ -7,8 +7,10 @@ from typing import Any
 
 from attrs import define, field
 
-from aileron.errors import Conflict, NotFound
-from aileron.values import Actor, Candidate, Trusted, TrustItem, TrustKind, TrustState, digest_of_bytes
+from aileron.base.json import digest_of_bytes
+from aileron.model.audit import Actor
+from aileron.model.errors import Conflict, NotFound
+from aileron.model.trust import Candidate, Trusted, TrustItem, TrustKind, TrustState
 
 from ._scripted_limits import ScriptedLimits
 

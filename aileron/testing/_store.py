@@ -13,9 +13,11 @@ from twisted.python.components import proxyForInterface
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, CheckpointSigner, CommitObserver, KeyFile, payload_digest, seal
-from aileron.interfaces import IAudit, IControl, IRecordKeys, IRuns
+from aileron.base.json import JSON, utc
+from aileron.model.audit import DAEMON, Event
+from aileron.model.interfaces.authority import IControl, IRecordKeys
+from aileron.model.interfaces.store import IAudit, IRuns
 from aileron.store import Seals, Store, Threads, Tuning, make_store
-from aileron.values import DAEMON, JSON, Event, utc
 
 from ._threads import UnthreadedPool, UnthreadedReactor
 

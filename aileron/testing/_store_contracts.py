@@ -12,21 +12,12 @@ from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
 
 from aileron.audit import GENESIS, Verification
-from aileron.errors import InvalidRequest, LimitExceeded, NotFound
-from aileron.interfaces import IAudit, ISessions
-from aileron.values import (
-    JSON,
-    MOST_PAGE_BYTES,
-    Actor,
-    AuditQuery,
-    Record,
-    Row,
-    Session,
-    SessionEnding,
-    SessionTally,
-    compact,
-    timestamp,
-)
+from aileron.base.json import JSON, compact, timestamp
+from aileron.model.audit import Actor, Record, Row
+from aileron.model.errors import InvalidRequest, LimitExceeded, NotFound
+from aileron.model.interfaces.store import IAudit, ISessions
+from aileron.model.queries import MOST_PAGE_BYTES, AuditQuery
+from aileron.model.sessions import Session, SessionEnding, SessionTally
 
 from ._case import StoreCase
 from ._examples import AGENT, NOON, example_event, example_session

@@ -13,20 +13,13 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
 
+from aileron.base.waiting import Waiting
 from aileron.credentials import KINDS, place
-from aileron.errors import BindingFailed, Conflict, CredentialNeedsYou, NotFound, StoreUnavailable, VaultLocked
-from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import (
-    Authorization,
-    Binding,
-    CredentialState,
-    CredentialStatus,
-    NewBinding,
-    OperatorSession,
-    Request,
-    Scope,
-    VaultState,
-)
+from aileron.model.connectors import Request
+from aileron.model.errors import BindingFailed, Conflict, CredentialNeedsYou, NotFound, StoreUnavailable, VaultLocked
+from aileron.model.interfaces.vault import IBindings, ICredential, IVault
+from aileron.model.sessions import OperatorSession
+from aileron.model.vault import Authorization, Binding, CredentialState, CredentialStatus, NewBinding, Scope, VaultState
 from aileron.vault import (
     LoginExchange,
     Operators,
@@ -38,7 +31,6 @@ from aileron.vault import (
     check_target,
     client_proof,
 )
-from aileron.waiting import Waiting
 
 from ._browser import SigningBrowser
 

@@ -9,10 +9,11 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from aileron.base.converter import to_json
 from aileron.credentials import DEFAULT_KIND
-from aileron.errors import AileronError, BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
-from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import Binding, NewBinding, Scope, VaultState, to_json
+from aileron.model.errors import AileronError, BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
+from aileron.model.interfaces.vault import IBindings, ICredential, IVault
+from aileron.model.vault import Binding, NewBinding, Scope, VaultState
 
 from ._case import MixedIn
 

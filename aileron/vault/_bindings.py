@@ -10,10 +10,11 @@ from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.base.json import utc
 from aileron.credentials import KINDS
-from aileron.errors import Conflict, NotFound, VaultDamaged, VaultLocked
-from aileron.interfaces import IBindings, ICredential
-from aileron.values import Binding, CredentialState, CredentialStatus, NewBinding, Scope, utc
+from aileron.model.errors import Conflict, NotFound, VaultDamaged, VaultLocked
+from aileron.model.interfaces.vault import IBindings, ICredential
+from aileron.model.vault import Binding, CredentialState, CredentialStatus, NewBinding, Scope
 
 from ._credential import Credential, Renewals
 from ._format import VaultDocument, VaultEntry

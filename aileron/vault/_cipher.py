@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from aileron.errors import VaultDamaged
-from aileron.values import JSON, canonical
+from aileron.base.json import JSON, canonical
+from aileron.model.errors import VaultDamaged
 
 KEY_BYTES = 32
 _NONCE_BYTES = 12

@@ -10,9 +10,10 @@ from hashlib import sha256
 from attrs import field, frozen
 from zope.interface import implementer
 
-from aileron.errors import Conflict
-from aileron.interfaces import IControl
-from aileron.values import JSON, Mark, canonical
+from aileron.base.json import JSON, canonical
+from aileron.model.errors import Conflict
+from aileron.model.interfaces.authority import IControl
+from aileron.model.trust import Mark
 
 from ._cipher import DataKey
 from ._format import Seal

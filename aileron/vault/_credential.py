@@ -12,11 +12,13 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.base.json import JSON, digest_of_bytes, utc
+from aileron.base.waiting import uncancelled
 from aileron.credentials import KINDS, CredentialKind, CredentialUse, NeedsYou, TokenExchange, no_exchange
-from aileron.errors import AileronError, BindingFailed, CredentialNeedsYou, VaultDamaged
-from aileron.interfaces import ICredential
-from aileron.values import JSON, Authorization, Binding, Request, Scope, digest_of_bytes, utc
-from aileron.waiting import uncancelled
+from aileron.model.connectors import Request
+from aileron.model.errors import AileronError, BindingFailed, CredentialNeedsYou, VaultDamaged
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization, Binding, Scope
 
 from ._cipher import DataKey
 from ._format import VaultDocument, VaultEntry

@@ -9,26 +9,13 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from aileron.errors import InvalidRequest, damaged
-from aileron.values import (
-    INLINE,
-    JSON,
-    Binding,
-    Cap,
-    Grant,
-    JsonConverter,
-    Member,
-    OwnCap,
-    Passkey,
-    PasskeyRule,
-    Pause,
-    Predicate,
-    Scope,
-    Trusted,
-    TrustKind,
-    compact,
-    loads_strict,
-)
+from aileron.base.converter import INLINE, JsonConverter, Member
+from aileron.base.json import JSON, compact, loads_strict
+from aileron.model.actions import Cap
+from aileron.model.authority import Grant, OwnCap, Passkey, PasskeyRule, Pause, Predicate
+from aileron.model.errors import InvalidRequest, damaged
+from aileron.model.trust import Trusted, TrustKind
+from aileron.model.vault import Binding, Scope
 
 from ._cipher import KdfParameters, Sealed
 from ._names import check_kept

@@ -9,9 +9,10 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.errors import Conflict, NotFound
-from aileron.interfaces import IGrants
-from aileron.values import MOST_LIVE_GRANTS, Grant, GrantState, utc
+from aileron.base.json import utc
+from aileron.model.authority import MOST_LIVE_GRANTS, Grant, GrantState
+from aileron.model.errors import Conflict, NotFound
+from aileron.model.interfaces.authority import IGrants
 
 from ._format import Seal
 from ._vault_file import OpenVault

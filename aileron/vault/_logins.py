@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.values import HandOverState, OperatorSession, utc
+from aileron.base.json import utc
+from aileron.model.sessions import HandOverState, OperatorSession
 
 from ._cipher import Randomness
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from aileron.addresses import read_origin
+from aileron.base.addresses import read_origin
+from aileron.base.converter import to_json
+from aileron.base.json import JSON
 from aileron.credentials import KINDS, CredentialKind
-from aileron.errors import BindingFailed, InvalidRequest
-from aileron.values import JSON, Binding, NewBinding, Scope, to_json
+from aileron.model.errors import BindingFailed, InvalidRequest
+from aileron.model.vault import Binding, NewBinding, Scope
 
 _SERVICE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")

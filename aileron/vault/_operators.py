@@ -10,8 +10,8 @@ from typing import Protocol
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import Conflict, Forbidden, Unauthorized
-from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
+from aileron.model.errors import Conflict, Forbidden, Unauthorized
+from aileron.model.sessions import HandOver, HandOverState, OperatorSession, SignedRequest
 
 from ._cipher import Randomness
 from ._logins import (
@@ -48,7 +48,7 @@ class HoldsOperatorKey(Protocol):
     """The part of a vault that the logins hang on."""
 
     def operator_key(self) -> bytes:
-        """Return the key, or L{aileron.errors.VaultLocked}."""
+        """Return the key, or L{aileron.model.errors.VaultLocked}."""
 
     def locked(self) -> Deferred[None]:
         """Fire when it is locked."""

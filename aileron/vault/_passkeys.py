@@ -12,10 +12,12 @@ from typing import Any, cast
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.addresses import PAGES_DOMAIN, read_origin
-from aileron.errors import AileronError, Conflict, Forbidden, InvalidRequest
-from aileron.interfaces import IPasskeyBook
-from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
+from aileron.base.addresses import PAGES_DOMAIN, read_origin
+from aileron.base.json import JSON, canonical, utc
+from aileron.model.authority import Passkey, PasskeyRule
+from aileron.model.errors import AileronError, Conflict, Forbidden, InvalidRequest
+from aileron.model.interfaces.authority import IPasskeyBook
+from aileron.model.runs import Assertion
 
 from ._cipher import Randomness
 from ._logins import ReplayCache

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 
-from aileron.errors import WeakPassphrase
+from aileron.model.errors import WeakPassphrase
 
 from ._cipher import Randomness
 from ._proofs import same

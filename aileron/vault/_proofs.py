@@ -7,8 +7,8 @@ import hmac
 
 from attrs import frozen
 
-from aileron.errors import InvalidRequest
-from aileron.values import canonical
+from aileron.base.json import canonical
+from aileron.model.errors import InvalidRequest
 
 from ._cipher import DataKey
 

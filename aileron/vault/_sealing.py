@@ -7,8 +7,9 @@ from hashlib import sha256
 
 from attrs import evolve
 
-from aileron.errors import InvalidRequest
-from aileron.values import JSON, Binding, canonical
+from aileron.base.json import JSON, canonical
+from aileron.model.errors import InvalidRequest
+from aileron.model.vault import Binding
 
 from ._cipher import DataKey, KdfParameters, Sealed, seal, unseal
 from ._format import VaultDocument, VaultEntry, body_json, part_json

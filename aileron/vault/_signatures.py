@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import InvalidRequest
-from aileron.values import SignedRequest
+from aileron.model.errors import InvalidRequest
+from aileron.model.sessions import SignedRequest
 
 from ._proofs import base64url, read_base64url
 

@@ -13,20 +13,14 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.errors import Conflict
-from aileron.interfaces import IOperatorLimits, IPasskeyBook, IRecordKeys, ITrust, IVault
-from aileron.values import (
-    JSON,
-    LockedPeriod,
-    OwnCap,
-    Passkey,
-    PasskeyRule,
-    Pause,
-    Trusted,
-    TrustKind,
-    VaultState,
-    canonical,
-)
+from aileron.base.json import JSON, canonical
+from aileron.model.audit import LockedPeriod
+from aileron.model.authority import OwnCap, Passkey, PasskeyRule, Pause
+from aileron.model.errors import Conflict
+from aileron.model.interfaces.authority import IOperatorLimits, IPasskeyBook, IRecordKeys, ITrust
+from aileron.model.interfaces.vault import IVault
+from aileron.model.trust import Trusted, TrustKind
+from aileron.model.vault import VaultState
 
 from ._bindings import FileBindings
 from ._cipher import DataKey

@@ -16,10 +16,19 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import Forbidden, InvalidRequest, NoVault, StoreUnavailable, VaultDamaged, VaultLocked, damaged
-from aileron.home import atomic_write, read_private
-from aileron.values import VaultState, utc
-from aileron.waiting import Waiting
+from aileron.base.json import utc
+from aileron.base.waiting import Waiting
+from aileron.home.private_files import atomic_write, read_private
+from aileron.model.errors import (
+    Forbidden,
+    InvalidRequest,
+    NoVault,
+    StoreUnavailable,
+    VaultDamaged,
+    VaultLocked,
+    damaged,
+)
+from aileron.model.vault import VaultState
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Sealed
 from ._format import VaultDocument, decode, encode, version_of

@@ -18,8 +18,9 @@ from attrs import frozen
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from aileron.errors import InvalidRequest, VaultDamaged, WrongPassphrase
-from aileron.values import JsonConverter, Member, timestamp
+from aileron.base.converter import JsonConverter, Member
+from aileron.base.json import timestamp
+from aileron.model.errors import InvalidRequest, VaultDamaged, WrongPassphrase
 
 from ._cipher import SALT_BYTES, KdfParameters, Randomness, stretch
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from attrs import evolve
 
-from aileron.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, WrongPassphrase, damaged
-from aileron.values import Binding
+from aileron.model.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, WrongPassphrase, damaged
+from aileron.model.vault import Binding
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
 from ._format import VERSION, RecordKeys, Stretch, VaultDocument

@@ -7,39 +7,17 @@ from collections.abc import Iterable, Iterator
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.errors import NotFound
-from aileron.values import (
-    Action,
-    ApprovalRule,
-    Cap,
-    Input,
-    LoadError,
-    Offer,
-    Run,
-    RunQuery,
-    duration,
-    is_action_name,
-    visible,
-)
+from aileron.base.load_error import LoadError
+from aileron.base.text import duration, visible
+from aileron.model.actions import Action, ApprovalRule, Cap, Input, Offer, is_action_name
+from aileron.model.errors import NotFound
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Run
 
-from ._blocks import (
-    Cell,
-    Part,
-    act,
-    answer,
-    back,
-    chip,
-    draw_whole,
-    facts,
-    heading,
-    link,
-    page,
-    quiet,
-    table,
-)
-from ._parts import Drawing, Visit
 from ._runs_page import runs_table
-from ._texts import count
+from .blocks import Cell, Part, act, answer, back, chip, draw_whole, facts, heading, link, page, quiet, table
+from .parts import Drawing, Visit
+from .texts import count
 
 _FEW = 5
 _DAY_SECONDS = 86400

@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.errors import InvalidRequest, NotFound
-from aileron.values import AuditQuery, Event, Record, from_timestamp, timestamp, visible
+from aileron.base.json import from_timestamp, timestamp
+from aileron.base.text import visible
+from aileron.model.audit import Event, Record
+from aileron.model.errors import InvalidRequest, NotFound
+from aileron.model.queries import AuditQuery
 
-from ._blocks import (
+from .blocks import (
     Cell,
     answer,
     back,
@@ -27,9 +30,9 @@ from ._blocks import (
     quiet,
     table,
 )
-from ._event_names import PERSON
-from ._parts import Drawing, Visit
-from ._texts import count, moment
+from .event_names import PERSON
+from .parts import Drawing, Visit
+from .texts import count, moment
 
 _MOST = 50
 _WORDS = {

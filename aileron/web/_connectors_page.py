@@ -8,15 +8,19 @@ from collections.abc import Iterator, Sequence
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.errors import NotFound
-from aileron.values import READ, Action, ConnectorDescription, Offer, OwnCap, Run, RunQuery
+from aileron.model.actions import Action, Offer
+from aileron.model.authority import OwnCap
+from aileron.model.connectors import READ, ConnectorDescription
+from aileron.model.errors import NotFound
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Run
 
 from ._actions_page import limits, problems, row
-from ._blocks import Cell, Part, act, answer, back, chip, command, facts, heading, link, page, quiet, table
 from ._credentials_part import ComparedBinding, draw_connect, draw_credential, read_credentials
-from ._parts import Visit
 from ._runs_page import runs_table
-from ._texts import count, segment
+from .blocks import Cell, Part, act, answer, back, chip, command, facts, heading, link, page, quiet, table
+from .parts import Visit
+from .texts import count, segment
 
 _MOST_TESTS, _MOST_PINNED = 5, 20
 _CHANGED = "hash_mismatch"

@@ -8,10 +8,12 @@ from attrs import frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies, current_target, needed_scopes
-from aileron.values import Binding, BindingFlag, ConnectorDescription, CredentialState, Scope, visible
+from aileron.base.text import visible
+from aileron.model.connectors import ConnectorDescription
+from aileron.model.vault import Binding, BindingFlag, CredentialState, Scope
 
-from ._blocks import Part, act, command, facts, quiet
-from ._texts import credential_problem, segment
+from .blocks import Part, act, command, facts, quiet
+from .texts import credential_problem, segment
 
 _BUILTIN = "builtin://"
 

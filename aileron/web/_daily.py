@@ -10,11 +10,12 @@ from attrs import field, frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import DailyWait, Usage
+from aileron.features.gateway.values import Usage
+from aileron.model.queries import DailyWait
 
-from ._blocks import Cell, Column, Part, columns, legend, table
-from ._event_names import OUTCOMES
-from ._texts import COST, STATES, dollars
+from .blocks import Cell, Column, Part, columns, legend, table
+from .event_names import OUTCOMES
+from .texts import COST, STATES, dollars
 
 _DAYS = 14
 _DAY = "Day (UTC)"

@@ -9,15 +9,17 @@ from typing import cast
 
 from twisted.web.template import Tag, tags
 
+from aileron.actions.drafting import example, text_of
 from aileron.api import Dependencies, read_body
-from aileron.drafting import example, text_of
-from aileron.errors import InvalidRequest, NotFound
-from aileron.values import Approval, Offer, visible
+from aileron.base.text import visible
+from aileron.model.actions import Offer
+from aileron.model.errors import InvalidRequest, NotFound
+from aileron.model.runs import Approval
 
-from ._blocks import heading, link, quiet
-from ._parts import Drawing, Fragment, Visit, template, titled
 from .approvals.decision import edit_fields
 from .approvals.page import ApprovalQuestion, draw_content, headline
+from .blocks import heading, link, quiet
+from .parts import Drawing, Fragment, Visit, template, titled
 
 _EDITOR, _TRY = template("action_editor.xml"), template("action_try.xml")
 _UNSEEN = "Contains characters that are invisible here. The trust page shows them."

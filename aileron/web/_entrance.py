@@ -10,11 +10,13 @@ from urllib.parse import parse_qs
 from twisted.web.iweb import IRequest
 
 from aileron.api import INSTANCE, POLL, Dependencies, keep_place, signed_request
-from aileron.errors import Conflict, InvalidRequest, Unauthorized
-from aileron.values import DAEMON, HandOverState, OperatorSession, loads_strict, timestamp
+from aileron.base.json import loads_strict, timestamp
+from aileron.model.audit import DAEMON
+from aileron.model.errors import Conflict, InvalidRequest, Unauthorized
+from aileron.model.sessions import HandOverState, OperatorSession
 
-from ._parts import Shell
 from ._table import PAGES
+from .parts import Shell
 
 EXPIRES, ENDS = b"X-Aileron-Expires", b"X-Aileron-Ends"
 _JSON = b"application/json"

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import Grant, GrantState, OwnCap, StandingGrant, compact
+from aileron.base.json import compact
+from aileron.model.authority import Grant, GrantState, OwnCap, StandingGrant
 
 from ._actions_page import limits
-from ._blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
-from ._parts import Visit
-from ._texts import count
+from .blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
+from .parts import Visit
+from .texts import count
 
 _STATES = {
     GrantState.LIVE: "Active",

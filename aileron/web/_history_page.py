@@ -10,14 +10,18 @@ from attrs import evolve, frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.errors import InvalidRequest
-from aileron.values import AuditQuery, Event, Record, Session, plain, visible
+from aileron.base.json import plain
+from aileron.base.text import visible
+from aileron.model.audit import Event, Record
+from aileron.model.errors import InvalidRequest
+from aileron.model.queries import AuditQuery
+from aileron.model.sessions import Session
 
-from ._blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
 from ._daily import Day, draw_days, read_days
-from ._event_names import EVENTS, KINDS, PERSON, name_event
-from ._parts import Drawing, Visit
-from ._texts import agent, count, moment
+from .blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
+from .event_names import EVENTS, KINDS, PERSON, name_event
+from .parts import Drawing, Visit
+from .texts import agent, count, moment
 
 _FEW = 50
 _AT_A_TIME = 100

@@ -10,26 +10,19 @@ from attrs import frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import (
-    NOT_BEGUN,
-    AuditQuery,
-    Event,
-    Page,
-    Run,
-    RunQuery,
-    RunState,
-    Session,
-    TrustItem,
-    TrustState,
-    visible,
-)
+from aileron.base.text import visible
+from aileron.model.audit import Event
+from aileron.model.queries import AuditQuery, Page, RunQuery
+from aileron.model.runs import NOT_BEGUN, Run, RunState
+from aileron.model.sessions import Session
+from aileron.model.trust import TrustItem, TrustState
 
-from ._blocks import Part, heading, link, page, quiet
 from ._credentials_part import read_credentials
-from ._event_names import OUTCOMES
-from ._parts import Visit
 from ._runs_page import state_chip
-from ._texts import STATES, agent, count, moment
+from .blocks import Part, heading, link, page, quiet
+from .event_names import OUTCOMES
+from .parts import Visit
+from .texts import STATES, agent, count, moment
 
 FEW = 5
 MOST_COUNTED = 1000

@@ -14,12 +14,14 @@ from twisted.web.template import Flattenable, flattenString
 from werkzeug.exceptions import HTTPException
 
 from aileron.api import Dependencies, unexpected
-from aileron.errors import AileronError, InvalidRequest
-from aileron.values import ADVICE, timestamp, visible
+from aileron.base.json import timestamp
+from aileron.base.text import visible
+from aileron.model.errors import AileronError, InvalidRequest
+from aileron.model.faults import ADVICE
 
 from ._entrance import admit, enter, entering, register
-from ._parts import HTML, Drawing, Shell, Visit
 from ._table import FRAGMENTS, POSTED, SHOWN, Draw
+from .parts import HTML, Drawing, Shell, Visit
 
 PAUSED = b"X-Aileron-Paused"
 """By which every fragment tells since when everything is paused."""

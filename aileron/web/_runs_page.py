@@ -8,27 +8,17 @@ from datetime import datetime, timedelta
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.errors import NotFound
-from aileron.values import (
-    JSON,
-    NOT_BEGUN,
-    Approval,
-    Attachment,
-    AttemptRow,
-    AuditQuery,
-    Event,
-    Fault,
-    Page,
-    Review,
-    Run,
-    RunQuery,
-    RunState,
-    StepRow,
-    set_apart,
-    visible,
-)
+from aileron.base.attachments import Attachment, set_apart
+from aileron.base.json import JSON
+from aileron.base.text import visible
+from aileron.model.audit import Event
+from aileron.model.errors import NotFound
+from aileron.model.faults import Fault
+from aileron.model.queries import AuditQuery, Page, RunQuery
+from aileron.model.reviews import Review
+from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Run, RunState, StepRow
 
-from ._blocks import (
+from .blocks import (
     Cell,
     Part,
     act,
@@ -47,8 +37,8 @@ from ._blocks import (
     quiet,
     table,
 )
-from ._parts import Drawing, Visit
-from ._texts import STATES, count, moment, segment
+from .parts import Drawing, Visit
+from .texts import STATES, count, moment, segment
 
 _MOST = 50
 _KINDS = {

@@ -9,10 +9,17 @@ from attrs import frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import COMMAND_SESSION, Dependencies
-from aileron.errors import NotFound
-from aileron.values import Run, RunQuery, RunState, Session, SessionTally, UsageSum, visible
+from aileron.base.text import visible
+from aileron.features.egress.page import draw_hosts
+from aileron.features.gateway.page import draw_tools
+from aileron.features.gateway.values import UsageSum
+from aileron.model.errors import NotFound
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Run, RunState
+from aileron.model.sessions import Session, SessionTally
 
-from ._blocks import (
+from ._runs_page import runs_table
+from .blocks import (
     Cell,
     Part,
     act,
@@ -31,11 +38,8 @@ from ._blocks import (
     quiet,
     table,
 )
-from ._gateway_page import draw_tools
-from ._parts import Visit
-from ._runs_page import runs_table
-from ._texts import COST, STATES, count, dollars, process, segment
-from .approvals.hosts import draw_hosts
+from .parts import Visit
+from .texts import COST, STATES, count, dollars, process, segment
 
 MOST_DRAWN = 100
 _WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24

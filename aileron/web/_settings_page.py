@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import ChannelState, OperatorSession, Passkey, visible
+from aileron.base.text import visible
+from aileron.features.notices.values import ChannelState
+from aileron.model.authority import Passkey
+from aileron.model.sessions import OperatorSession
 
-from ._blocks import Cell, Part, act, answer, chip, facts, heading, link, page, quiet, table
-from ._parts import Fragment, Visit, template, titled
-from ._texts import moment
+from .blocks import Cell, Part, act, answer, chip, facts, heading, link, page, quiet, table
+from .parts import Fragment, Visit, template, titled
+from .texts import moment
 
 _PASSKEYS = template("passkeys.xml")
 

@@ -8,23 +8,23 @@ from typing import Any, TypeAlias
 from twisted.web.template import Flattenable
 
 from aileron.api import Dependencies
-from aileron.errors import NotFound
+from aileron.features.gateway.page import draw_gateway
+from aileron.model.errors import NotFound
 
 from ._actions_page import draw_action, draw_actions
 from ._audit_page import draw_audit, draw_record
 from ._connectors_page import draw_connector, draw_connectors
 from ._editor_page import draw_dry_run, draw_edit, draw_new, draw_try
-from ._gateway_page import draw_gateway
 from ._grants_page import draw_grants
 from ._history_page import draw_history
 from ._home_page import draw_home
-from ._parts import Drawing, Visit
 from ._runs_page import draw_run, draw_runs
 from ._sessions_page import draw_session, draw_sessions
 from ._settings_page import draw_passkeys, draw_settings
 from ._trust_page import draw_trust
 from .approvals.listing import draw_list
 from .approvals.page import draw_approval
+from .parts import Drawing, Visit
 
 Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
 """A coroutine function of L{Dependencies}, a L{Visit} and what the path names, to what is shown."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import Candidate, TrustItem, TrustKind, TrustState, visible
+from aileron.base.text import visible
+from aileron.model.trust import Candidate, TrustItem, TrustKind, TrustState
 
-from ._parts import Drawing, Fragment, Visit, template, titled
-from ._texts import moment, render_value, size
+from .parts import Drawing, Fragment, Visit, template, titled
+from .texts import moment, render_value, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
 _ORDER = (TrustKind.CONFIG, TrustKind.CONNECTOR, TrustKind.ACTION)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import attrs
 
-from aileron.launch import find_agents
+from aileron.features.launch.agents import find_agents
 from tests.agents import case
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command

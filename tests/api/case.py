@@ -17,12 +17,15 @@ from twisted.logger import ILogObserver, LogLevel, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import IResource
 
+from aileron.actions import DirectoryCatalogue
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
 from aileron.api.shapes.schemas import COMPONENTS, ref
+from aileron.base.json import utc
 from aileron.daemon import HomeActionFiles
-from aileron.home import Home, prepare
-from aileron.manifests import DirectoryCatalogue
+from aileron.home.paths import Home, prepare
+from aileron.model.queries import AuditQuery
+from aileron.model.vault import VaultState
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
@@ -38,7 +41,6 @@ from aileron.testing import (
     memory_store,
     scripted_offer,
 )
-from aileron.values import AuditQuery, VaultState, utc
 from aileron.vault import Passkeys
 
 NOW = 1_760_000_000.0

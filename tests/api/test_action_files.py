@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from aileron.drafting import example, text_of
-from aileron.errors import InvalidRequest
-from aileron.manifests import MAX_FILE_BYTES
+from aileron.actions import MAX_FILE_BYTES
+from aileron.actions.drafting import example, text_of
+from aileron.base.json import digest_of_bytes
+from aileron.model.errors import InvalidRequest
 from aileron.testing import ScriptedRunner
-from aileron.values import digest_of_bytes
 
 from .case import LAUNCH_KEY, ApiCase, Heard
 

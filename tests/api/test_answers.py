@@ -10,27 +10,52 @@ from typing import Any
 from attrs import AttrsInstance, evolve, fields, has
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron import values
-from aileron.api.shapes.gateway import totals_json
-from aileron.api.shapes.values import (
-    ANSWERS,
-    approval_json,
-    listed_run_json,
-    operator_json,
-    session_json,
-    to_json,
+from aileron.api.shapes.values import ANSWERS, approval_json, listed_run_json, operator_json, session_json, to_json
+from aileron.base.json import JSON, utc
+from aileron.base.load_error import LoadError
+from aileron.features.gateway.shapes import totals_json
+from aileron.features.gateway.values import (
+    Dialect,
+    Ending,
+    GatewayTotals,
+    Histogram,
+    Provider,
+    Traffic,
+    UpstreamSource,
+    Usage,
+    UsageSum,
 )
+from aileron.model.actions import Action, ApprovalRule, Cap, ConnectorPin, Input, Offer, Offering, PreviewRule, Step
+from aileron.model.audit import Actor, Event, Record
+from aileron.model.authority import (
+    Grant,
+    GrantState,
+    OwnCap,
+    Passkey,
+    PasskeyRule,
+    Pause,
+    Predicate,
+    PredicateKind,
+    StandingGrant,
+)
+from aileron.model.connectors import ConnectorDescription, CredentialNeed, Operation
+from aileron.model.faults import Fault
+from aileron.model.reviews import Card, Review, ReviewedArgument
+from aileron.model.runs import Approval, AttemptRow, Change, Run, RunState, StepRow
+from aileron.model.sessions import OperatorSession, Process, Session, SessionEnding
+from aileron.model.trust import Candidate, Trusted, TrustItem, TrustKind, TrustState
+from aileron.model.vault import Binding, BindingFlag, Scope
 
 _FROZEN = Path(__file__).with_name("answers.json")
-_NOON = values.utc(1_700_000_000.25)
-_FAULT = values.Fault("network_error", "Nobody is there.", "external", True, {"host": "slack.com"})
-_RUN = values.Run(
+_NOON = utc(1_700_000_000.25)
+_FAULT = Fault("network_error", "Nobody is there.", "external", True, {"host": "slack.com"})
+_RUN = Run(
     id="run-1",
     action="ship",
     action_version="1.0.0",
     manifest_digest="sha256:a",
     arguments={"to": "you"},
-    state=values.RunState.APPROVED,
+    state=RunState.APPROVED,
     gated=True,
     effect_key="effect-1",
     received_at=_NOON,
@@ -45,10 +70,10 @@ _RUN = values.Run(
     parent_id="run-0",
     start_after=_NOON,
 )
-_APPROVAL = values.Approval(
+_APPROVAL = Approval(
     run=_RUN,
     digest="sha256:b",
-    review=values.Review(unread={"fields": []}),
+    review=Review(unread={"fields": []}),
     requested_at=_NOON,
     expires_at=_NOON,
     stale="It is another.",
@@ -59,13 +84,13 @@ _APPROVAL = values.Approval(
     not_before=_NOON,
     not_after=_NOON,
     mark=b"mark",
-    changes=(values.Change("/preview", "added", None, 1),),
+    changes=(Change("/preview", "added", None, 1),),
     grant_id="grant-1",
 )
-_GRANT = values.Grant(
+_GRANT = Grant(
     id="grant-1",
     action="ship",
-    predicates=(values.Predicate("to", values.PredicateKind.ONE_OF, ["you", "me"]),),
+    predicates=(Predicate("to", PredicateKind.ONE_OF, ["you", "me"]),),
     exact={"count": 1.0},
     uses=3,
     not_after=_NOON,
@@ -78,20 +103,20 @@ _GRANT = values.Grant(
     used_at=_NOON,
     revoked_at=_NOON,
 )
-_ACTION = values.Action(
+_ACTION = Action(
     name="ship-it",
     version="1.0.0",
     source="local",
     intent="Ship",
     body="# Ship",
     tool_name="ship_it",
-    requires=(values.ConnectorPin("builtin://slack", "1.0.0", ("post",), "sha256:c"),),
-    inputs=(values.Input("to", "string", "Whom", ask=True), values.Input("count", "integer", "How many")),
-    steps=(values.Step("first", "builtin://slack", "post"),),
-    approval=values.ApprovalRule(
+    requires=(ConnectorPin("builtin://slack", "1.0.0", ("post",), "sha256:c"),),
+    inputs=(Input("to", "string", "Whom", ask=True), Input("count", "integer", "How many")),
+    steps=(Step("first", "builtin://slack", "post"),),
+    approval=ApprovalRule(
         required=True,
         expires_after_seconds=60.0,
-        preview=values.PreviewRule("builtin://slack", "look", {"a": 1}, (("Title", "a.b"),), ("Title",)),
+        preview=PreviewRule("builtin://slack", "look", {"a": 1}, (("Title", "a.b"),), ("Title",)),
         undo_seconds=5.0,
         cool_down_seconds=7.0,
         withdrawn_on_cancel=True,
@@ -101,12 +126,12 @@ _ACTION = values.Action(
     digest="sha256:d",
     path="/home/me/ship-it.md",
     text="canary",
-    caps=(values.Cap(3, 3600.0, "to", True),),
+    caps=(Cap(3, 3600.0, "to", True),),
     output_schema={"type": "array"},
 )
-_OFFER = values.Offer(_ACTION, True, False, True, False, True, {"type": "array"})
-_ERROR = values.LoadError("parse_error", "It is none.", "ship-it.md", 3, "action")
-_BINDING = values.Binding(
+_OFFER = Offer(_ACTION, True, False, True, False, True, {"type": "array"})
+_ERROR = LoadError("parse_error", "It is none.", "ship-it.md", 3, "action")
+_BINDING = Binding(
     name="api_key/slack/me",
     kind="api_key",
     service="slack",
@@ -116,21 +141,19 @@ _BINDING = values.Binding(
     revision=2,
     base_url="https://slack.com",
     account="T1",
-    scope=values.Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}"),
+    scope=Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}"),
 )
-_CONNECTOR = values.ConnectorDescription(
+_CONNECTOR = ConnectorDescription(
     fqn="builtin://slack",
     version="1.0.0",
     content_hash="sha256:e",
     base_url="https://slack.com",
     bindable=True,
     hosts=("slack.com:443",),
-    operations={
-        "post": values.Operation("post", "write", False, "Posts.", 7.0, ("etag",), True, False, {"type": "object"})
-    },
-    credential=values.CredentialNeed("api_key", "Authorization", "Bearer {key}"),
+    operations={"post": Operation("post", "write", False, "Posts.", 7.0, ("etag",), True, False, {"type": "object"})},
+    credential=CredentialNeed("api_key", "Authorization", "Bearer {key}"),
 )
-_SESSION = values.Session(
+_SESSION = Session(
     id="session-1",
     agent="claude",
     working_dir="/home/me",
@@ -138,16 +161,16 @@ _SESSION = values.Session(
     seen_at=_NOON,
     ended_at=_NOON,
     exit_code=1,
-    peer=values.Process(7, "/bin/agent", "/home/me"),
+    peer=Process(7, "/bin/agent", "/home/me"),
     leased=True,
     ends_at=_NOON,
-    ending=values.SessionEnding.ORPHANED,
+    ending=SessionEnding.ORPHANED,
 )
-_EVENT = values.Event(
+_EVENT = Event(
     id="audit-1",
     type="run.failed",
     at=_NOON,
-    actor=values.Actor("agent", "session-1"),
+    actor=Actor("agent", "session-1"),
     payload={"failure": {"message": "Nobody is there.", "retriable": False}},
     run_id="run-1",
     session_id="session-1",
@@ -155,61 +178,59 @@ _EVENT = values.Event(
     connector="builtin://slack",
     failure_class="network_error",
 )
-_FILE = values.Candidate(
-    values.TrustKind.ACTION, "ship-it", "sha256:d", "/home/me/ship-it.md", "one\ntwo", ("builtin://slack",)
-)
-_WORD = values.Trusted(values.TrustKind.ACTION, "ship-it", "sha256:0", _NOON, "operator-1", False)
-_WAITS = values.Histogram((1.0,), (1, 0), 0.5)
-_TRAFFIC = values.Traffic(
+_FILE = Candidate(TrustKind.ACTION, "ship-it", "sha256:d", "/home/me/ship-it.md", "one\ntwo", ("builtin://slack",))
+_WORD = Trusted(TrustKind.ACTION, "ship-it", "sha256:0", _NOON, "operator-1", False)
+_WAITS = Histogram((1.0,), (1, 0), 0.5)
+_TRAFFIC = Traffic(
     3,
     {"2xx": 1},
-    {values.Ending.COMPLETE: 1, values.Ending.CUT: 1},
+    {Ending.COMPLETE: 1, Ending.CUT: 1},
     4,
     5,
-    values.Usage(6, 7, 8),
+    Usage(6, 7, 8),
     1,
     2,
     _WAITS,
     _WAITS,
     _WAITS,
 )
-_LOGIN = values.OperatorSession("operator-1", _NOON, _NOON, _NOON, _NOON, True)
-_TRUST = values.TrustItem(values.TrustState.CHANGED, values.TrustKind.ACTION, "ship-it", _FILE, _WORD, "one\n")
-_PROVIDER = values.Provider(
+_LOGIN = OperatorSession("operator-1", _NOON, _NOON, _NOON, _NOON, True)
+_TRUST = TrustItem(TrustState.CHANGED, TrustKind.ACTION, "ship-it", _FILE, _WORD, "one\n")
+_PROVIDER = Provider(
     "claude",
     "https://api.example.com",
     "/claude",
-    values.Dialect.ANTHROPIC,
+    Dialect.ANTHROPIC,
     "api_key/claude/me",
-    values.UpstreamSource.CONFIG,
+    UpstreamSource.CONFIG,
 )
-_EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, values.JSON]] | None]] = {
+_EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, JSON]] | None]] = {
     "run": (_RUN, None),
     "run in a list": (_RUN, lambda: listed_run_json(_RUN)),
-    "step": (values.StepRow("run-1", "first", 0, "succeeded", [1]), None),
-    "attempt": (values.AttemptRow("run-1", "first", 2, "failed", _NOON, _NOON, _FAULT, True), None),
+    "step": (StepRow("run-1", "first", 0, "succeeded", [1]), None),
+    "attempt": (AttemptRow("run-1", "first", 2, "failed", _NOON, _NOON, _FAULT, True), None),
     "approval": (_APPROVAL, lambda: approval_json(_APPROVAL, "http://localhost/{}".format)),
-    "grant": (values.StandingGrant(_GRANT, values.GrantState.LIVE, "The file has changed."), None),
+    "grant": (StandingGrant(_GRANT, GrantState.LIVE, "The file has changed."), None),
     "action": (_OFFER, None),
     "load error": (_ERROR, None),
-    "offering": (values.Offering(5, {"ship-it": _OFFER}, (_ERROR,)), None),
-    "card": (values.Card("first", "mail", (("to", ("you", "me")), ("subject", ("x",)))), None),
+    "offering": (Offering(5, {"ship-it": _OFFER}, (_ERROR,)), None),
+    "card": (Card("first", "mail", (("to", ("you", "me")), ("subject", ("x",)))), None),
     "connector": (_CONNECTOR, None),
     "binding": (_BINDING, None),
-    "binding flag": (values.BindingFlag("api_key/slack/me", 2, _NOON, "It came back."), None),
+    "binding flag": (BindingFlag("api_key/slack/me", 2, _NOON, "It came back."), None),
     "session": (_SESSION, lambda: session_json(_SESSION, _NOON)),
     "login": (_LOGIN, lambda: operator_json(_LOGIN, _LOGIN)),
-    "record": (values.Record(4, _EVENT, "sha256:f", "sha256:0", "sha256:1", "salt", True), None),
+    "record": (Record(4, _EVENT, "sha256:f", "sha256:0", "sha256:1", "salt", True), None),
     "trust item": (_TRUST, None),
-    "trust item of no file": (values.TrustItem(values.TrustState.GONE, *_FILE.key, trusted=_WORD), None),
-    "pause": (values.Pause(_NOON, "operator-1", "look", "session-1"), None),
-    "cap": (values.OwnCap(values.Cap(3, 3600.0, "to", True), _NOON, "operator-1", "ship"), None),
-    "passkey": (values.Passkey("key-1", "laptop", b"canary", _NOON, 3), None),
-    "passkey rule": (values.PasskeyRule(True, ("ship*",)), None),
+    "trust item of no file": (TrustItem(TrustState.GONE, *_FILE.key, trusted=_WORD), None),
+    "pause": (Pause(_NOON, "operator-1", "look", "session-1"), None),
+    "cap": (OwnCap(Cap(3, 3600.0, "to", True), _NOON, "operator-1", "ship"), None),
+    "passkey": (Passkey("key-1", "laptop", b"canary", _NOON, 3), None),
+    "passkey rule": (PasskeyRule(True, ("ship*",)), None),
     "provider": (_PROVIDER, None),
-    "calls": (values.UsageSum(values.Usage(6, 7, 8), 3), None),
-    "costly calls": (values.UsageSum(values.Usage(6, 7, 8, 140), 3), None),
-    "traffic": (_TRAFFIC, lambda: totals_json(values.GatewayTotals({"claude": _TRAFFIC}))),
+    "calls": (UsageSum(Usage(6, 7, 8), 3), None),
+    "costly calls": (UsageSum(Usage(6, 7, 8, 140), 3), None),
+    "traffic": (_TRAFFIC, lambda: totals_json(GatewayTotals({"claude": _TRAFFIC}))),
 }
 
 
@@ -230,8 +251,8 @@ class AnswerTests(SynchronousTestCase):
     def test_order_of_arguments(self) -> None:
         """Arguments of an approval are in the order of the action's inputs; the database keeps them by name."""
         run = evolve(_RUN, arguments={"body": "b", "channel": "#eng", "removed": 1, "to": "you"})
-        shown = tuple(values.ReviewedArgument(name, name, None) for name in ("to", "channel", "body", "absent"))
-        review = values.Review(arguments=shown)
+        shown = tuple(ReviewedArgument(name, name, None) for name in ("to", "channel", "body", "absent"))
+        review = Review(arguments=shown)
         found: Any = approval_json(evolve(_APPROVAL, run=run, review=review), str)["run"]
         self.assertEqual(list(found["arguments"]), ["to", "channel", "body", "removed"])
         self.assertEqual(found["arguments"], run.arguments)

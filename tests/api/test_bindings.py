@@ -9,20 +9,15 @@ from typing import Any, ClassVar
 from attrs import evolve, frozen
 from zope.interface import implementer
 
-from aileron.interfaces import IBindingFlags
+from aileron.base.json import utc
+from aileron.features.gateway.values import ANTHROPIC, OPENAI, GatewaySettings
+from aileron.model.audit import Event
+from aileron.model.connectors import CredentialNeed
+from aileron.model.interfaces.store import IBindingFlags
+from aileron.model.places import UrlTemplate, UrlVariable
+from aileron.model.trust import TrustKind
+from aileron.model.vault import BindingFlag
 from aileron.testing import MemoryConnectors, ScriptedConnector, scripted_description
-from aileron.values import (
-    ANTHROPIC,
-    OPENAI,
-    BindingFlag,
-    CredentialNeed,
-    Event,
-    GatewaySettings,
-    TrustKind,
-    UrlTemplate,
-    UrlVariable,
-    utc,
-)
 
 from .case import NOW, ApiCase, Heard
 

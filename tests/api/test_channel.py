@@ -20,9 +20,9 @@ from zope.interface import directlyProvides
 from aileron.api import API_PATHS, HEADERS, Answer, Channel, GuardedSite, OtherNames, SiteRules
 from aileron.api.channels.channel import LINGER_SECONDS
 from aileron.api.channels.checks import MAX_BODY_BYTES
-from aileron.http1 import RequestHead
+from aileron.base.http1 import RequestHead
+from tests.base.http1.corpus import CHUNKED_REQUESTS, REQUESTS
 from tests.extent import examples
-from tests.http1.corpus import CHUNKED_REQUESTS, REQUESTS
 
 HOST = "localhost:7001"
 TYPE = "Content-Type: application/json"

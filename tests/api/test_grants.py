@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from aileron.values import Card, RunState, timestamp, utc
+from aileron.base.json import timestamp, utc
+from aileron.model.reviews import Card
+from aileron.model.runs import RunState
 from tests.api.case import LAUNCH_KEY, NOW, ApiCase, Heard
 
 LATER = timestamp(utc(NOW + 3600))

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from aileron.api import PROOF, Dependencies, mint, token_digest
-from aileron.api._endpoint import Endpoint
-from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
-from aileron.values import AuditQuery, derive_gateway_key
+from aileron.api.endpoint import Endpoint
+from aileron.api.guard import Who
+from aileron.features.gateway.values import derive_gateway_key
+from aileron.model.queries import AuditQuery
 
 from .case import COOKIE, LAUNCH_KEY, LOCAL_KEY, NOW, ApiCase, Heard, Site
 

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from twisted.internet.defer import Deferred
 
-from aileron.api._endpoint import Received, RequestContext
-from aileron.api._faults import Streamed
-from aileron.api._guard import Caller, Who
 from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS, Leases
+from aileron.api.endpoint import Received, RequestContext
+from aileron.api.faults import Streamed
+from aileron.api.guard import Caller, Who
 from aileron.api.routes.audit import STILL_HERE_SECONDS
 from aileron.api.routes.sessions import hold_lease
-from aileron.errors import NotFound
-from aileron.values import AuditQuery
+from aileron.model.errors import NotFound
+from aileron.model.queries import AuditQuery
 
 from .case import LAUNCH_KEY, ApiCase
 

@@ -15,21 +15,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from aileron.api import operator_site, proxy_shown, token_digest
-from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
-from aileron.interfaces import ITotals
+from aileron.api.guard import Who
+from aileron.features.gateway.values import Ending, GatewayTotals, Histogram, LongTurns, Traffic, Usage
+from aileron.features.provider_tools.values import ProviderTool, ToolCount, ToolKind
+from aileron.model.interfaces.services import ITotals
 from aileron.testing import scripted_offer
-from aileron.values import (
-    Ending,
-    GatewayTotals,
-    Histogram,
-    LongTurns,
-    ProviderTool,
-    ToolCount,
-    ToolKind,
-    Traffic,
-    Usage,
-)
 from tests.extent import examples
 
 from .case import LAUNCH_KEY, ApiCase, Site

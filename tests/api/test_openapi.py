@@ -11,9 +11,9 @@ from twisted.web.resource import Resource
 
 from aileron.api import operator_site
 from aileron.api._sites import agent_routes, operator_routes
-from aileron.errors import STATUS
-from aileron.gateway import published
-from aileron.values import GatewaySettings
+from aileron.features.gateway._routes import published
+from aileron.features.gateway.values import GatewaySettings
+from aileron.model.errors import STATUS
 
 from .case import ApiCase, Site, with_components
 

@@ -7,8 +7,10 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from aileron.api import POLL
+from aileron.base.json import timestamp, utc
+from aileron.model.audit import Event
+from aileron.model.queries import AuditQuery
 from aileron.testing import SigningBrowser
-from aileron.values import AuditQuery, Event, timestamp, utc
 
 from .case import COOKIE, NOW, ApiCase, Heard
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from aileron.model.authority import PasskeyRule, approval_statement
+from aileron.model.runs import Approval, Decision
 from aileron.testing import SigningBrowser, SoftwareAuthenticator
-from aileron.values import Approval, Decision, PasskeyRule, approval_statement
 
 from .case import ApiCase, Heard
 

@@ -16,7 +16,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from aileron.api import peer_uid, peer_uid_lookup
 from aileron.api.channels.peer import process_behind
-from aileron.values import Process
+from aileron.model.sessions import Process
 
 _LINUX = sys.platform == "linux"
 

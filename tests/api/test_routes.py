@@ -5,29 +5,19 @@ from __future__ import annotations
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.errors import StoreUnavailable
+from aileron.base.json import JSON, timestamp, utc
+from aileron.base.load_error import LoadError
+from aileron.features.gateway.values import OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
+from aileron.features.provider_tools.values import ToolRule, ToolRules
+from aileron.model.actions import Inverse
+from aileron.model.audit import Actor, Event
+from aileron.model.connectors import Finding
+from aileron.model.errors import StoreUnavailable
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import RunState
+from aileron.model.sessions import Process
+from aileron.model.vault import VaultState
 from aileron.testing import ScriptedRunner, scripted_offer
-from aileron.values import (
-    JSON,
-    OPENAI,
-    Actor,
-    AuditQuery,
-    Dialect,
-    Event,
-    Finding,
-    GatewaySettings,
-    Inverse,
-    LoadError,
-    Process,
-    Provider,
-    RunState,
-    ToolRule,
-    ToolRules,
-    UpstreamSource,
-    VaultState,
-    timestamp,
-    utc,
-)
 
 from .case import LAUNCH_KEY, NOW, ApiCase, Heard
 

@@ -7,9 +7,10 @@ from typing import Any
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from aileron.errors import ExternalApiError, LimitExceeded, NetworkError, StoreUnavailable
+from aileron.model.audit import Actor
+from aileron.model.errors import ExternalApiError, LimitExceeded, NetworkError, StoreUnavailable
+from aileron.model.runs import Call, Run, RunState
 from aileron.testing import ScriptedRunner, scripted_offer
-from aileron.values import Actor, Call, Run, RunState
 
 from .case import LAUNCH_KEY, ApiCase, Heard
 

@@ -13,13 +13,13 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IRequest
 from zope.interface import implementer
 
-from aileron.api._endpoint import Received, RequestContext
-from aileron.api._faults import Streamed
-from aileron.api._guard import Caller, Who
 from aileron.api.channels.request import stream
+from aileron.api.endpoint import Received, RequestContext
+from aileron.api.faults import Streamed
+from aileron.api.guard import Caller, Who
 from aileron.api.routes.audit import STILL_HERE_SECONDS, follow_events
-from aileron.errors import StoreUnavailable
-from aileron.values import OperatorSession
+from aileron.model.errors import StoreUnavailable
+from aileron.model.sessions import OperatorSession
 
 from .case import ApiCase
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.values import Candidate, TrustKind
+from aileron.model.trust import Candidate, TrustKind
 
 from .case import ApiCase, Heard
 

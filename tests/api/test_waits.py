@@ -8,9 +8,10 @@ from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 
 from aileron.api._sessions import MOST_WAITS, RETRY_AFTER_SECONDS
-from aileron.errors import ApprovalStale, Conflict
+from aileron.model.errors import ApprovalStale, Conflict
+from aileron.model.queries import Page, RunQuery
+from aileron.model.runs import Approval, Decision, Run, RunState
 from aileron.testing import ScriptedRunner, scripted_offer
-from aileron.values import Approval, Decision, Page, Run, RunQuery, RunState
 from tests.api.case import ApiCase
 
 LONG = {"Prefer": "wait=3600"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.functional.commands import fork_daemons
 from tests.functional.forkserver import ForkServer
 from tests.functional.operated import OperatedTestCase

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import attrs
 from twisted.internet.defer import Deferred
 
-from aileron.home import Home as State
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
+from aileron.home.paths import Home as State
 from tests.functional.home import Home, installed
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished

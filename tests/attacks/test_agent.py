@@ -10,7 +10,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.attacks.test_rows import RowsTestCase
 from tests.extent import is_all
 from tests.functional.operated import CONNECTOR, GATED, UNGATED, AgentSession, kinds
@@ -43,7 +43,7 @@ _DEEDS = """
 import json, sqlite3, sys
 from contextlib import closing
 from aileron.audit import payload_digest, seal
-from aileron.values import Actor, ChainLink, Event, from_timestamp
+from aileron.model import Actor, ChainLink, Event, from_timestamp
 
 path, kept, *deeds = sys.argv[1:]
 TABLES = ("audit_events", "audit_payloads", "audit_macs", "audit_checkpoints")

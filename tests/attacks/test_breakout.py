@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch.sandbox._tree import read_tree
+from aileron.features.sandbox._tree import read_tree
 from tests.attacks.sandboxed import ProjectTestCase
 from tests.functional.reactor import until
 

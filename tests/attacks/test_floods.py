@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.attacks.flooding import FloodTestCase, Said
 from tests.attacks.provider import SAID, RawProvider
 from tests.attacks.sandboxed import SandboxTestCase

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from aileron.testing import example_event, unopened_store
 from tests.attacks.case import AttackTestCase
 from tests.extent import Turns

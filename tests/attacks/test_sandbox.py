@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.attacks.sandboxed import SandboxTestCase
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.attacks.users import FIRST, SECOND, TwoUsersTestCase
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, kinds
 from tests.functional.process import Running

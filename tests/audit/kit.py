@@ -15,20 +15,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, Verification, payload_digest, seal
 from aileron.audit.verify import BEFORE_ALL
+from aileron.base.converter import to_json
+from aileron.base.json import canonical, timestamp, utc
+from aileron.model.audit import DAEMON, NO_CHECKPOINT, ChainLink, Checkpoint, Event, Verdict
 from aileron.store.copy import open_copy
 from aileron.testing import example_event, unopened_store
-from aileron.values import (
-    DAEMON,
-    NO_CHECKPOINT,
-    ChainLink,
-    Checkpoint,
-    Event,
-    Verdict,
-    canonical,
-    timestamp,
-    to_json,
-    utc,
-)
 
 STAY = ("audit_events_stay", "audit_events_last", "audit_checkpoints_stay", "audit_checkpoints_last")
 

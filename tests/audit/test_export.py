@@ -8,7 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import payload_digest
 from aileron.audit.verify import GENESIS, Exporting, NotAnExport, read_export, record_line
-from aileron.values import JSON, Row, compact
+from aileron.base.json import JSON, compact
+from aileron.model.audit import Row
 
 _TEXTS = st.text(max_size=6)
 _VALUES = st.recursive(

@@ -9,8 +9,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from aileron.audit import Retention
+from aileron.base.json import utc
+from aileron.model.audit import Event
+from aileron.model.queries import AuditQuery
 from aileron.testing import example_event, unopened_store
-from aileron.values import AuditQuery, Event, utc
 from tests.audit.kit import RecordCase
 
 NOW = 1_800_000_000.0

@@ -15,8 +15,9 @@ from twisted.trial.unittest import SynchronousTestCase
 import aileron
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.audit._chain import KEYS, seal_row
+from aileron.base.json import canonical, digest, timestamp
+from aileron.model.audit import Actor, ChainLink, Event
 from aileron.testing import example_event
-from aileron.values import Actor, ChainLink, Event, canonical, digest, timestamp
 from tests.extent import examples
 
 from .recorded import RECORDED

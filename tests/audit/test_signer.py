@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred
 
 from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, fingerprint
-from aileron.errors import StoreUnavailable
+from aileron.model.audit import DAEMON, Actor
+from aileron.model.errors import StoreUnavailable
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import RunState
 from aileron.store import Store
 from aileron.testing import example_event, example_run, example_signer, example_transition, unopened_store
-from aileron.values import DAEMON, Actor, AuditQuery, RunState
 from aileron.vault import Vault
 from tests.audit.kit import RecordCase
 from tests.vault.case import VaultCase

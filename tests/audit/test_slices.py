@@ -15,8 +15,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, payload_digest, seal
 from aileron.audit._record_reader import verify_record
+from aileron.base.json import compact, timestamp
+from aileron.model.audit import ChainLink, Row, Verdict
 from aileron.testing import example_event, unopened_store
-from aileron.values import ChainLink, Row, Verdict, compact, timestamp
 from tests.audit.kit import RecordCase
 from tests.extent import examples
 

@@ -14,9 +14,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, fingerprint, payload_digest, seal
 from aileron.audit._chain import ChainVerifier
+from aileron.base.json import compact, timestamp, utc
+from aileron.model.audit import DAEMON, Actor, ChainLink, Event, Row
 from aileron.store.copy import open_copy
 from aileron.testing import example_event, unopened_store
-from aileron.values import DAEMON, Actor, ChainLink, Event, Row, compact, timestamp, utc
 from tests.audit.kit import RecordCase, Signer
 
 COUNT = 6

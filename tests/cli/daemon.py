@@ -22,12 +22,14 @@ from twisted.web.iweb import IAgent
 from twisted.web.resource import Resource
 from zope.interface import implementer
 
-from aileron.cli._context import CliContext, Links
+from aileron.base.converter import to_json
 from aileron.cli._main import run
+from aileron.cli.context import CliContext, Links
 from aileron.client import Daemon, DaemonClient, Operator
-from aileron.errors import AileronError, WrongPassphrase
-from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
-from aileron.values import to_json
+from aileron.home.discovery import Discovery, write_discovery
+from aileron.home.lock import acquire_lock, release_lock
+from aileron.home.paths import Home, prepare
+from aileron.model.errors import AileronError, WrongPassphrase
 from aileron.vault.keys import DataKey, LoginExchange, client_proof, daemon_proof, new_nonce, operator_key
 
 T = TypeVar("T")

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.actions import check
+from aileron.actions.drafting import TYPES, Draft, Wanted, text_of, wanted
 from aileron.cli.actions.run import read_complete, read_pairs
 from aileron.connectors import read_descriptions
-from aileron.drafting import TYPES, Draft, Wanted, text_of, wanted
-from aileron.errors import ApprovalDenied, ExternalApiError, InvalidRequest, NotFound, OutcomeUnknown
-from aileron.manifests import check
+from aileron.model.errors import ApprovalDenied, ExternalApiError, InvalidRequest, NotFound, OutcomeUnknown
 from tests.cli.daemon import RUN, CommandCase, ServedCase, approval
 
 SCHEMA = {

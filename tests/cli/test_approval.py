@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aileron.cli._output import when
-from aileron.errors import ApprovalStale, NotFound
+from aileron.cli.output import when
+from aileron.model.errors import ApprovalStale, NotFound
 from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aileron.cli._context import CliContext
 from aileron.cli.approvals import edit as _approval_edit
-from aileron.errors import InvalidRequest
+from aileron.cli.context import CliContext
+from aileron.model.errors import InvalidRequest
 from tests.cli.daemon import DIGEST, ONE, PASSPHRASE, RUN, SESSION, ServedCase, approval
 
 EDIT = f"{ONE}/edit"

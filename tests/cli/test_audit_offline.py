@@ -13,12 +13,12 @@ from typing import Any
 import attrs
 
 from aileron.audit import fingerprint
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
+from aileron.base.converter import to_json
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
 from aileron.cli.records import look
-from aileron.home import release_lock
+from aileron.home.lock import release_lock
 from aileron.store.copy import open_copy
-from aileron.values import to_json
 from tests.audit.kit import RecordCase, Signer
 from tests.cli.daemon import CommandCase, MemoryDaemon
 

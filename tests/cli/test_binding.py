@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aileron.errors import InvalidRequest
+from aileron.model.errors import InvalidRequest
 from tests.cli.daemon import PASSPHRASE, ServedCase, answered
 
 NAME, FQN = "api_key/chat/default", "local://me/chat"

@@ -9,7 +9,7 @@ from twisted.internet.error import CannotListenError
 from twisted.python import log
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._errors import CommandError
+from aileron.cli.errors import CommandError
 from aileron.cli.vault.callback import WAIT_SECONDS, CallbackListener
 from aileron.credentials import NotOurCallback, SignInRefused
 from tests.cli.callback import Answered, CallbackReactor

@@ -9,7 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import succeed
 
 from aileron.cli._clients import CLIENTS
-from aileron.cli._context import CliContext
+from aileron.cli.context import CliContext
 
 from .daemon import LAUNCH_KEY, CommandCase, ServedCase
 

@@ -11,9 +11,9 @@ from typing import Any
 import attrs
 from click.shell_completion import BashComplete
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
 from aileron.cli._main import aileron
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
 from tests.cli.daemon import CommandCase
 
 _BASH = """

@@ -15,9 +15,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._entry import _Sources
-from aileron.cli._errors import CommandError, report
 from aileron.cli.daemon.ensuring import ensure_daemon
-from aileron.cli.daemon.launch import MOST_WAIT_SECONDS
 from aileron.cli.daemon.process import (
     _start_detached,
     _tell_of_upstreams,
@@ -27,8 +25,10 @@ from aileron.cli.daemon.process import (
     output_of,
     private_pair,
 )
-from aileron.home import Home
-from aileron.launch.agent import UNATTENDED_WAIT_SECONDS
+from aileron.cli.errors import CommandError, report
+from aileron.features.launch.agent import UNATTENDED_WAIT_SECONDS
+from aileron.features.launch.commands import MOST_WAIT_SECONDS
+from aileron.home.paths import Home
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
 
 _TELL = """

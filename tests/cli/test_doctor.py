@@ -16,12 +16,14 @@ from typing import Any
 from attrs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.disk import free_bytes
 from aileron.cli.doctor.authority import Answers, authority, network
 from aileron.cli.doctor.daemon import hardening
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, waits, wrong
 from aileron.cli.doctor.machine import disk, files, program, search_path, tracing
-from aileron.disk import free_bytes
-from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
+from aileron.home.lock import acquire_lock, release_lock
+from aileron.home.paths import Home, prepare
+from aileron.home.ports import Ports, save_ports
 from aileron.vault import keys
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
 from tests.vault.case import keep_addresses

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli import _output
+from aileron.cli import output as _output
 from aileron.cli._folding import count_columns, fold_line, fold_text
 from tests.extent import examples
 

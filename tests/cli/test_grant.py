@@ -10,7 +10,7 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.approvals.grant import moment_of
-from aileron.errors import InvalidRequest
+from aileron.model.errors import InvalidRequest
 from tests.cli.daemon import DECIDE, ONE, RUN, CommandCase, ServedCase, answered, approval
 
 GRANT = answered(

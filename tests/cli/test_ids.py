@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.errors import NotFound
+from aileron.model.errors import NotFound
 from tests.cli.daemon import PASSPHRASE, SESSION, CommandCase, approval
 from tests.cli.test_completion import CompletionCase
 

@@ -28,16 +28,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._context import Conversation, Links
-from aileron.cli._output import when
+from aileron.base.text import visible
 from aileron.cli.approvals import watch
 from aileron.cli.approvals.deciding import outcome
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
 from aileron.cli.approvals.rows import age, approval_row, columns, rows_of, wrap
 from aileron.cli.approvals.watch import converse
+from aileron.cli.context import Conversation, Links
+from aileron.cli.output import when
 from aileron.client import DaemonFault, Operator
-from aileron.errors import ApprovalStale, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
-from aileron.values import visible
+from aileron.model.errors import ApprovalStale, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
 from tests.cli.daemon import DECIDE, DIGEST, ONE, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
 
 LIST = "/v1/action-approvals?limit=200"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import attrs
 
-from aileron.cli._context import CliContext
-from aileron.home import release_lock
+from aileron.cli.context import CliContext
+from aileron.home.lock import release_lock
 from tests.cli.daemon import CommandCase
 
 

@@ -8,8 +8,8 @@ from typing import cast
 
 from attrs import evolve
 
-from aileron.cli._context import CliContext, Conversation
-from aileron.errors import NotFound
+from aileron.cli.context import CliContext, Conversation
+from aileron.model.errors import NotFound
 from tests.cli.daemon import DECIDE, ONE, RUN, CommandCase, approval
 from tests.cli.test_trust import item
 

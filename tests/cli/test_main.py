@@ -13,18 +13,18 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron import __version__
-from aileron.cli._errors import CommandError, report
 from aileron.cli._main import aileron
 from aileron.cli._tree import COMMANDS, FRONT
+from aileron.cli.errors import CommandError, report
 from aileron.client import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
-from aileron.errors import InvalidRequest
-from aileron.values import Fault
+from aileron.model.errors import InvalidRequest
+from aileron.model.faults import Fault
 from tests.cli.daemon import CommandCase
 
 _LIGHT = """
 import sys
 from aileron.cli._main import run
-from aileron.cli._context import real_context
+from aileron.cli.context import real_context
 code = run(["version"], real_context())
 heavy = {"klein", "mcp", "cryptography", "treq", "twisted"} & set(sys.modules)
 sys.exit(f"loads {heavy}" if heavy else code)
@@ -85,7 +85,7 @@ class HelpTests(CommandCase):
 
 _INTERRUPTED = """
 import signal
-from aileron.cli._drive import drive, interruptible
+from aileron.cli.drive import drive, interruptible
 
 async def work(connections):
     signal.raise_signal(signal.SIGINT)

@@ -14,11 +14,11 @@ from typing import Any
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._context import CliContext, Conversation, Links
+from aileron.cli.context import CliContext, Conversation, Links
 from aileron.cli.vault.open import browser_command, is_for_safari, let_in, sweep, write_page
 from aileron.cli.vault.terminal import Terminal
-from aileron.errors import Forbidden, InvalidRequest
-from aileron.home import Home
+from aileron.home.paths import Home
+from aileron.model.errors import Forbidden, InvalidRequest
 from tests.cli.daemon import OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase
 
 _FRESH = "http://wdjbmjhtkc.aileron.localhost:41807"

@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli import _output, _tables
-from aileron.cli._errors import CommandError, report
-from aileron.values import JSON, timestamp, visible
+from aileron.base.json import JSON, timestamp
+from aileron.base.text import visible
+from aileron.cli import _tables
+from aileron.cli import output as _output
+from aileron.cli.errors import CommandError, report
 from tests.extent import examples
 
 WILD = st.text(

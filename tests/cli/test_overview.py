@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from aileron.cli._errors import CommandError
+from aileron.cli.errors import CommandError
 from tests.cli.daemon import CommandCase
 from tests.cli.test_trust import item
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from aileron.errors import NotFound
+from aileron.model.errors import NotFound
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_trust import TrustCase, item, word
 

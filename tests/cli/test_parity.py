@@ -9,12 +9,12 @@ from typing import Any
 
 from attrs import frozen
 
-from aileron.errors import NotFound
+from aileron.model.errors import NotFound
 from tests.api.case import ApiCase
 from tests.cli.daemon import PASSPHRASE, RUN, SESSION, ServedCase, approval
 from tests.cli.test_binding import FQN, MOVED, NAME, PATH, binding
-from tests.cli.test_egress import host
 from tests.cli.test_trust import item
+from tests.features.egress.test_commands import host
 
 PAGE = Path(__file__).parents[2] / "doc" / "cli.md"
 ROW = re.compile(r"^\| ((?:`(?:POST|PUT|PATCH|DELETE) [^`]+`(?:, )?)+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)

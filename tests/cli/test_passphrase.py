@@ -16,15 +16,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.vault.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
 from aileron.cli.vault.terminal import Terminal
-from aileron.errors import Forbidden, InvalidRequest, WeakPassphrase
+from aileron.model.errors import Forbidden, InvalidRequest, WeakPassphrase
 
 CANARY = "Canary battery staple 42"
 _ASK = """
 import select
 import sys
 from aileron.cli.vault.passphrase import new_passphrase, read_passphrase
-from aileron.cli._context import real_context
-from aileron.errors import AileronError
+from aileron.cli.context import real_context
+from aileron.model.errors import AileronError
 print("ready", flush=True)
 sys.stdin.readline()
 try:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron import blocking
-from aileron.cli._context import probe
-from aileron.cli._errors import CommandError
+from aileron.cli.context import probe
+from aileron.cli.errors import CommandError
+from aileron.client import blocking
 
 URL = "http://localhost:7001"
 

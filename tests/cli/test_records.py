@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from aileron.errors import CapabilityDenied, NotFound, Unauthorized, VaultLocked
+from aileron.model.errors import CapabilityDenied, NotFound, Unauthorized, VaultLocked
 from tests.cli.daemon import RUN, ServedCase, answered
 from tests.cli.test_binding import MOVED, NAME, PATH, binding
 

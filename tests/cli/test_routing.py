@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
+from aileron.cli.context import CliContext
 from aileron.cli.daemon import routing
 from aileron.cli.daemon.ensuring import ensure_daemon
+from aileron.cli.errors import CommandError
 from aileron.cli.vault import unlocking
-from aileron.home import Discovery, live_discovery
+from aileron.home.discovery import Discovery, live_discovery
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, CommandCase
 

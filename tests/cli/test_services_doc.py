@@ -11,7 +11,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.actions.services import ReadyService, find_services, read_service
+from aileron.features.setup.services import ReadyService, find_services, read_service
 
 PAGES = Path(__file__).parents[2] / "doc" / "services"
 _INDEX = """\

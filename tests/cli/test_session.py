@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from aileron.errors import InternalError
+from aileron.model.errors import InternalError
 from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase, ServedCase
 
 LOCAL_KEY = "ail_c_local"

@@ -12,10 +12,10 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from aileron.cli._context import CliContext, Links
+from aileron.cli.context import CliContext, Links
 from aileron.cli.vault import operator
 from aileron.credentials import TokenAnswer, TokenExchange, TokenRequest
-from aileron.errors import NetworkError
+from aileron.model.errors import NetworkError
 from tests.cli.callback import CallbackReactor
 from tests.cli.daemon import TOKEN, ServedCase
 from tests.cli.test_binding import binding

@@ -14,13 +14,14 @@ from pathlib import Path
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
+from aileron.cli.context import CliContext
 from aileron.cli.daemon import process
 from aileron.cli.daemon.process import replacing, stop
 from aileron.cli.daemon.supervise import POLL_SECONDS, REPLACED_SECONDS, end, ending_later, notify_ready, wait_for_end
+from aileron.cli.errors import CommandError
 from aileron.cli.vault.unlocking import start_with
-from aileron.home import Home, acquire_lock, prepare, release_lock
+from aileron.home.lock import acquire_lock, release_lock
+from aileron.home.paths import Home, prepare
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import URL, CommandCase
 

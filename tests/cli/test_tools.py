@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from aileron.base.json import digest
 from aileron.connectors import check
-from aileron.errors import NotFound
-from aileron.importing._tools import word_difference
-from aileron.values import digest
+from aileron.features.importing.tools import word_difference
+from aileron.model.errors import NotFound
 from tests.cli.daemon import RUN, CommandCase
 
 NAME, URL = "local://me/tracker", "https://mcp.example.com/mcp"

@@ -11,10 +11,10 @@ from typing import Any
 
 import attrs
 
-from aileron.cli._context import CliContext
 from aileron.cli.actions.trust_display import is_long, page_text, show_items
+from aileron.cli.context import CliContext
 from aileron.daemon import CONFIG_KEYS, describe_keys
-from aileron.errors import Conflict, InvalidRequest
+from aileron.model.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, PASSPHRASE, CommandCase, answered
 from tests.cli.test_action import ACTION

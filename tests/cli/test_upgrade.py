@@ -13,11 +13,13 @@ from typing import Any
 import attrs
 
 from aileron import __version__
-from aileron.cli._context import CliContext
-from aileron.home import Discovery, Home, acquire_lock, release_lock, write_discovery
+from aileron.cli.context import CliContext
+from aileron.home.discovery import Discovery, write_discovery
+from aileron.home.lock import acquire_lock, release_lock
+from aileron.home.paths import Home
+from aileron.model.runs import RunState
 from aileron.store import Schema, copy
 from aileron.store._migration import migrate, shipped
-from aileron.values import RunState
 from aileron.vault.keys import open_vault
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, URL, CommandCase
 from tests.golden.home import unpack, versions

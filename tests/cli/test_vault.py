@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import attrs
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
+from aileron.cli.context import CliContext
 from aileron.cli.daemon.ensuring import ensure_daemon
+from aileron.cli.errors import CommandError
 from aileron.cli.vault import unlocking
 from aileron.cli.vault.command import make_vault
-from aileron.errors import StoreUnavailable, WeakPassphrase, WrongPassphrase
-from aileron.home import Discovery
+from aileron.home.discovery import Discovery
+from aileron.model.errors import StoreUnavailable, WeakPassphrase, WrongPassphrase
 from aileron.vault import keys
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, OPERATOR_URL, PASSPHRASE, URL, CommandCase

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron import errors
-from aileron.cli._errors import lines_of
+from aileron.cli.errors import lines_of
 from aileron.client import DaemonFault
-from aileron.errors import STATUS, AileronError
-from aileron.values import ADVICE, Fault, what_then
+from aileron.model import errors
+from aileron.model.errors import STATUS, AileronError
+from aileron.model.faults import ADVICE, Fault, what_then
 from tests.cli.test_doc import fault, typed
 
 PACKAGE = Path(__file__).parents[2] / "aileron"

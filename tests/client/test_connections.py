@@ -15,11 +15,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import ResponseDone
 from zope.interface import alsoProvides, implementer
 
+from aileron.base.outgoing import GuardedEndpoint, NotConnected
 from aileron.client import Connections, DaemonUnreachable
 from aileron.client._connections import MAX_HEAD_BYTES, MAX_IDLE_CONNECTIONS
 from aileron.client._requests import SILENCE_SECONDS, EventStream
 from aileron.client._tls import why_untrusted
-from aileron.outgoing import GuardedEndpoint, NotConnected
 
 HEALTHY = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"status": "ok"}'
 

@@ -17,12 +17,13 @@ from attrs import define
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import react
 
-from aileron.addresses import read_base_url
+from aileron.base.addresses import read_base_url
+from aileron.base.json import JSON
 from aileron.connectors import system_transport
 from aileron.connectors._schema import read_file
 from aileron.daemon._connectors import ConnectorMaker
-from aileron.interfaces import IConnector
-from aileron.values import JSON, Outcome
+from aileron.model.connectors import Outcome
+from aileron.model.interfaces.connectors import IConnector
 from tests.conformance import relay
 from tests.conformance.person import Kept, Person
 

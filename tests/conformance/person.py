@@ -14,14 +14,15 @@ from typing import Any
 from attrs import define, field, frozen
 from zope.interface import implementer
 
-from aileron.cli._context import CliContext
+from aileron.cli.context import CliContext
 from aileron.cli.vault.signing_in import SignInChoice, sign_in
 from aileron.connectors import HttpExchange, system_transport
 from aileron.credentials import KINDS, CredentialUse, NeedsYou, TokenExchange
-from aileron.errors import CredentialNeedsYou
-from aileron.home import Discovery
-from aileron.interfaces import ICredential
-from aileron.values import Authorization, ConnectorDescription, Request, Scope
+from aileron.home.discovery import Discovery
+from aileron.model.connectors import ConnectorDescription, Request
+from aileron.model.errors import CredentialNeedsYou
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization, Scope
 from tests.conformance import browser
 
 _KIND = KINDS["oauth2"]

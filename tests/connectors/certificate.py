@@ -9,7 +9,7 @@ from twisted.internet import ssl
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IProtocolFactory, IReactorTime
 from twisted.protocols.tls import TLSMemoryBIOFactory
 
-from tests.gateway.certificates import self_signed
+from tests.features.gateway.certificates import self_signed
 
 
 @frozen

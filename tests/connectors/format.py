@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from aileron.connectors import _operations, _places, _schema
-from aileron.connectors.command import _environment
-from aileron.connectors.command import _spec as _command
-from aileron.connectors.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
-from aileron.connectors.mail import spec as _account
-from aileron.connectors.mcp import _spec as _server_file
+from aileron.connectors.kinds.command import _environment
+from aileron.connectors.kinds.command import _spec as _command
+from aileron.connectors.kinds.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
+from aileron.connectors.kinds.mail import spec as _account
+from aileron.connectors.kinds.mcp import _spec as _server_file
 from aileron.credentials import KINDS, CredentialKind, SettingRule, SshKey
-from aileron.values import MOST_PATTERN_CHARACTERS, PRESENTATIONS, READ, SEMVER, WRITE
+from aileron.model.actions import SEMVER
+from aileron.model.connectors import PRESENTATIONS, READ, WRITE
+from aileron.model.places import MOST_PATTERN_CHARACTERS
 
 Schema = dict[str, Any]
 

@@ -13,8 +13,8 @@ from twisted.internet.protocol import Factory
 from twisted.protocols.basic import LineReceiver
 
 from aileron.connectors._schema import read_file
-from aileron.connectors.mail.connector import MailConnector
-from aileron.connectors.mail.spec import MailSpec
+from aileron.connectors.kinds.mail.connector import MailConnector
+from aileron.connectors.kinds.mail.spec import MailSpec
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import NOW, Service
 

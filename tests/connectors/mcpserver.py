@@ -9,10 +9,10 @@ from typing import Any
 from attrs import define, field
 from twisted.internet.defer import succeed
 
+from aileron.base.json import JSON, canonical, digest
 from aileron.connectors import HttpSessions, HttpTransport, McpConnector, McpSpec
 from aileron.connectors._schema import read_file
-from aileron.interfaces import IConnector
-from aileron.values import JSON, canonical, digest
+from aileron.model.interfaces.connectors import IConnector
 from tests.connectors.service import Service, _Peer, answer, json_answer
 from tests.mcp.stepped import Stepped
 

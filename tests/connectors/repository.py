@@ -15,7 +15,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from aileron.connectors import HttpTransport
 from aileron.connectors._schema import read_file
-from aileron.connectors.git import GitConnector, GitSpec
+from aileron.connectors.kinds.git import GitConnector, GitSpec
 from tests.connectors.service import NOW
 
 PERSON = {

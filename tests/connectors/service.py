@@ -18,12 +18,14 @@ from twisted.python.failure import Failure
 from twisted.test.iosim import FakeTransport, IOPump, connect
 from zope.interface import implementer
 
+from aileron.base.json import JSON, canonical
 from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, Spec
 from aileron.connectors._schema import read_file
-from aileron.connectors.http._spec import HttpSpec
-from aileron.interfaces import IConnectingReactor, IConnector
+from aileron.connectors.kinds.http._spec import HttpSpec
+from aileron.model.connectors import READ, Outcome
+from aileron.model.interfaces.connectors import IConnector
+from aileron.model.interfaces.services import IConnectingReactor
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, READ, Outcome, canonical
 from tests.connectors.certificate import Certificate
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)

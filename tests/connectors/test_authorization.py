@@ -6,10 +6,13 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.converter import to_json
 from aileron.connectors._schema import read_file
-from aileron.errors import BindingFailed, NetworkError
+from aileron.model.connectors import CredentialNeed, Outcome, Request
+from aileron.model.errors import BindingFailed, NetworkError
+from aileron.model.reviews import ReviewedRequest
+from aileron.model.vault import Authorization
 from aileron.testing import MemoryCredential
-from aileron.values import Authorization, CredentialNeed, Outcome, Request, ReviewedRequest, to_json
 from tests.connectors.service import Service, answer, json_answer, spec_of
 from tests.connectors.test_http import BASE, INPUTS, TRACKER
 

@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import JSON, Request
+from aileron.base.json import JSON
+from aileron.model.connectors import Request
 from tests.connectors.service import Service
 from tests.connectors.test_builtin import spec
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.actions.services import find_services
+from aileron.actions import KnownValues, check_arguments, parse, resolve_inverse, tool_name
 from aileron.connectors import replay
 from aileron.connectors._schema import read_file
-from aileron.connectors.http._spec import HttpSpec
-from aileron.manifests import KnownValues, check_arguments, parse, resolve_inverse, tool_name
-from aileron.values import READ, Action
+from aileron.connectors.kinds.http._spec import HttpSpec
+from aileron.features.setup.services import find_services
+from aileron.model.actions import Action
+from aileron.model.connectors import READ
 
 BUILTIN = Path(str(files("aileron.connectors"))) / "builtin"
 FACTS = json.loads((Path(__file__).parent / "facts.json").read_text("utf-8"))
@@ -26,7 +27,7 @@ BEYOND = {("slack", "client_msg_id")}
 """Members that Slack takes, although its published specification is older."""
 NAMES = sorted(path.stem for path in BUILTIN.glob("*.toml") if path.name.count(".") == 1)
 WRITTEN = ["smtp"]
-"""Services whose connector's file is written when they are connected; see L{tests.cli.test_mail}."""
+"""Services whose connector's file is written when they are connected; see L{tests.features.setup.test_mail}."""
 _ALONE = re.compile(r"^# .*\n(?:# .*\n)*\n?\[operations\.(\w+)\]", re.MULTILINE)
 
 

@@ -20,14 +20,15 @@ from twisted.internet.task import Clock, deferLater
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from aileron.base.json import JSON, canonical
 from aileron.connectors import CommandConnector, CommandSpec, Confinement, Enclosure, Screened, system_transport
 from aileron.connectors._schema import read_file
-from aileron.connectors.command._process import CommandProcess, Launch
+from aileron.connectors.kinds.command._process import CommandProcess, Launch
 from aileron.daemon._connectors import ConnectorMaker
-from aileron.errors import BindingRequired, CapabilityDenied, InvalidRequest
-from aileron.interfaces import ICredential
+from aileron.model.connectors import READ, Outcome
+from aileron.model.errors import BindingRequired, CapabilityDenied, InvalidRequest
+from aileron.model.interfaces.vault import ICredential
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import JSON, READ, Outcome, canonical
 from tests.connectors.sandboxed import require_sandbox
 
 FILE = """

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors.mail.compose import Composed, compose, read_mail_address
-from aileron.errors import InvalidRequest
-from aileron.values import JSON
+from aileron.base.json import JSON
+from aileron.connectors.kinds.mail.compose import Composed, compose, read_mail_address
+from aileron.model.errors import InvalidRequest
 
 ADA = read_mail_address("Ada Lövelace <ada@example.org>")
 HEADERS = {"From", "To", "Cc", "Reply-To", "Subject", "Message-ID", "In-Reply-To", "References"}

@@ -10,10 +10,10 @@ from textwrap import dedent
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.actions import parse
 from aileron.connectors import CommandConnector, CommandSpec, GitSpec, HttpConnector, check, replay
 from aileron.connectors._schema import read_file
-from aileron.connectors.http._when import condition
-from aileron.manifests import parse
+from aileron.connectors.kinds.http._when import condition
 from tests.connectors.service import Service, spec_of
 
 PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-a-connector.md"

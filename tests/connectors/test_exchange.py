@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import ConnectionOpener, HttpExchange, HttpFetch, HttpTransport
 from aileron.credentials import TokenAnswer, TokenRequest
-from aileron.errors import BindingFailed, NetworkError
+from aileron.model.errors import BindingFailed, NetworkError
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import Service, answer
 

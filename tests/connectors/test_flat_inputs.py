@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors._schema import read_file
-from aileron.connectors.http._classify import find_form
-from aileron.errors import InvalidRequest
-from aileron.values import JSON, Request
+from aileron.connectors.kinds.http._classify import find_form
+from aileron.model.connectors import Request
+from aileron.model.errors import InvalidRequest
 from tests.connectors.service import Service, answer, spec_of
 
 HEAD = """

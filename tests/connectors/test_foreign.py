@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON, canonical
 from aileron.connectors._decode import decode, show_safely
-from aileron.connectors.http._when import condition
-from aileron.values import JSON, canonical
+from aileron.connectors.kinds.http._when import condition
 from tests.extent import examples
 
 

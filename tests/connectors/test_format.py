@@ -18,11 +18,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.tables import FileFaults, FileTable
+from aileron.base.toml import read_toml
 from aileron.connectors._files import shipped
 from aileron.connectors._schema import read_document, read_file
-from aileron.connectors.http._operation import BODIES
-from aileron.tables import FileFaults, FileTable
-from aileron.toml import read_toml
+from aileron.connectors.kinds.http._operation import BODIES
 from tests.connectors import (
     mailhost,
     mcpserver,

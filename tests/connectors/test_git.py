@@ -13,13 +13,14 @@ from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors import HttpTransport
 from aileron.connectors._connection import ConnectionOpener
 from aileron.connectors._schema import read_file
-from aileron.connectors.git import GitConnector
-from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied, InvalidRequest
+from aileron.connectors.kinds.git import GitConnector
+from aileron.model.connectors import Finding, Outcome, Sought
+from aileron.model.errors import BindingFailed, BindingRequired, CapabilityDenied, InvalidRequest
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import JSON, Finding, Outcome, Sought
 from tests.connectors.certificate import Certificate
 from tests.connectors.repository import FILE, Pair, connector, git, listed, packets
 from tests.connectors.service import NOW, Service, answer

@@ -16,10 +16,10 @@ from twisted.web.server import Site
 
 from aileron.connectors import HostKey, RemoteRepository, ServiceAnswer, SshTransport, system_transport
 from aileron.connectors._answer import Flight, OutgoingRequest
-from aileron.connectors.git._history import _entry_head
-from aileron.connectors.git._objects import BLOB, COMMIT, TREE, Damaged, name_object
-from aileron.connectors.git._pack_stream import read_pack
-from aileron.errors import AileronError
+from aileron.connectors.kinds.git._history import _entry_head
+from aileron.connectors.kinds.git._objects import BLOB, COMMIT, TREE, Damaged, name_object
+from aileron.connectors.kinds.git._pack_stream import read_pack
+from aileron.model.errors import AileronError
 from tests.connectors.repository import GitServer, Pair, git, listed, packets
 from tests.connectors.sshhost import SshHost, private, public
 from tests.connectors.test_git_server import _running_reactor

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors.git import _patch
-from aileron.connectors.git._history import is_ancestor, walk
-from aileron.connectors.git._patch import write_patch
-from aileron.connectors.git._reads import compare, read_local
-from aileron.connectors.git._remote import NotGit, Remote, read_packets, read_report
-from aileron.connectors.git._repository import Deadline, LocalRepository, is_ref_name
-from aileron.errors import InvalidRequest, ResourceLimitExceeded
+from aileron.connectors.kinds.git import _patch
+from aileron.connectors.kinds.git._history import is_ancestor, walk
+from aileron.connectors.kinds.git._patch import write_patch
+from aileron.connectors.kinds.git._reads import compare, read_local
+from aileron.connectors.kinds.git._remote import NotGit, Remote, read_packets, read_report
+from aileron.connectors.kinds.git._repository import Deadline, LocalRepository, is_ref_name
+from aileron.model.errors import InvalidRequest, ResourceLimitExceeded
 from tests.connectors.repository import Pair, git
 from tests.growth import seconds
 

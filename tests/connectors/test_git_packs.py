@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors.git._objects import MOST_OBJECT_BYTES, Damaged
-from aileron.connectors.git._packs import apply_delta
-from aileron.connectors.git._repository import Deadline, LocalRepository
-from aileron.errors import InvalidRequest, ResourceLimitExceeded
+from aileron.connectors.kinds.git._objects import MOST_OBJECT_BYTES, Damaged
+from aileron.connectors.kinds.git._packs import apply_delta
+from aileron.connectors.kinds.git._repository import Deadline, LocalRepository
+from aileron.model.errors import InvalidRequest, ResourceLimitExceeded
 from tests.connectors.repository import Pair, git
 
 A, B, C = (digit * 40 for digit in "abc")

@@ -11,10 +11,11 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 from twisted.web.server import Site
 
+from aileron.base.json import JSON
 from aileron.connectors import system_transport
-from aileron.connectors.git import GitConnector
+from aileron.connectors.kinds.git import GitConnector
+from aileron.model.connectors import READ, Finding, Outcome, Sought
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, READ, Finding, Outcome, Sought
 from tests.connectors.repository import GitServer, Pair, connector, git
 from tests.connectors.service import NOW
 

@@ -22,15 +22,17 @@ from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from zope.interface import implementer
 
+from aileron.base.json import JSON
 from aileron.connectors import system_transport
 from aileron.connectors._plugins import Screened
 from aileron.connectors._schema import read_file
-from aileron.connectors.git import GitConnector, GitSpec, SshTransport
+from aileron.connectors.kinds.git import GitConnector, GitSpec, SshTransport
 from aileron.credentials import CredentialUse, SshKey, no_exchange
-from aileron.errors import AileronError, BindingFailed
-from aileron.interfaces import ICredential
+from aileron.model.connectors import READ, Finding, Outcome, Request, Sought
+from aileron.model.errors import AileronError, BindingFailed
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization, Scope
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, READ, Authorization, Finding, Outcome, Request, Scope, Sought
 from tests.connectors.format import make_schema
 from tests.connectors.repository import Pair, git
 from tests.connectors.service import NOW

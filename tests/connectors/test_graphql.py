@@ -9,11 +9,11 @@ from typing import cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors import HttpSpec, check
 from aileron.connectors._files import shipped
 from aileron.connectors._schema import read_file
-from aileron.connectors.http._graphql import check_graphql
-from aileron.values import JSON
+from aileron.connectors.kinds.http._graphql import check_graphql
 from tests.connectors.service import Service, json_answer, spec_of
 
 SPEC = """

@@ -15,12 +15,14 @@ from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from aileron.addresses import read_origin
+from aileron.base.addresses import read_origin
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, canonical
 from aileron.connectors import HttpConnector
 from aileron.connectors._template import ReferenceScope, render
-from aileron.connectors.http._spec import HttpOperation
+from aileron.connectors.kinds.http._spec import HttpOperation
+from aileron.model.connectors import READ, Outcome
 from aileron.runner.outcomes import Meaning, RetryPolicy, classify
-from aileron.values import JSON, READ, Outcome, canonical, to_json
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import Service, answer
 from tests.connectors.test_builtin import BUILTIN, NAMES

@@ -8,11 +8,12 @@ from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON, canonical
 from aileron.connectors import HttpConnector
-from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
-from aileron.interfaces import ICredential
+from aileron.model.connectors import Outcome
+from aileron.model.errors import BindingFailed, BindingRequired, CapabilityDenied
+from aileron.model.interfaces.vault import ICredential
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import JSON, Outcome, canonical
 from tests.connectors.service import NOW, Service, answer, json_answer, spec_of
 
 BASE = "http://127.0.0.1:8080/api"

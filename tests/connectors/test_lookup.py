@@ -14,14 +14,16 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors import Registry
 from aileron.connectors._plugins import Screened
 from aileron.connectors._schema import read_file
-from aileron.connectors.http._when import at
-from aileron.errors import BindingFailed
-from aileron.interfaces import IConnector
+from aileron.connectors.kinds.http._when import at
+from aileron.model.connectors import CredentialNeed, Finding, Sought
+from aileron.model.errors import BindingFailed
+from aileron.model.faults import Fault
+from aileron.model.interfaces.connectors import IConnector
 from aileron.testing import FINDABLE, MemoryCredential, ScriptedConnector, scripted_description
-from aileron.values import JSON, CredentialNeed, Fault, Finding, Sought
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import NOW, Service, json_answer, spec_of
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors._schema import read_file
 from aileron.connectors._template import ReferenceScope
-from aileron.connectors.http._mail import write_mail
-from aileron.errors import InvalidRequest
-from aileron.values import JSON
+from aileron.connectors.kinds.http._mail import write_mail
+from aileron.model.errors import InvalidRequest
 from tests.connectors.test_http import TRACKER
 
 PARTS = {

@@ -16,15 +16,16 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON, canonical
 from aileron.connectors._conversation import LineConversation, NotUnderstood
-from aileron.connectors.mail.compose import message_id
-from aileron.connectors.mail.connector import MailConnector
-from aileron.connectors.mail.imap import ImapSession, _parse_text
-from aileron.connectors.mail.reading import read_message, summarize
-from aileron.errors import CapabilityDenied, InvalidRequest, NetworkError
-from aileron.interfaces import ICredential
+from aileron.connectors.kinds.mail.compose import message_id
+from aileron.connectors.kinds.mail.connector import MailConnector
+from aileron.connectors.kinds.mail.imap import ImapSession, _parse_text
+from aileron.connectors.kinds.mail.reading import read_message, summarize
+from aileron.model.connectors import READ, Finding, Outcome, Sought
+from aileron.model.errors import CapabilityDenied, InvalidRequest, NetworkError
+from aileron.model.interfaces.vault import ICredential
 from aileron.testing import ConnectorContract, ConnectorRig, MemoryCredential
-from aileron.values import JSON, READ, Finding, Outcome, Sought, canonical
 from tests.connectors.certificate import Certificate
 from tests.connectors.mailhost import CUT, FILE, HANG, PAIR, PASSWORD, MailHost, mail_spec
 from tests.connectors.service import NOW

@@ -14,9 +14,10 @@ from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
+from aileron.base.json import JSON
 from aileron.connectors import MailConnector, system_transport
+from aileron.model.connectors import Outcome
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, Outcome
 from tests.connectors.mailhost import PAIR, PASSWORD, mail_spec
 from tests.connectors.service import NOW
 

@@ -12,9 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import Screened
 from aileron.connectors._schema import read_file
-from aileron.errors import CapabilityDenied, InvalidRequest
+from aileron.model.connectors import Outcome
+from aileron.model.errors import CapabilityDenied, InvalidRequest
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import Outcome
 from tests.connectors.mcpserver import (
     CREATE,
     HANDSHAKE,

@@ -20,17 +20,19 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
+from aileron.base.json import JSON, canonical
+from aileron.base.waiting import Interrupted
 from aileron.connectors import ApiRelay, HttpTransport, check
 from aileron.connectors._schema import read_file
-from aileron.connectors.command import Enclosure, Launch
-from aileron.connectors.mcp._api import Api, ApiRefused
-from aileron.connectors.mcp._api_relay import MOST_BODY_BYTES, MOST_CONNECTIONS
+from aileron.connectors.kinds.command import Enclosure, Launch
+from aileron.connectors.kinds.mcp._api import Api, ApiRefused
+from aileron.connectors.kinds.mcp._api_relay import MOST_BODY_BYTES, MOST_CONNECTIONS
 from aileron.credentials import KINDS, CredentialUse, no_exchange
-from aileron.errors import CapabilityDenied, VaultLocked
-from aileron.interfaces import ICredential
+from aileron.model.connectors import READ, WRITE, Request
+from aileron.model.errors import CapabilityDenied, VaultLocked
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization, Scope
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, READ, WRITE, Authorization, Request, Scope, canonical
-from aileron.waiting import Interrupted
 from tests.connectors.mcpserver import filled, result, spec_of
 from tests.connectors.service import NOW, PIECE_BYTES, Service, answer
 from tests.connectors.test_mcp_local import FILE as LOCAL

@@ -9,9 +9,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import McpSpec
 from aileron.connectors._schema import read_file
-from aileron.connectors.mcp._pins import MOST_PAGES, MOST_TOOLS
-from aileron.connectors.mcp._result import NOT_EXECUTED
-from aileron.importing._tools import word_difference
+from aileron.connectors.kinds.mcp._pins import MOST_PAGES, MOST_TOOLS
+from aileron.connectors.kinds.mcp._result import NOT_EXECUTED
+from aileron.features.importing.tools import word_difference
 
 PAGE = pathlib.Path(__file__).parents[2] / "doc" / "mcp-servers.md"
 LISTING = re.compile(r"^```(?:toml|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON, canonical
 from aileron.connectors._answer import ServiceUnreachable
-from aileron.connectors.mcp import _pins
-from aileron.connectors.mcp._events import EventMessages
-from aileron.connectors.mcp._session import MOST_SERVER_REQUESTS, McpSession
-from aileron.connectors.mcp._wire import Delivery
-from aileron.values import JSON, Outcome, canonical
+from aileron.connectors.kinds.mcp import _pins
+from aileron.connectors.kinds.mcp._events import EventMessages
+from aileron.connectors.kinds.mcp._session import MOST_SERVER_REQUESTS, McpSession
+from aileron.connectors.kinds.mcp._wire import Delivery
+from aileron.model.connectors import Outcome
 from tests.connectors.mcpserver import (
     CREATE,
     FILE,

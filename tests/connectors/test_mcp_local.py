@@ -13,6 +13,7 @@ from twisted.internet.error import ProcessTerminated
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import canonical
 from aileron.connectors import (
     ApiRelay,
     Confinement,
@@ -25,11 +26,11 @@ from aileron.connectors import (
     Screened,
 )
 from aileron.connectors._schema import read_file
-from aileron.connectors.command import Enclose
-from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
-from aileron.interfaces import IConnector
+from aileron.connectors.kinds.command import Enclose
+from aileron.model.connectors import Outcome
+from aileron.model.errors import BindingFailed, BindingRequired, CapabilityDenied
+from aileron.model.interfaces.connectors import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import Outcome, canonical
 from tests.connectors import mcpserver
 from tests.connectors.mcpserver import McpRig, McpService, error, result
 

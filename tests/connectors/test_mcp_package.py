@@ -10,8 +10,8 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._schema import read_file
-from aileron.connectors.mcp._package import InstalledPackage, TreeChanged, digest_tree
-from aileron.errors import NetworkError
+from aileron.connectors.kinds.mcp._package import InstalledPackage, TreeChanged, digest_tree
+from aileron.model.errors import NetworkError
 
 from .test_mcp_local import FILE, LocalCase, spec_of
 

@@ -20,9 +20,10 @@ from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from aileron.base.json import compact
 from aileron.connectors._answer import ServiceUnreachable
-from aileron.connectors.command import Launch
-from aileron.connectors.mcp._process import (
+from aileron.connectors.kinds.command import Launch
+from aileron.connectors.kinds.mcp._process import (
     MOST_ERROR_LINES,
     MOST_QUEUED_BYTES,
     MOST_STRAY_LINES,
@@ -31,9 +32,8 @@ from aileron.connectors.mcp._process import (
     Lines,
     ServerProcess,
 )
-from aileron.connectors.mcp._wire import Delivery, Message
+from aileron.connectors.kinds.mcp._wire import Delivery, Message
 from aileron.redaction import Redactor
-from aileron.values import compact
 
 
 class _Pipes:

@@ -13,9 +13,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._answer import ServiceUnreachable
 from aileron.connectors._conversation import Rejected
-from aileron.connectors.command import Launch
-from aileron.connectors.mcp._shared import IDLE_SECONDS, START_SECONDS, SharedServer, Start
-from aileron.errors import NetworkError
+from aileron.connectors.kinds.command import Launch
+from aileron.connectors.kinds.mcp._shared import IDLE_SECONDS, START_SECONDS, SharedServer, Start
+from aileron.model.errors import NetworkError
 
 START = Start(Launch(["/srv/server"], "/srv", {"TOKEN": "one"}), 1000, ("one",))
 CHANGED = evolve(START, launch=Launch(["/srv/server"], "/srv", {"TOKEN": "two"}))

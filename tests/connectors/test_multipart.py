@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON, digest_of_bytes
 from aileron.connectors._schema import read_file
-from aileron.errors import InvalidRequest
-from aileron.values import JSON, Request, ReviewedRequest, digest_of_bytes
+from aileron.model.connectors import Request
+from aileron.model.errors import InvalidRequest
+from aileron.model.reviews import ReviewedRequest
 from tests.connectors.service import Service, answer, spec_of
 from tests.extent import examples
 

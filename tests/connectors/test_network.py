@@ -11,8 +11,8 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._connection import verifying
-from aileron.connectors.http._spec import HttpSpec
-from aileron.values import Outcome
+from aileron.connectors.kinds.http._spec import HttpSpec
+from aileron.model.connectors import Outcome
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import Service, answer, json_answer, spec_of
 

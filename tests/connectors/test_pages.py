@@ -9,8 +9,9 @@ from urllib.parse import parse_qs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors._schema import read_file
-from aileron.values import JSON, Outcome
+from aileron.model.connectors import Outcome
 from tests.connectors.service import Reply, Service, answer, json_answer, spec_of
 
 SPEC = """

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.addresses import read_origin
+from aileron.base.addresses import read_origin
 from aileron.connectors._schema import read_file
-from aileron.errors import CapabilityDenied
-from aileron.values import Scope, UrlTemplate, UrlVariable
+from aileron.model.errors import CapabilityDenied
+from aileron.model.places import UrlTemplate, UrlVariable
+from aileron.model.vault import Scope
 from tests.connectors.service import Service, spec_of
 from tests.extent import examples
 

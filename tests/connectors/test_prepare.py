@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors._schema import read_file
-from aileron.errors import CapabilityDenied, InvalidRequest
-from aileron.values import JSON, Request
+from aileron.model.connectors import Request
+from aileron.model.errors import CapabilityDenied, InvalidRequest
 from tests.connectors.service import Service, spec_of
 from tests.extent import examples
 

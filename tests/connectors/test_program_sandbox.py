@@ -16,8 +16,8 @@ from twisted.trial.unittest import TestCase
 from aileron.connectors import CommandConnector, CommandSpec, Confinement, Enclosure, Screened, system_transport
 from aileron.connectors._schema import read_file
 from aileron.daemon._connectors import ConnectorMaker
-from aileron.errors import CapabilityDenied
-from aileron.values import Outcome
+from aileron.model.connectors import Outcome
+from aileron.model.errors import CapabilityDenied
 from tests.connectors.sandboxed import require_sandbox
 
 FILE = """

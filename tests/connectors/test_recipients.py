@@ -5,16 +5,17 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementedBy
 
+from aileron.base.json import JSON
 from aileron.connectors._plugins import Screened
 from aileron.connectors._recipients import normalize_recipients
-from aileron.connectors.command._connector import CommandConnector
-from aileron.connectors.git import GitConnector
-from aileron.connectors.http import HttpConnector
-from aileron.connectors.mail.connector import MailConnector
-from aileron.connectors.mcp._connector import McpConnector
-from aileron.interfaces import IInputNormalizer
+from aileron.connectors.kinds.command._connector import CommandConnector
+from aileron.connectors.kinds.git import GitConnector
+from aileron.connectors.kinds.http import HttpConnector
+from aileron.connectors.kinds.mail.connector import MailConnector
+from aileron.connectors.kinds.mcp._connector import McpConnector
+from aileron.model.connectors import WRITE, Operation
+from aileron.model.interfaces.connectors import IInputNormalizer
 from aileron.testing import ScriptedConnector
-from aileron.values import JSON, WRITE, Operation
 
 from .mailhost import MailHost
 from .test_builtin import spec

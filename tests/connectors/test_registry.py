@@ -9,17 +9,18 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from aileron.base.json import digest_of_bytes
 from aileron.connectors import Registry, check
 from aileron.connectors._plugins import Screened
-from aileron.interfaces import IConnector, IConnectors
-from aileron.values import Candidate, TrustKind, digest_of_bytes
+from aileron.model.interfaces.connectors import IConnector, IConnectors
+from aileron.model.trust import Candidate, TrustKind
 from tests.connectors.service import Service
 from tests.connectors.test_schema import GOOD
 
 PLUGIN = """
 from twisted.plugin import IPlugin
 from zope.interface import classImplements, implementer
-from aileron.interfaces import IConnector
+from aileron.model.interfaces.connectors import IConnector
 from aileron.testing import ScriptedConnector, scripted_description
 
 classImplements(ScriptedConnector, IPlugin)

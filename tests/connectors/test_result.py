@@ -9,10 +9,11 @@ from attrs import evolve
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors._schema import read_file
-from aileron.connectors.http import _connector
+from aileron.connectors.kinds.http import _connector
+from aileron.model.connectors import Outcome, Sought
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, Outcome, Sought
 from tests.connectors.service import NOW, answer, json_answer, spec_of
 from tests.connectors.test_http import SECRET, TRACKER, Rig
 

@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import digest_of_bytes
+from aileron.base.load_error import LoadError
 from aileron.connectors._files import shipped
 from aileron.connectors._schema import read_file
-from aileron.values import WRITE, LoadError, Presentation, digest_of_bytes
+from aileron.model.connectors import WRITE, Presentation
 from tests.extent import examples
 
 GOOD = """[connector]

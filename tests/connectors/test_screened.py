@@ -11,12 +11,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
+from aileron.base.waiting import Interrupted
 from aileron.connectors._plugins import Broke, Screened
-from aileron.errors import BindingFailed
-from aileron.interfaces import IConnector
+from aileron.model.connectors import CredentialNeed, Outcome
+from aileron.model.errors import BindingFailed
+from aileron.model.interfaces.connectors import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential, ScriptedConnector, scripted_description
-from aileron.values import JSON, CredentialNeed, Outcome
-from aileron.waiting import Interrupted
 
 SECRET = "s3cret-of-some-length"
 _NEED = CredentialNeed("api_key", "Authorization", "Basic {key}")

@@ -7,13 +7,14 @@ from functools import partial
 from hypothesis import given
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors.http._classify import MOST_KEPT
-from aileron.connectors.http._message import find_message
-from aileron.values import JSON, Outcome
+from aileron.base.json import JSON
+from aileron.connectors.kinds.http._classify import MOST_KEPT
+from aileron.connectors.kinds.http._message import find_message
+from aileron.model.connectors import Outcome
+from tests.base.test_json import VALUES
 from tests.connectors.service import answer, json_answer
 from tests.connectors.test_http import SECRET, Rig
 from tests.growth import seconds
-from tests.values.test_json import VALUES
 
 TEXT_HTML = {"Content-Type": "text/html; charset=utf-8"}
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors import Registry
-from aileron.interfaces import IConnector
-from aileron.values import JSON, Outcome
+from aileron.model.connectors import Outcome
+from aileron.model.interfaces.connectors import IConnector
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import Service, json_answer
 

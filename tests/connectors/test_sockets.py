@@ -11,7 +11,7 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import TestCase
 
 from aileron.connectors import HttpConnector, system_resolver, system_transport
-from aileron.values import Outcome
+from aileron.model.connectors import Outcome
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import NOW, json_answer, spec_of
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.connectors._schema import read_file
-from aileron.values import JSON, Outcome
+from aileron.model.connectors import Outcome
 from tests.connectors.service import Service, answer, json_answer, spec_of
 
 BASE = "http://127.0.0.1:8080"

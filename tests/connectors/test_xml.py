@@ -11,11 +11,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._answer import ServiceAnswer
 from aileron.connectors._schema import read_file
-from aileron.connectors.http._classify import Reader
-from aileron.connectors.http._xml import decode_xml
-from aileron.errors import InvalidRequest
+from aileron.connectors.kinds.http._classify import Reader
+from aileron.connectors.kinds.http._xml import decode_xml
+from aileron.model.connectors import Outcome
+from aileron.model.errors import InvalidRequest
 from aileron.redaction import Redactor
-from aileron.values import Outcome
 from tests.connectors.service import NOW, Service, spec_of
 from tests.growth import seconds
 

@@ -12,8 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._headers import header_value
 from aileron.credentials import KINDS, CredentialKind, CredentialUse, TokenAnswer, TokenRequest
+from aileron.model.connectors import Request
+from aileron.model.vault import Authorization, CredentialStatus, Scope
 from aileron.testing._case import MixedIn
-from aileron.values import Authorization, CredentialStatus, Request, Scope
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 REQUEST = Request(

@@ -15,8 +15,8 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.credentials import KINDS
-from aileron.errors import BindingFailed
-from aileron.values import Request
+from aileron.model.connectors import Request
+from aileron.model.errors import BindingFailed
 from tests.credentials.kind import NOW, REQUEST, Held, KindCase, KindContract, scope_of
 
 # Its package has no types.

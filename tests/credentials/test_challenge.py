@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.credentials._challenge import read_challenge, read_scopes
-from aileron.values import JSON
 from tests.growth import seconds
 
 _TOKEN = st.text("abcXYZ09!#$%&'*+.^_`|~-", min_size=1, max_size=8)

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from aileron.credentials import NeedsYou, TokenAnswer
-from aileron.errors import NetworkError
-from aileron.values import CredentialStatus
+from aileron.model.errors import NetworkError
+from aileron.model.vault import CredentialStatus
 from tests.credentials.kind import NOW, KindCase, KindContract
 
 TOKEN = "ghs_canary1"

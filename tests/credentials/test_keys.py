@@ -8,8 +8,8 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.credentials import place
-from aileron.errors import BindingFailed
-from aileron.values import CredentialStatus
+from aileron.model.errors import BindingFailed
+from aileron.model.vault import CredentialStatus
 from tests.credentials.kind import KindCase, KindContract
 
 

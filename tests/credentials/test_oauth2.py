@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.credentials import KINDS, NeedsYou, TokenAnswer
-from aileron.errors import AileronError, NetworkError
-from aileron.values import JSON, CredentialStatus
+from aileron.model.errors import AileronError, NetworkError
+from aileron.model.vault import CredentialStatus
 from tests.credentials.kind import NOW, REQUEST, Held, KindCase, KindContract, scope_of
 
 URL = "https://login.example/oauth/token"

@@ -16,8 +16,8 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.credentials import SshKey
-from aileron.errors import BindingFailed
-from aileron.values import Scope
+from aileron.model.errors import BindingFailed
+from aileron.model.vault import Scope
 from tests.credentials.kind import REQUEST, Held
 
 # Made by ssh-keygen -t ed25519, with the passphrase "abc"; nobody's.

@@ -12,9 +12,10 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit.verify import read_anchor
+from aileron.base.converter import from_json
 from aileron.daemon._record import Anchor, file_anchor, web_anchor
-from aileron.values import NO_CHECKPOINT, Checkpoint, from_json
-from tests.notices.wired import Server
+from aileron.model.audit import NO_CHECKPOINT, Checkpoint
+from tests.features.notices.wired import Server
 
 
 def at_once(work: Callable[..., None], *args: object) -> Deferred[None]:

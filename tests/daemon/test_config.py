@@ -10,23 +10,19 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from aileron.base.json import digest_of_bytes
+from aileron.base.yaml_keys import NotConfig
 from aileron.daemon._config import AuditSettings, Config, read_config
 from aileron.daemon._config_file import ConfigFile
-from aileron.daemon._keys import NotConfig
 from aileron.daemon._listening import Bound
-from aileron.errors import InvalidRequest
-from aileron.home import Home, prepare
-from aileron.interfaces import IConfigFile
+from aileron.features.notices.values import ChannelSettings, NoticeSettings
+from aileron.home.paths import Home, prepare
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import InvalidRequest
+from aileron.model.interfaces.connectors import IConfigFile
+from aileron.model.sessions import McpSettings
+from aileron.model.trust import Trusted, TrustKind
 from aileron.testing import MemoryTrust
-from aileron.values import (
-    ChannelSettings,
-    McpSettings,
-    NoticeSettings,
-    PendingLimits,
-    Trusted,
-    TrustKind,
-    digest_of_bytes,
-)
 from tests.extent import examples
 
 _WHOLE = """\

@@ -8,19 +8,13 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.yaml_keys import NotConfig
 from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_parts import TAKEN
-from aileron.daemon._keys import NotConfig
-from aileron.values import (
-    BASE_URL_VARIABLES,
-    PROXY_VARIABLES,
-    Dialect,
-    GatewaySettings,
-    McpSettings,
-    PendingLimits,
-    Provider,
-)
+from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, Provider
+from aileron.model.authority import PendingLimits
+from aileron.model.sessions import McpSettings
 
 _PATH = Path(__file__).parents[2] / "doc" / "configuration.md"
 _PAGE = _PATH.read_text(encoding="utf-8")

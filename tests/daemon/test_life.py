@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._life import AileronService
-from aileron.errors import Conflict
+from aileron.model.errors import Conflict
 
 
 class Loop:

@@ -20,7 +20,7 @@ from zope.interface import implementer
 from aileron.daemon._config import Config
 from aileron.daemon._listening import Bound, bind_agent_site, bind_operator_site
 from aileron.daemon._sites import _make_label
-from aileron.errors import InvalidRequest
+from aileron.model.errors import InvalidRequest
 
 _FREE = 4242
 

@@ -9,7 +9,7 @@ from urllib.parse import quote_plus, urlsplit
 
 import attrs
 
-from aileron.addresses import connectable
+from aileron.base.addresses import connectable
 from aileron.testing import SigningBrowser
 
 

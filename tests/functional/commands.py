@@ -16,14 +16,15 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.threads import blockingCallFromThread
 from twisted.python.failure import Failure
 
-from aileron.cli._context import CliContext, Links
 from aileron.cli._entry import SERVE
 from aileron.cli._main import run
+from aileron.cli.context import CliContext, Links
 from aileron.cli.daemon import process as daemon_process
 from aileron.cli.vault.passphrase import Unattended, from_descriptor, new_passphrase, read_passphrase
 from aileron.client import Connections
-from aileron.errors import InvalidRequest
-from aileron.home import Home, live_discovery
+from aileron.home.discovery import live_discovery
+from aileron.home.paths import Home
+from aileron.model.errors import InvalidRequest
 from aileron.vault import keys
 from aileron.vault.keys import LoginExchange, client_proof, daemon_proof, new_nonce, operator_key, same
 from tests.functional.forkserver import ForkServer

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import attrs
 from twisted.internet.error import CannotListenError
 
-from aileron.home import Home as State
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
+from aileron.home.paths import Home as State
 from tests.functional import opencode
 from tests.functional.home import Home
 from tests.functional.llm import ScriptedLLM

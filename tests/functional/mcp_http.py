@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from twisted.internet.defer import Deferred
 
-from aileron.bridge import LoopThread
+from aileron.base.bridge import LoopThread
 from tests.functional.mcp_client import CLIENT
 from tests.functional.operated import AgentSession, OperatedTestCase
 from tests.functional.reactor import IKitReactor

@@ -17,8 +17,8 @@ import attrs
 from twisted.internet.error import CannotListenError
 from twisted.internet.task import deferLater
 
-from aileron.home import Home as State
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
+from aileron.home.paths import Home as State
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.commands import ALONE, command_line, fork_daemons

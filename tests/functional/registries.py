@@ -21,9 +21,9 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.web.server import Site
 from twisted.web.static import File
 
+from tests.features.gateway.certificates import Authority
 from tests.functional.loopback import LoopbackSite
 from tests.functional.reactor import IKitReactor
-from tests.gateway.certificates import Authority
 
 _SAID = "installed by the proxy"
 

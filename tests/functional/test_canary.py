@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.functional import canary, slack
 from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.operated import GATED, PASSPHRASE, SHIP, UNGATED, AgentSession

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.functional import canary
 from tests.functional.loopback import LoopbackSite, headers_of
 from tests.functional.operated import PASSPHRASE, OperatedTestCase

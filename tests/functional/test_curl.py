@@ -13,8 +13,9 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request as WebRequest
 
 from aileron.connectors import HttpConnector
-from aileron.importing import CurlCommand, write_connector
-from aileron.values import Request
+from aileron.features.importing.curl import CurlCommand
+from aileron.features.importing.files import write_connector
+from aileron.model.connectors import Request
 from tests.connectors.service import NOW, spec_of
 from tests.functional.case import FunctionalTestCase
 from tests.functional.install import install_curl

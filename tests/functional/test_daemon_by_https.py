@@ -22,6 +22,8 @@ from twisted.internet.protocol import ServerFactory
 
 from aileron.client import Connections, DaemonUnreachable
 from tests.extent import seldom
+from tests.features.gateway.certificates import Authority, self_signed, serving
+from tests.features.gateway.wires import TlsPeer
 from tests.functional import nginx, opencode
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import McpClient
@@ -30,8 +32,6 @@ from tests.functional.operated import SHIP, OperatedTestCase
 from tests.functional.reactor import until
 from tests.functional.script import Call, Say
 from tests.functional.slack import Message
-from tests.gateway.certificates import Authority, self_signed, serving
-from tests.gateway.wires import TlsPeer
 
 LARGE = 300_000
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}

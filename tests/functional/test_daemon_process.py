@@ -8,7 +8,7 @@ from contextlib import closing
 
 from twisted.internet.defer import Deferred
 
-from aileron.home import running_pid
+from aileron.home.lock import running_pid
 from tests.functional import slack
 from tests.functional.operated import GATED, PASSPHRASE, OperatedTestCase, kinds
 from tests.functional.process import Command, Running

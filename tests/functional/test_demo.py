@@ -49,7 +49,7 @@ class DemoTests(FunctionalTestCase):
             self.assertIn(part, output)
         self.assertNotIn("demo-", output.replace("aileron-demo-", ""), "the chat's key shows")
 
-    @seldom  # as on a terminal; that the answer is decided is in tests.demo
+    @seldom  # as on a terminal; that the answer is decided is in tests.features.demo
     async def test_yes(self) -> None:
         """With --yes it is shown, approved, done and on record."""
         found = await self.play("--yes")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from aileron.home import Home as State
-from aileron.home import prepare
+from aileron.home.paths import Home as State
+from aileron.home.paths import prepare
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
 from tests.functional.process import Command, Finished, Running
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from aileron.launch import Invocation
-from aileron.launch.agents.opencode import AGENT
-from aileron.launch.layers import read_settings
+from aileron.features.launch.agents.opencode import AGENT
+from aileron.features.launch.layers import read_settings
+from aileron.features.launch.registration import Invocation
 from tests.functional import canary, opencode, tree
 from tests.functional.case import FunctionalTestCase
 from tests.functional.operated import CONNECTOR, GATED, SHIP, kinds

@@ -10,11 +10,11 @@ from twisted.internet.defer import maybeDeferred
 from twisted.internet.interfaces import IAddress, IListeningPort
 from twisted.internet.protocol import Protocol, ServerFactory
 
+from tests.features.gateway.certificates import Authority, self_signed, serving
+from tests.features.gateway.wires import Proxying, TlsPeer
 from tests.functional.operated import OperatedTestCase
 from tests.functional.reactor import until
 from tests.functional.web import Reply
-from tests.gateway.certificates import Authority, self_signed, serving
-from tests.gateway.wires import Proxying, TlsPeer
 
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n{"object": "list"}'
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.inband.client import Heard
-from tests.inband.provider import Called, Part, Said, Thought
-from tests.inband.test_replies import converse, meaning, scripts, shown
-from tests.inband.wires import CHAT, MESSAGES, RESPONSES, Wire, open_exchange
+from tests.features.inband.client import Heard
+from tests.features.inband.provider import Called, Part, Said, Thought
+from tests.features.inband.test_replies import converse, meaning, scripts, shown
+from tests.features.inband.wires import CHAT, MESSAGES, RESPONSES, Wire, open_exchange
 
 # By name, since the type checker's environment has neither package.
 _anthropic: Any = import_module("anthropic")

@@ -18,7 +18,7 @@ import os, sys
 from twisted.internet import task
 from twisted.internet.defer import Deferred
 from aileron.client import Connections
-from aileron.launch import DaemonFacts, Invocation, Launcher, find_agents
+from aileron.features.launch import DaemonFacts, Invocation, Launcher, find_agents
 
 async def ensure():
     return DaemonFacts(sys.argv[1], "http://localhost:1", "ail_l_key")

@@ -17,7 +17,7 @@ from twisted.internet.threads import deferToThread
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from aileron.bridge import LoopThread, SideGone
+from aileron.base.bridge import LoopThread, SideGone
 from bench.starting import MOST, import_seconds, start_seconds
 from tests.extent import is_all
 from tests.functional.case import FunctionalTestCase

@@ -11,9 +11,9 @@ from twisted.web.server import Site
 
 from tests.connectors.repository import GitServer, Pair, git
 from tests.extent import seldom
+from tests.features.packages.kit import ACTION, CONNECTOR, FILES, Publisher, package, write
 from tests.functional.install import install_signer
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
-from tests.packages.kit import ACTION, CONNECTOR, FILES, Publisher, package, write
 
 
 class PackageTests(OperatedTestCase):

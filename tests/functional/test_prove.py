@@ -2,8 +2,8 @@
 
 import json
 
+from tests.features.proving.wrong import FILE, FIXTURES
 from tests.functional.case import FunctionalTestCase
-from tests.proving.wrong import FILE, FIXTURES
 
 
 class ProveTests(FunctionalTestCase):

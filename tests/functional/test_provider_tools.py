@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, get_args, get_type_hints
 
-from aileron.gateway._tool_scan import ToolScan
+from aileron.features.provider_tools.scan import ToolScan
 from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.script import Say
 from tests.functional.sdks import ASKED, Api

@@ -6,8 +6,8 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from aileron.base.json import JSON
 from aileron.testing import example_event, unopened_store
-from aileron.values import JSON
 from tests.functional.operated import UNGATED, OperatedTestCase, kinds
 from tests.functional.process import Finished
 from tests.functional.reactor import Patience

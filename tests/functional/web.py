@@ -9,7 +9,7 @@ from treq.client import HTTPClient
 from twisted.web.client import Agent, HTTPConnectionPool
 from twisted.web.http_headers import Headers
 
-from aileron.addresses import bracketed, connectable, read_origin
+from aileron.base.addresses import bracketed, connectable, read_origin
 from tests.functional.reactor import IKitReactor
 
 # As long as any single answer may take on a busy machine; longer waits say so themselves.

@@ -11,7 +11,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import Mark, canonical, digest
+from aileron.base.json import canonical, digest
+from aileron.model.trust import Mark
 from aileron.vault import ControlKey
 from aileron.vault.keys import open_vault
 from tests.api.case import ApiCase, Site

@@ -10,7 +10,7 @@ from typing import cast
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.bridge import ThreadBridge
+from aileron.base.bridge import ThreadBridge
 
 Act = Callable[[], object]
 

@@ -6,7 +6,7 @@ import asyncio
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.bridge import SideGone
+from aileron.base.bridge import SideGone
 from tests.mcp.stepped import SteppedCase, waiting
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
+from aileron.base.json import JSON
 from aileron.client import Connections, Daemon, DaemonClient, DaemonUnreachable, SessionEnvironment
 from aileron.mcp._calls import Calls
 from aileron.mcp._daemon import find_daemon
@@ -15,7 +16,6 @@ from aileron.mcp._tools import CallOptions
 from aileron.mcp.offering.access import Shortlist
 from aileron.mcp.waiting.running import Withdrawals
 from aileron.testing import RefusingAgent
-from aileron.values import JSON
 from tests.mcp.case import DaemonCase, action, fault, offering
 
 OPTIONS = CallOptions("K1", 45)

@@ -10,13 +10,13 @@ import mcp.types as t
 from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.attachments import Attachment
 from aileron.client import DaemonAnswer
 from aileron.mcp._contents import add_structured_data
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._texts import ToolResult, render_run
 from aileron.mcp.offering.tools import wrap_output_schema
 from aileron.mcp.waiting.tasks import to_call_result
-from aileron.values import Attachment
 from tests.mcp.case import action
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"

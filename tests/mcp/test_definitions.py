@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.mcp._definitions import ToolDefinition, own_definitions, read_definitions
-from aileron.values import JSON
 from tests.mcp.case import action
 
 WILD = st.recursive(

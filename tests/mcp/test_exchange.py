@@ -8,9 +8,10 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.errors import InternalError
-from aileron.mcp._asgi import App, Receive, Send, exchange_request
-from aileron.values import McpReply, McpRequest, Session, utc
+from aileron.base.json import utc
+from aileron.features.mcp_http._asgi import App, Receive, Send, exchange_request
+from aileron.model.errors import InternalError
+from aileron.model.sessions import McpReply, McpRequest, Session
 from tests.mcp.stepped import SteppedCase
 
 NOW = utc(1_760_000_000.0)
@@ -124,7 +125,7 @@ class ExchangeTests(SteppedCase):
             raise RuntimeError("hunter2")
 
         self.failureResultOf(self.start(silent), InternalError)
-        with self.assertLogs("aileron.mcp._asgi"):
+        with self.assertLogs("aileron.features.mcp_http._asgi"):
             failure = self.failureResultOf(self.start(broken), InternalError)
         self.assertNotIn("hunter2", str(failure.value))
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._forms import Form, fill_in, list_answered
-from aileron.values import JSON
 from tests.mcp.case import action
 
 PROPERTIES: Mapping[str, Any] = {

@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.converter import to_json
 from aileron.client import (
     Connections,
     Daemon,
@@ -22,11 +23,10 @@ from aileron.client import (
     SessionEnvironment,
 )
 from aileron.client._session import CA, PLAIN_HOST, URL
-from aileron.errors import Forbidden
-from aileron.home import Discovery
+from aileron.home.discovery import Discovery
 from aileron.mcp._daemon import OwnSession, find_daemon, make_own_session
+from aileron.model.errors import Forbidden
 from aileron.testing import ScriptedSite
-from aileron.values import to_json
 
 FOUND = Discovery("http://127.0.0.1:9", "http://localhost:8", 7, "life", "1", "2026-01-01T00:00:00Z", "ail_l_key")
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g"}

@@ -10,12 +10,12 @@ from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
 
 from aileron.api import token_digest
-from aileron.errors import Unauthorized
-from aileron.interfaces import IAgentTools
+from aileron.base.json import JSON
 from aileron.mcp import plain_tools
 from aileron.mcp._texts import ToolResult
+from aileron.model.errors import Unauthorized
+from aileron.model.interfaces.services import IAgentTools
 from aileron.testing import example_session, scripted_offer
-from aileron.values import JSON
 from tests.api.case import ApiCase
 
 KEY = "ail_i_" + "k" * 43

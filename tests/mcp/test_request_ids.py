@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._request_ids import refuse_unusable_id
 from aileron.mcp._streams import OutputStream, StreamServer
+from aileron.mcp.request_ids import refuse_unusable_id
 from tests.mcp.stepped import SteppedCase
 from tests.mcp.test_session_server import UNUSABLE_IDS, USABLE_IDS
 

@@ -12,12 +12,13 @@ from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from aileron.base.json import utc
 from aileron.client import Daemon, DaemonClient, SessionEnvironment
-from aileron.errors import InternalError, LimitExceeded
-from aileron.mcp._agent import AgentServer
-from aileron.mcp._http_endpoint import MOST_UNDER_WAY, SessionServer
+from aileron.features.mcp_http._http_endpoint import MOST_UNDER_WAY, SessionServer
+from aileron.mcp.agent import AgentServer
+from aileron.model.errors import InternalError, LimitExceeded
+from aileron.model.sessions import McpReply, McpRequest, McpSettings, Session
 from aileron.testing import ScriptedSite
-from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.case import action, offering
 from tests.mcp.stepped import SteppedCase
 

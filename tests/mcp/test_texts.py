@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.attachments import Attachment
 from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
-from aileron.errors import STATUS
 from aileron.mcp._texts import ToolResult, mention_answers, render_error, render_run, render_status
-from aileron.values import Attachment, Fault
+from aileron.model.errors import STATUS
+from aileron.model.faults import Fault
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -8,7 +8,7 @@ _CONFIRMING = "cli/records/confirming.py"
 _VERIFY = "audit/verify.py"
 _ROLLBACK = "runner/_recovery.py"
 _VAULT_FILE = "vault/_vault_file.py"
-_INJECTION = "gateway/_injection.py"
+_INJECTION = "features/gateway/_injection.py"
 
 _RECORD = "test_agent.RecordTests"
 _KEY = "test_gateway_key.GatewayKeyTests"
@@ -112,7 +112,7 @@ GUARDS = (
     ),
     _guard(
         "fields after a body are refused",
-        "http1/_bodies.py",
+        "base/http1/_bodies.py",
         "    return Chunked(trailers=False) if length == CHUNKED else",
         "    return Chunked() if length == CHUNKED else",
         "test_gateway_memory.GatewayMemoryTests.test_trailers",
@@ -175,7 +175,7 @@ GUARDS = (
     ),
     _guard(
         "a command that asks for a passphrase is closed to readers",
-        "cli/_context.py",
+        "cli/context.py",
         "def _new_passphrase(descriptor: int | None) -> str:\n    harden()\n",
         "def _new_passphrase(descriptor: int | None) -> str:\n",
         "test_process.ReadersTests.test_passphrase_in_memory",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from .guard import ATTACKS, Guard
 
-_LAYOUT = "launch/sandbox/_layout.py"
-_SANDBOX = "launch/sandbox/_sandbox.py"
-_FILTER = "launch/sandbox/_filter.py"
-_PROJECT = "launch/sandbox/_project.py"
-_PROTECTION = "launch/sandbox/_protection.py"
-_TREE = "launch/sandbox/_tree.py"
-_COPY = "launch/sandbox/_copy.py"
-_SANITIZE = "launch/sandbox/_sanitize.py"
-_IMPORT = "launch/sandbox/_import.py"
+_LAYOUT = "features/sandbox/layout.py"
+_SANDBOX = "features/sandbox/sandbox.py"
+_FILTER = "features/sandbox/_filter.py"
+_PROJECT = "features/sandbox/project.py"
+_PROTECTION = "features/sandbox/_protection.py"
+_TREE = "features/sandbox/_tree.py"
+_COPY = "features/sandbox/_copy.py"
+_SANITIZE = "features/sandbox/_sanitize.py"
+_IMPORT = "features/sandbox/_import.py"
 
 _AGENT = "test_sandbox.SandboxTests"
 _PROGRAMS = "test_sandbox.ProgramTests"
@@ -110,7 +110,7 @@ GUARDS = (
     ),
     _guard(
         "processes are ended before anything is imported",
-        "launch/sandbox/_processes.py",
+        "features/sandbox/_processes.py",
         "        signal.pidfd_send_signal(pidfd, signal.SIGKILL)\n",
         "        return True\n",
         f"{_BREAKOUT}.test_outlived",
@@ -180,7 +180,7 @@ GUARDS = (
     ),
     _guard(
         "a new submodule in the index is not imported",
-        "launch/sandbox/_git.py",
+        "features/sandbox/_git.py",
         "    linked = linked_paths(changed)\n",
         "    linked = set[bytes]()\n",
         f"{_GIT}.test_embedded",

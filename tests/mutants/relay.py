@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .guard import RELAY, Guard
 
-_API = "connectors/mcp/_api.py"
-_RELAY = "connectors/mcp/_api_relay.py"
+_API = "connectors/kinds/mcp/_api.py"
+_RELAY = "connectors/kinds/mcp/_api_relay.py"
 
 _ELSEWHERE = "RefusedTests.test_elsewhere"
 

@@ -10,8 +10,13 @@ from typing import Any
 from attrs import evolve
 
 from aileron.audit import payload_digest
+from aileron.base.json import compact
+from aileron.model.audit import Record
+from aileron.model.connectors import Outcome
+from aileron.model.faults import Fault
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Run
 from aileron.testing import check_chain
-from aileron.values import AuditQuery, Fault, Outcome, Record, Run, compact
 from tests.matrix.crash.points import Watched
 from tests.runner.kit import OPERATOR, RunnerCase
 

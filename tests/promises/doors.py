@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from aileron.actions import DirectoryCatalogue
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import agent_routes, operator_routes
+from aileron.base.json import utc
 from aileron.daemon import HomeActionFiles
-from aileron.home import Home, prepare
-from aileron.manifests import DirectoryCatalogue
+from aileron.home.paths import Home, prepare
 from aileron.testing import MemoryOperators, MemoryRecordKeys, example_session, example_signer
-from aileron.values import utc
 from tests.api.case import LAUNCH_KEY, LOCAL_KEY, Site
 
 from .case import PromiseCase

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, NotFound, Paused, VaultLocked
-from aileron.values import Decision, TrustKind
+from aileron.model.errors import AileronError, ApprovalStale, Conflict, NotFound, Paused, VaultLocked
+from aileron.model.runs import Decision
+from aileron.model.trust import TrustKind
 from tests.api.case import ApiCase
 from tests.runner.kit import manifest, step
 

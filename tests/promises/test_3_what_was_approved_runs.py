@@ -7,9 +7,11 @@ from datetime import timedelta
 
 from attrs import evolve
 
-from aileron.errors import ApprovalStale, Conflict
+from aileron.model.connectors import ConnectorDescription, CredentialNeed
+from aileron.model.errors import ApprovalStale, Conflict
+from aileron.model.reviews import ReviewedRequest
+from aileron.model.runs import Decision, Run
 from aileron.testing import ScriptedConnector, new_binding, scripted_description
-from aileron.values import ConnectorDescription, CredentialNeed, Decision, ReviewedRequest, Run
 from tests.runner.kit import manifest, step
 
 from .case import OPERATOR, PromiseCase

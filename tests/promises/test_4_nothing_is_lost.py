@@ -7,8 +7,9 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Conflict, StoreUnavailable
-from aileron.values import Approval, Run, RunQuery, RunState
+from aileron.model.errors import Conflict, StoreUnavailable
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Approval, Run, RunState
 
 from .case import Killed, PromiseCase
 

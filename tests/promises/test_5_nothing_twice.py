@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Conflict
-from aileron.values import Outcome, Run
+from aileron.model.connectors import Outcome
+from aileron.model.errors import Conflict
+from aileron.model.runs import Run
 from tests.runner.kit import step
 
 from .case import NEVER_SENT, NO_ANSWER, OPERATOR, REFUSED, Killed, PromiseCase

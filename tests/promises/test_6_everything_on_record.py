@@ -6,8 +6,10 @@ import sqlite3
 
 from attrs import evolve
 
+from aileron.base.json import utc
+from aileron.model.audit import Actor
+from aileron.model.runs import Decision
 from aileron.testing import check_chain
-from aileron.values import Actor, Decision, utc
 
 from .case import OPERATOR, REFUSED, PromiseCase
 

@@ -10,10 +10,12 @@ from typing import Any
 
 from attrs import evolve
 
-from aileron.api._guard import Who
 from aileron.api._sites import operator_routes
-from aileron.errors import NetworkError
-from aileron.values import Outcome, Run, RunQuery
+from aileron.api.guard import Who
+from aileron.model.connectors import Outcome
+from aileron.model.errors import NetworkError
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Run
 from tests.api.case import LOCAL_KEY
 from tests.runner.kit import manifest, step
 from tests.runner.previewed import PREVIEW, PreviewedCase

@@ -13,9 +13,11 @@ from zope.interface import Interface
 
 from aileron.api._sites import agent_routes
 from aileron.client import Daemon, InProcessClient
-from aileron.interfaces import IDecisions, IReconciliation, ISubmission
 from aileron.mcp import plain_tools
-from aileron.values import Run, RunQuery, RunState
+from aileron.model.interfaces.governance import IReconciliation
+from aileron.model.interfaces.runner import IDecisions, ISubmission
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Run, RunState
 from tests.rules import Source, read_tree
 
 from .doors import DoorCase
@@ -24,12 +26,12 @@ _PACKAGE = [each for each in read_tree(Path(__file__).parents[2], "aileron") if 
 _OUTSIDE = [each for each in _PACKAGE if not each.name.startswith("aileron.runner")]
 
 LEADS_TO_EFFECTS: Mapping[str, set[str]] = {
-    "submit": {"api.routes.run.run_action", "proving._bench.Bench.run"},
+    "submit": {"api.routes.run.run_action", "features.proving._bench.Bench.run"},
     "undo": {"api.routes.runs.undo_run"},
     "decide": {
         "api.routes.grants.take_decision",
         "api.routes.sessions._deny_one",
-        "proving._bench.Bench._approve",
+        "features.proving._bench.Bench._approve",
     },
     "approve_and_grant": {"api.routes.grants.take_decision", "api.routes.grants.make_grant"},
     "run_again": {"api.routes.runs.resolve_run"},
@@ -55,10 +57,10 @@ WAYS: Mapping[str, Mapping[str, str]] = {
     "plain_tools": {"daemon._sites": "the tools of in-band mode"},
     "in_band": {"daemon._sites": "the agent site's routes, by an in-band key"},
     # what asks the agent site's routes
-    "InProcessClient": {"mcp._http_endpoint": "MCP over HTTP", "mcp._plain": "in-band mode"},
+    "InProcessClient": {"features.mcp_http._http_endpoint": "MCP over HTTP", "mcp.plain": "in-band mode"},
     "Connections": {
         "mcp._stdio": "MCP on standard streams",
-        "cli._drive": "the command line",
+        "cli.drive": "the command line",
         "client._connections": "the same, by HTTPS",
     },
 }

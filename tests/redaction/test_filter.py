@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import ExternalApiError
-from aileron.http1 import Chunked
+from aileron.base.http1 import Chunked
+from aileron.model.errors import ExternalApiError
 from aileron.redaction import SecretScanner, written_forms
 from aileron.redaction._filter import BodyFraming, SecretFilter
 from tests.extent import examples

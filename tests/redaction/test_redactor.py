@@ -13,9 +13,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import ExternalApiError
+from aileron.model.connectors import Outcome
+from aileron.model.errors import ExternalApiError
 from aileron.redaction import REDACTED, Redactor, secrets_in
-from aileron.values import Outcome
 from tests.extent import examples
 
 SECRET = 'k3y of/"some+length\\=&~~~~~~'  # its base64 holds a plus at each alignment

@@ -11,12 +11,12 @@ _EXECUTOR = "aileron.runner._executor"
 _CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
 _HOLDS_A_CONNECTOR = ("aileron.runner",)
 _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault", "aileron.credentials")
-_PUTS_KEYS_IN = "aileron.gateway._injection"
-_OPENS_CHANNELS = "aileron.notices._channels"
+_PUTS_KEYS_IN = "aileron.features.gateway._injection"
+_OPENS_CHANNELS = "aileron.features.notices._channels"
 _USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS)
 _READERS = {
-    "aileron.addresses": ("urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress", "hyperlink"),
-    "aileron.toml": ("tomllib",),
+    "aileron.base.addresses": ("urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress", "hyperlink"),
+    "aileron.base.toml": ("tomllib",),
 }
 """By the room that alone uses them, so that all read alike: the libraries that read foreign text."""
 

@@ -77,7 +77,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
         {
             "aileron.vault.keys",
             "aileron.vault.archive",
-            "aileron.manifests.check",
+            "aileron.actions.check",
             "aileron.connectors.check",
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",
@@ -104,10 +104,10 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
     # A declared program runs in the sandbox that agents run in.
     "daemon": frozenset(
         {
-            "aileron.launch.SandboxLayout",
-            "aileron.launch.build_program_sandbox",
-            "aileron.launch.find_sandbox",
-            "aileron.launch.installed_programs",
+            "aileron.features.sandbox.layout.SandboxLayout",
+            "aileron.features.sandbox.program.build_program_sandbox",
+            "aileron.features.sandbox.sandbox.find_sandbox",
+            "aileron.features.sandbox.layout.installed_programs",
         }
     ),
 }

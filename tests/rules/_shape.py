@@ -12,7 +12,7 @@ _LONGEST_MODULE = 400
 _LONGEST_FUNCTION = 50
 _MOST_FIELDS = 8
 _INSTALLS_A_REACTOR = ("twisted.internet.reactor", "klein")
-_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.gateway", "aileron.inband", "aileron.web")
+_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.features.gateway", "aileron.features.inband", "aileron.web")
 _POSSESSIVE = (")*+", ")++", ")?+", "(?>")
 _CHARACTERS = re.compile(r"\[(?:\\.|[^\]])*\]", re.DOTALL)
 

@@ -15,8 +15,19 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.interfaces import IConfigFile, IRuns
-from aileron.manifests import DirectoryCatalogue
+from aileron.actions import DirectoryCatalogue
+from aileron.base.json import JSON, digest_of_bytes, utc
+from aileron.model.audit import Actor, Event
+from aileron.model.authority import LoopLimits, PendingLimits
+from aileron.model.connectors import Outcome
+from aileron.model.faults import Fault
+from aileron.model.interfaces.connectors import IConfigFile
+from aileron.model.interfaces.store import IRuns
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Approval, Call, Decision, Run, RunState
+from aileron.model.sessions import Session
+from aileron.model.trust import Trusted, TrustKind
+from aileron.model.vault import VaultState
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Store
 from aileron.testing import (
@@ -31,27 +42,6 @@ from aileron.testing import (
     ScriptedConnector,
     UnthreadedPool,
     memory_store,
-)
-from aileron.values import (
-    JSON,
-    Actor,
-    Approval,
-    AuditQuery,
-    Call,
-    Decision,
-    Event,
-    Fault,
-    LoopLimits,
-    Outcome,
-    PendingLimits,
-    Run,
-    RunState,
-    Session,
-    Trusted,
-    TrustKind,
-    VaultState,
-    digest_of_bytes,
-    utc,
 )
 from aileron.vault import Passkeys
 

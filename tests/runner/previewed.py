@@ -8,9 +8,12 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
+from aileron.base.converter import to_json
+from aileron.base.json import JSON
+from aileron.model.connectors import WRITE, Operation, Outcome
+from aileron.model.runs import Run, RunState
 from aileron.testing import ScriptedConnector, scripted_description
 from aileron.testing._connectors import Answer
-from aileron.values import JSON, WRITE, Operation, Outcome, Run, RunState, to_json
 
 from .kit import RunnerCase, manifest, step
 

@@ -7,23 +7,15 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound, StoreUnavailable
+from aileron.base.json import utc
+from aileron.model.audit import Event
+from aileron.model.authority import NewGrant, PendingLimits
+from aileron.model.connectors import Finding, Outcome
+from aileron.model.errors import ApprovalStale, Conflict, LimitExceeded, NotFound, StoreUnavailable
+from aileron.model.faults import Fault
+from aileron.model.queries import AuditQuery, RunQuery
+from aileron.model.runs import Decision, Run, RunState, Transition
 from aileron.testing import RunsProxy
-from aileron.values import (
-    AuditQuery,
-    Decision,
-    Event,
-    Fault,
-    Finding,
-    NewGrant,
-    Outcome,
-    PendingLimits,
-    Run,
-    RunQuery,
-    RunState,
-    Transition,
-    utc,
-)
 
 from .kit import OPERATOR, manifest, step
 from .test_reconciling import DoubtCase

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from aileron.errors import CredentialNeedsYou, NetworkError
+from aileron.model.connectors import CredentialNeed, Outcome
+from aileron.model.errors import CredentialNeedsYou, NetworkError
+from aileron.model.runs import Run, RunState
+from aileron.model.vault import NewBinding, Scope
 from aileron.testing import ScriptedConnector, scripted_description
-from aileron.values import (
-    CredentialNeed,
-    NewBinding,
-    Outcome,
-    Run,
-    RunState,
-    Scope,
-)
 from tests.runner.kit import OPERATOR, RunnerCase
 
 NEED = CredentialNeed("api_key", "Authorization", "Bearer {key}")

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
+from aileron.base.json import JSON, utc
+from aileron.model.actions import Cap
+from aileron.model.authority import LoopLimits, OwnCap
+from aileron.model.errors import LimitExceeded, NotFound, StoreUnavailable
+from aileron.model.runs import RunState
 from aileron.runner.limits import MOST_VALUES, _values, _write_counted
-from aileron.values import JSON, Cap, LoopLimits, OwnCap, RunState, utc
 
 from .kit import OPERATOR, START, manifest, step
 from .test_decisions import DecidedCase

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from aileron.base.json import digest
+from aileron.model.connectors import WRITE, ConnectorDescription, Operation, Presentation
+from aileron.model.reviews import Card
 from aileron.testing import scripted_description
-from aileron.values import WRITE, Card, ConnectorDescription, Operation, Presentation, digest
 
 from .kit import RunnerCase, step
 

@@ -8,10 +8,15 @@ from typing import Any
 
 from attrs import evolve
 
-from aileron.errors import ApprovalStale
+from aileron.base.json import utc
+from aileron.model.audit import Event
+from aileron.model.connectors import Outcome
+from aileron.model.errors import ApprovalStale
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Run, RunState
+from aileron.model.vault import VaultState
 from aileron.runner.decisions import APPROVAL_HOLDS, Decisions
 from aileron.runner.runs import EventFactory
-from aileron.values import AuditQuery, Event, Outcome, Run, RunState, VaultState, utc
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 

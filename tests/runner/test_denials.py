@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.comparison import normalize_text
-from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
+from aileron.base.comparison import normalize_text
+from aileron.base.json import JSON, timestamp, utc
+from aileron.model.authority import LoopLimits
+from aileron.model.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
+from aileron.model.runs import Run, RunState
 from aileron.runner import denials as _breaker
 from aileron.runner.denials import CallCounts
 from aileron.runner.normalization import request_digest
-from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 from tests.extent import examples
 from tests.growth import seconds
 

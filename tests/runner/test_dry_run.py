@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from aileron.errors import BindingRequired, InvalidRequest, NotFound
+from aileron.base.json import JSON
+from aileron.model.connectors import CredentialNeed
+from aileron.model.errors import BindingRequired, InvalidRequest, NotFound
+from aileron.model.queries import AuditQuery, RunQuery
+from aileron.model.reviews import PreviewStatus, ReviewedRequest, ReviewedStep
+from aileron.model.runs import DryRun
+from aileron.model.trust import TrustKind
 from aileron.testing import ScriptedConnector, scripted_description
-from aileron.values import (
-    JSON,
-    AuditQuery,
-    CredentialNeed,
-    DryRun,
-    PreviewStatus,
-    ReviewedRequest,
-    ReviewedStep,
-    RunQuery,
-    TrustKind,
-)
 
 from .kit import RunnerCase, manifest, step
 from .previewed import PreviewedCase

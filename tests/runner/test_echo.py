@@ -6,9 +6,12 @@ from typing import cast
 
 from attrs import evolve
 
-from aileron.errors import ExternalApiError
+from aileron.base.json import JSON
+from aileron.model.connectors import CredentialNeed, Outcome
+from aileron.model.errors import ExternalApiError
+from aileron.model.runs import RunState
+from aileron.model.vault import Binding
 from aileron.testing import ScriptedConnector, new_binding, scripted_description
-from aileron.values import JSON, Binding, CredentialNeed, Outcome, RunState
 
 from .kit import RunnerCase, step
 

@@ -7,8 +7,11 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from aileron.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
-from aileron.values import JSON, Approval, Change, Decision, Outcome, Run, RunState, edits
+from aileron.base.json import JSON
+from aileron.model.changes import edits
+from aileron.model.connectors import Outcome
+from aileron.model.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
+from aileron.model.runs import Approval, Change, Decision, Run, RunState
 
 from .kit import AGENT, OPERATOR, manifest, step
 from .previewed import MAIL, PREVIEW, PreviewedCase

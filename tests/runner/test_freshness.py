@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from aileron.errors import StoreUnavailable
+from aileron.model.errors import StoreUnavailable
+from aileron.model.runs import Run, RunState
+from aileron.model.trust import TrustKind
+from aileron.model.vault import VaultState
 from aileron.runner import remember_older
-from aileron.values import Run, RunState, TrustKind, VaultState
 
 from .kit import OPERATOR, RunnerCase
 

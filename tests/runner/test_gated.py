@@ -6,7 +6,9 @@ import json
 
 from attrs import evolve
 
-from aileron.errors import (
+from aileron.model.authority import PendingLimits
+from aileron.model.connectors import CredentialNeed, Outcome
+from aileron.model.errors import (
     ApprovalStale,
     BindingRequired,
     Conflict,
@@ -15,24 +17,13 @@ from aileron.errors import (
     NotFound,
     VaultLocked,
 )
+from aileron.model.places import UrlTemplate, UrlVariable
+from aileron.model.queries import AuditQuery, RunQuery
+from aileron.model.reviews import Review, ReviewedArgument, ReviewedRequest
+from aileron.model.runs import Decision, Run, RunState
+from aileron.model.vault import VaultState
 from aileron.runner import _recovery
 from aileron.testing import EFFECT_HEADER, ScriptedConnector, new_binding, scripted_description
-from aileron.values import (
-    AuditQuery,
-    CredentialNeed,
-    Decision,
-    Outcome,
-    PendingLimits,
-    Review,
-    ReviewedArgument,
-    ReviewedRequest,
-    Run,
-    RunQuery,
-    RunState,
-    UrlTemplate,
-    UrlVariable,
-    VaultState,
-)
 
 from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
 

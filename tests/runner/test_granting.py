@@ -13,27 +13,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from aileron.errors import BindingFailed, Conflict, InvalidRequest, NotFound, Paused, StoreUnavailable, VaultLocked
-from aileron.testing import ScriptedConnector, example_grant, new_binding, scripted_description
-from aileron.values import (
-    JSON,
+from aileron.base.json import JSON, utc
+from aileron.model.authority import (
     MOST_LIVE_GRANTS,
-    Approval,
-    ConnectorDescription,
-    Fault,
     Grant,
     NewGrant,
-    Outcome,
     PendingLimits,
     Predicate,
     PredicateKind,
-    Run,
-    RunState,
     StandingGrant,
-    TrustKind,
-    VaultState,
-    utc,
 )
+from aileron.model.connectors import ConnectorDescription, Outcome
+from aileron.model.errors import (
+    BindingFailed,
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    Paused,
+    StoreUnavailable,
+    VaultLocked,
+)
+from aileron.model.faults import Fault
+from aileron.model.runs import Approval, Run, RunState
+from aileron.model.trust import TrustKind
+from aileron.model.vault import VaultState
+from aileron.testing import ScriptedConnector, example_grant, new_binding, scripted_description
 
 from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
 from .previewed import PreviewedCase

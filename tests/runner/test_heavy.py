@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from aileron.values import JSON, RunQuery, heavy
+from aileron.base.json import JSON, heavy
+from aileron.model.queries import RunQuery
 
 from .kit import manifest, step
 from .previewed import PreviewedCase

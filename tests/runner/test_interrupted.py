@@ -6,8 +6,11 @@ from datetime import timedelta
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.errors import StoreUnavailable
-from aileron.values import Decision, Outcome, Run, RunQuery, RunState, VaultState
+from aileron.model.connectors import Outcome
+from aileron.model.errors import StoreUnavailable
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Decision, Run, RunState
+from aileron.model.vault import VaultState
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 

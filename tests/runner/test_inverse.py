@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from aileron.errors import CapabilityDenied, Conflict, InvalidRequest, NotFound, Paused
-from aileron.values import NewGrant, Outcome, Run, RunState, TrustKind, utc
+from aileron.base.json import utc
+from aileron.model.authority import NewGrant
+from aileron.model.connectors import Outcome
+from aileron.model.errors import CapabilityDenied, Conflict, InvalidRequest, NotFound, Paused
+from aileron.model.runs import Run, RunState
+from aileron.model.trust import TrustKind
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 

@@ -7,9 +7,12 @@ from typing import cast
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import JSON
+from aileron.base.waiting import Interrupted
+from aileron.model.connectors import Finding, Outcome
+from aileron.model.faults import Fault
+from aileron.model.runs import Run, RunState
 from aileron.runner.outcomes import LATE_SECONDS
-from aileron.values import JSON, Fault, Finding, Outcome, Run, RunState
-from aileron.waiting import Interrupted
 
 from .kit import step
 from .test_reconciling import DoubtCase

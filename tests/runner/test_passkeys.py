@@ -7,19 +7,11 @@ from datetime import timedelta
 
 from attrs import evolve
 
-from aileron.errors import Forbidden
+from aileron.base.json import JSON, utc
+from aileron.model.authority import NewGrant, PasskeyRule, approval_statement
+from aileron.model.errors import Forbidden
+from aileron.model.runs import Assertion, Decision, Run, RunState
 from aileron.testing import SoftwareAuthenticator
-from aileron.values import (
-    JSON,
-    Assertion,
-    Decision,
-    NewGrant,
-    PasskeyRule,
-    Run,
-    RunState,
-    approval_statement,
-    utc,
-)
 
 from .kit import OPERATOR_URL, RunnerCase
 

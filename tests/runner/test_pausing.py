@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.errors import LimitExceeded, Paused, StoreUnavailable, VaultLocked
+from aileron.base.converter import to_json
+from aileron.model.audit import Actor
+from aileron.model.authority import Halt, Pause
+from aileron.model.connectors import Outcome
+from aileron.model.errors import LimitExceeded, Paused, StoreUnavailable, VaultLocked
+from aileron.model.faults import Fault
+from aileron.model.runs import RunState
+from aileron.model.vault import VaultState
 from aileron.runner import Runner
 from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
-from aileron.values import Actor, Fault, Halt, Outcome, Pause, RunState, VaultState, to_json
 
 from .kit import AGENT, OPERATOR, step
 from .test_decisions import DecidedCase

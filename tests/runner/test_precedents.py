@@ -9,9 +9,13 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON, utc
+from aileron.model.changes import Precedents
+from aileron.model.queries import Page, RunQuery
+from aileron.model.reviews import Review, ReviewedStep
+from aileron.model.runs import Approval, Run, RunState
 from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
 from aileron.testing import RunsProxy
-from aileron.values import JSON, Approval, Page, Precedents, Review, ReviewedStep, Run, RunQuery, RunState, utc
 
 from .kit import OPERATOR, START, step
 from .previewed import PreviewedCase

@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
+from aileron.model.authority import Predicate, PredicateKind
 from aileron.runner.predicates import ABSENT, Absent, encode_domain, holds, parse_domain, same
-from aileron.values import JSON, Predicate, PredicateKind
 from tests.extent import examples
 from tests.growth import seconds
 

@@ -8,7 +8,10 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from aileron.errors import (
+from aileron.base.converter import to_json
+from aileron.model.authority import PendingLimits
+from aileron.model.connectors import Outcome
+from aileron.model.errors import (
     ApprovalStale,
     BindingFailed,
     CapabilityDenied,
@@ -17,15 +20,8 @@ from aileron.errors import (
     NetworkError,
     VaultLocked,
 )
-from aileron.values import (
-    Decision,
-    Outcome,
-    PendingLimits,
-    Run,
-    RunQuery,
-    RunState,
-    to_json,
-)
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Decision, Run, RunState
 
 from .kit import AGENT, OPERATOR, manifest, step
 from .previewed import MAIL, PREVIEW, PreviewedCase

@@ -10,23 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.converter import from_json, to_json
+from aileron.base.json import JSON, compact
+from aileron.model.actions import PreviewRule
+from aileron.model.connectors import Outcome
+from aileron.model.faults import Fault
+from aileron.model.reviews import NOT_YET, Preview, PreviewStatus, Review, ReviewedPreview, ReviewedStep
 from aileron.runner.plan import make_unavailable
 from aileron.runner.previews import MOST_BYTES, MOST_BYTES_IN_ALL, render_preview
-from aileron.values import (
-    JSON,
-    NOT_YET,
-    Fault,
-    Outcome,
-    Preview,
-    PreviewRule,
-    PreviewStatus,
-    Review,
-    ReviewedPreview,
-    ReviewedStep,
-    compact,
-    from_json,
-    to_json,
-)
 from tests.extent import examples
 
 ANY = st.recursive(

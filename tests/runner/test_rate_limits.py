@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import utc
+from aileron.model.connectors import Outcome
+from aileron.model.faults import Fault
+from aileron.model.runs import Run, RunState
 from aileron.testing import ScriptedConnector, scripted_description
-from aileron.values import Fault, Outcome, Run, RunState, utc
 from tests.runner.kit import AGENT, OPERATOR, RunnerCase, manifest, step
 from tests.runner.previewed import MAIL, PreviewedCase
 

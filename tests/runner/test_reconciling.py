@@ -7,21 +7,16 @@ from collections.abc import Callable
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.errors import BindingFailed, CapabilityDenied, Conflict, NotFound, VaultLocked
+from aileron.base.json import utc
+from aileron.model.audit import DAEMON, Event
+from aileron.model.connectors import Finding, Outcome
+from aileron.model.errors import BindingFailed, CapabilityDenied, Conflict, NotFound, VaultLocked
+from aileron.model.faults import Fault
+from aileron.model.runs import Run, RunState
+from aileron.model.trust import TrustKind
+from aileron.model.vault import VaultState
 from aileron.runner.reconciler import LOOKS_AFTER_SECONDS
 from aileron.testing import ScriptedConnector
-from aileron.values import (
-    DAEMON,
-    Event,
-    Fault,
-    Finding,
-    Outcome,
-    Run,
-    RunState,
-    TrustKind,
-    VaultState,
-    utc,
-)
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 

@@ -9,9 +9,13 @@ from typing import Any, cast
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import compact, digest_of_bytes
+from aileron.model.connectors import Outcome
+from aileron.model.faults import Fault
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Run
 from aileron.runner.plan import Plan
 from aileron.runner.runs import LEGAL
-from aileron.values import AuditQuery, Fault, Outcome, Run, compact, digest_of_bytes
 from tests.runner.kit import RunnerCase
 
 _PAGE = Path(__file__).parents[2] / "doc" / "architecture.md"

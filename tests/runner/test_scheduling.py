@@ -11,10 +11,10 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import NotFound, StoreUnavailable
+from aileron.base.json import utc
+from aileron.base.waiting import afterwards
+from aileron.model.errors import NotFound, StoreUnavailable
 from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
-from aileron.values import utc
-from aileron.waiting import afterwards
 
 
 class TasksTests(SynchronousTestCase):

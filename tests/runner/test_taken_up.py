@@ -7,10 +7,14 @@ from datetime import timedelta
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.errors import StoreUnavailable
-from aileron.interfaces import IRuns
+from aileron.model.connectors import Outcome
+from aileron.model.errors import StoreUnavailable
+from aileron.model.faults import Fault
+from aileron.model.interfaces.store import IRuns
+from aileron.model.queries import Page, RunQuery
+from aileron.model.runs import Run, RunState
+from aileron.model.vault import VaultState
 from aileron.testing import RunsProxy
-from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState
 
 from .kit import AGENT, OPERATOR, step
 from .previewed import MAIL, PREVIEW, PreviewedCase

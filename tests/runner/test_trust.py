@@ -5,20 +5,14 @@ from __future__ import annotations
 from attrs import evolve
 from zope.interface import implementer
 
-from aileron.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable, VaultLocked
-from aileron.interfaces import IConfigFile
+from aileron.base.json import digest_of_bytes
+from aileron.base.load_error import LoadError
+from aileron.model.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable, VaultLocked
+from aileron.model.interfaces.connectors import IConfigFile
+from aileron.model.runs import Decision, RunState
+from aileron.model.trust import Candidate, TrustItem, TrustKind, TrustState
+from aileron.model.vault import VaultState
 from aileron.testing import ScriptedConnector
-from aileron.values import (
-    Candidate,
-    Decision,
-    LoadError,
-    RunState,
-    TrustItem,
-    TrustKind,
-    TrustState,
-    VaultState,
-    digest_of_bytes,
-)
 
 from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
 

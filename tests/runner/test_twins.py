@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from aileron.model.runs import Run, RunState
 from aileron.review import describe_twins
-from aileron.values import Run, RunState
 
 from .kit import OPERATOR, step
 from .previewed import PreviewedCase

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aileron.errors import Conflict, InvalidRequest
+from aileron.base.json import utc
+from aileron.model.errors import Conflict, InvalidRequest
+from aileron.model.runs import Approval, Decision, Run, RunState
+from aileron.model.vault import VaultState
 from aileron.runner.decisions import APPROVAL_HOLDS
-from aileron.values import Approval, Decision, Run, RunState, VaultState, utc
 
 from .kit import AGENT, OPERATOR, manifest, step
 from .test_decisions import DecidedCase

@@ -9,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import CapabilityDenied, InvalidRequest, NotFound
+from aileron.base.json import JSON, compact
+from aileron.model.connectors import Outcome
+from aileron.model.errors import CapabilityDenied, InvalidRequest, NotFound
+from aileron.model.faults import Fault
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import RunState
 from aileron.runner.outcomes import MAX_RETRIES, RetryPolicy
-from aileron.values import JSON, AuditQuery, Fault, Outcome, RunState, compact
 from tests.extent import examples
 
 from .kit import AGENT, RunnerCase, manifest, step

@@ -16,8 +16,12 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import NotFound, StateConflict
-from aileron.interfaces import IAudit
+from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import NotFound, StateConflict
+from aileron.model.interfaces.store import IAudit
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Run, RunState, Transition
 from aileron.store import Store, Tuning
 from aileron.testing import (
     AuditContract,
@@ -28,7 +32,6 @@ from aileron.testing import (
     memory_store,
     unopened_store,
 )
-from aileron.values import DAEMON, Actor, AuditQuery, Event, PendingLimits, Run, RunState, Transition
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PERSON = Actor("human", "operator-1")

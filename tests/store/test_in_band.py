@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
 
-from aileron.interfaces import IInBandMemories
+from aileron.model.interfaces.store import IInBandMemories
 from aileron.store import Store
 from aileron.store._in_band import KEPT, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL, MOST_MEMORIES, REQUESTS_KEPT
 from aileron.testing import example_session, memory_store

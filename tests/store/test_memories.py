@@ -7,10 +7,14 @@ from datetime import timedelta
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.errors import StoreUnavailable
+from aileron.base.json import digest_of_bytes
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import StoreUnavailable
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Progress, RunState
+from aileron.model.vault import BindingFlag
 from aileron.testing import example_event, example_run, example_transition
 from aileron.testing._examples import NOON
-from aileron.values import AuditQuery, BindingFlag, PendingLimits, Progress, RunState, digest_of_bytes
 
 from .case import DatabaseCase
 

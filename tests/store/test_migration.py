@@ -9,7 +9,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import StoreUnavailable
+from aileron.model.errors import StoreUnavailable
 from aileron.store import ForeignDatabase, NewerDatabase, Schema
 from aileron.store._migration import migrate, shipped
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import StoreUnavailable
+from aileron.model.errors import StoreUnavailable
 from aileron.store._connections import MOST_READS, Readers, Tuning, reading_pool
 from aileron.testing import UnthreadedPool, UnthreadedReactor
 

@@ -11,11 +11,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import LimitExceeded, NotFound, StateConflict
-from aileron.interfaces import IAudit, IRuns
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import LimitExceeded, NotFound, StateConflict
+from aileron.model.interfaces.store import IAudit, IRuns
+from aileron.model.runs import AttemptRow, Charge, Run, RunState, Transition
 from aileron.testing import RunsContract, example_ask, example_event, example_run, example_transition, memory_store
 from aileron.testing._examples import NOON
-from aileron.values import AttemptRow, Charge, PendingLimits, Run, RunState, Transition
 
 from .case import DatabaseCase
 

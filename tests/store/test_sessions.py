@@ -13,8 +13,12 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import LimitExceeded
-from aileron.interfaces import IAudit, ISessions
+from aileron.base.json import timestamp, utc
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import LimitExceeded
+from aileron.model.interfaces.store import IAudit, ISessions
+from aileron.model.runs import RunState
+from aileron.model.sessions import Process, SessionTally
 from aileron.store import Store, _sessions
 from aileron.store._sessions import SessionCache
 from aileron.testing import (
@@ -27,7 +31,6 @@ from aileron.testing import (
     example_transition,
     memory_store,
 )
-from aileron.values import PendingLimits, Process, RunState, SessionTally, timestamp, utc
 
 
 class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):

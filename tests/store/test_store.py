@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from aileron.errors import StoreUnavailable
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import StoreUnavailable
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import RunState
 from aileron.store import Store
 from aileron.testing import check_chain, example_event, example_run, example_transition, memory_store, unopened_store
-from aileron.values import AuditQuery, PendingLimits, RunState
 
 from .case import DatabaseCase
 

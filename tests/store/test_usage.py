@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
+from aileron.features.gateway.values import Usage, UsageSum
 from aileron.store import Store
 from aileron.store._memories import WRITE_SECONDS
 from aileron.testing import UnthreadedPool, example_session, memory_store
 from aileron.testing._examples import NOON
-from aileron.values import Usage, UsageSum
 
 from .case import DatabaseCase
 

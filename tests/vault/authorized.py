@@ -6,11 +6,12 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.credentials import DEFAULT_KIND
-from aileron.errors import BindingFailed, InvalidRequest, NotFound
-from aileron.interfaces import IBindings
+from aileron.model.connectors import Request
+from aileron.model.errors import BindingFailed, InvalidRequest, NotFound
+from aileron.model.interfaces.vault import IBindings
+from aileron.model.vault import Binding, CredentialState, CredentialStatus
 from aileron.testing import example_scope, new_binding, opened
 from aileron.testing._vault_contract import CANARY, BindingsContract
-from aileron.values import Binding, CredentialState, CredentialStatus, Request
 
 
 class AuthorizedContract(BindingsContract):

@@ -16,7 +16,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import VaultDamaged
+from aileron.base.json import utc
+from aileron.model.audit import LockedPeriod
+from aileron.model.authority import Passkey, PasskeyRule, Predicate, PredicateKind
+from aileron.model.errors import VaultDamaged
+from aileron.model.trust import TrustKind
+from aileron.model.vault import Binding, NewBinding, Scope
 from aileron.testing import (
     example_caps,
     example_grant,
@@ -25,18 +30,6 @@ from aileron.testing import (
     new_binding,
     opened,
     trusted_word,
-)
-from aileron.values import (
-    Binding,
-    LockedPeriod,
-    NewBinding,
-    Passkey,
-    PasskeyRule,
-    Predicate,
-    PredicateKind,
-    Scope,
-    TrustKind,
-    utc,
 )
 from aileron.vault import DataKey, Vault, binding_of, keys
 from aileron.vault._format import decode, encode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 
+from aileron.model.sessions import HandOverState, OperatorSession
 from aileron.testing import SigningBrowser
-from aileron.values import HandOverState, OperatorSession
 from aileron.vault import Operators, keys
 from aileron.vault.keys import LoginExchange, client_proof, daemon_proof
 

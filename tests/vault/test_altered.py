@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import BindingFailed, VaultDamaged
+from aileron.model.authority import PasskeyRule
+from aileron.model.errors import BindingFailed, VaultDamaged
+from aileron.model.trust import TrustKind
 from aileron.testing import does_not_open, example_scope, new_binding, trusted_word
-from aileron.values import PasskeyRule, TrustKind
 from aileron.vault import Vault, keys
 from aileron.vault._format import decode
 from tests.extent import examples

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import WrongPassphrase
-from aileron.values import from_timestamp
+from aileron.base.json import from_timestamp
+from aileron.model.errors import WrongPassphrase
 from aileron.vault.archive import ArchiveDamaged, SealingWriter, UnsealingReader
 
 _PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from aileron.errors import Conflict, InvalidRequest, VaultDamaged
-from aileron.interfaces import IGrants, IRecordKeys
+from aileron.base.json import JSON
+from aileron.model.audit import LockedPeriod
+from aileron.model.errors import Conflict, InvalidRequest, VaultDamaged
+from aileron.model.interfaces.authority import IGrants, IRecordKeys
 from aileron.testing import (
     ControlContract,
     GrantsContract,
@@ -15,7 +17,6 @@ from aileron.testing import (
     VaultContract,
     trusted_word,
 )
-from aileron.values import JSON, LockedPeriod
 from aileron.vault import Vault, keys
 
 from .authorized import AuthorizedContract

@@ -8,7 +8,7 @@ from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.credentials import DEFAULT_KIND, KINDS, CredentialKind, CredentialUse
-from aileron.errors import BindingFailed, InvalidRequest
+from aileron.model.errors import BindingFailed, InvalidRequest
 from aileron.testing import example_scope, new_binding, opened
 
 from .case import OpenCase

@@ -5,6 +5,7 @@ from __future__ import annotations
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.model.vault import VaultState
 from aileron.testing import (
     ControlContract,
     GrantsContract,
@@ -20,7 +21,6 @@ from aileron.testing import (
     TrustContract,
     VaultContract,
 )
-from aileron.values import VaultState
 
 from .authorized import AuthorizedContract
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import evolve
 
-from aileron.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
+from aileron.model.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
+from aileron.model.sessions import HandOverState
 from aileron.testing import SigningBrowser
-from aileron.values import HandOverState
 
 from .operators import ASKED, STATE, OperatorsCase
 

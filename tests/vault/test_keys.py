@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import Conflict, NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase
+from aileron.model.errors import Conflict, NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase
 from aileron.vault import keys
 from aileron.vault._passphrase import words
 from aileron.vault.keys import DataKey

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import BindingFailed, InvalidRequest
+from aileron.model.errors import BindingFailed, InvalidRequest
+from aileron.model.vault import Binding, NewBinding
 from aileron.testing import does_not_open, example_scope, new_binding, opened
-from aileron.values import Binding, NewBinding
 from aileron.vault import binding_of, keys
 from tests.extent import examples
 from tests.vault.case import VaultCase, keep_addresses

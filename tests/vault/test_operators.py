@@ -7,8 +7,8 @@ from datetime import timedelta
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import Forbidden, InvalidRequest, Unauthorized, VaultLocked
-from aileron.values import SignedRequest
+from aileron.model.errors import Forbidden, InvalidRequest, Unauthorized, VaultLocked
+from aileron.model.sessions import SignedRequest
 from aileron.vault import Operators, keys
 from aileron.vault.keys import LoginExchange, client_proof, daemon_proof
 

@@ -10,10 +10,12 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.errors import Conflict, Forbidden, InvalidRequest, VaultLocked
-from aileron.interfaces import IPasskeyBook
+from aileron.base.json import JSON
+from aileron.model.authority import PasskeyRule
+from aileron.model.errors import Conflict, Forbidden, InvalidRequest, VaultLocked
+from aileron.model.interfaces.authority import IPasskeyBook
+from aileron.model.runs import Assertion
 from aileron.testing import MemoryPasskeyBook, MemoryVault, SoftwareAuthenticator
-from aileron.values import JSON, Assertion, PasskeyRule
 from aileron.vault import Passkeys
 
 URL = "http://localhost:7001"

@@ -8,8 +8,9 @@ import os
 from attrs import evolve
 
 from aileron.audit import is_signed
-from aileron.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, WeakPassphrase, WrongPassphrase
-from aileron.values import NO_CHECKPOINT, Checkpoint, Mark
+from aileron.model.audit import NO_CHECKPOINT, Checkpoint
+from aileron.model.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, WeakPassphrase, WrongPassphrase
+from aileron.model.trust import Mark
 from aileron.vault import DataKey, Vault, keys
 
 from .case import NEW_PASSPHRASE, NOON, PASSPHRASE, FullCase

@@ -9,10 +9,12 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import timestamp, utc
 from aileron.credentials import TokenAnswer, TokenRequest
-from aileron.errors import BindingFailed, CredentialNeedsYou, NetworkError, StoreUnavailable, VaultLocked
+from aileron.model.connectors import Request
+from aileron.model.errors import BindingFailed, CredentialNeedsYou, NetworkError, StoreUnavailable, VaultLocked
+from aileron.model.vault import Authorization, Binding, CredentialState, CredentialStatus
 from aileron.testing import example_scope, new_binding
-from aileron.values import Authorization, Binding, CredentialState, CredentialStatus, Request, timestamp, utc
 from aileron.vault import Renewals, Vault
 
 from .case import OpenCase

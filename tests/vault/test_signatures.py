@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.model.sessions import SignedRequest
 from aileron.testing import SigningBrowser
-from aileron.values import SignedRequest
 from aileron.vault import _signatures
 from aileron.vault._signatures import MOST_NONCES, Signatures, read_public_key, signed_text
 

@@ -9,9 +9,12 @@ import stat
 import attrs
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, VaultLocked
+from aileron.model.audit import LockedPeriod
+from aileron.model.authority import PasskeyRule
+from aileron.model.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, VaultLocked
+from aileron.model.trust import Mark, TrustKind
+from aileron.model.vault import VaultState
 from aileron.testing import example_scope, new_binding, trusted_word
-from aileron.values import LockedPeriod, Mark, PasskeyRule, TrustKind, VaultState
 from aileron.vault import DataKey, Vault
 
 from .case import NOON, FullCase, OpenCase, VaultCase

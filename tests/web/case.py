@@ -12,17 +12,13 @@ from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 from zope.interface import implementer
 
-from aileron.interfaces import INotifier, ISessions
-from aileron.testing import ScriptedRunner, SigningBrowser, example_session, scripted_offer
-from aileron.values import (
-    JSON,
-    Actor,
-    Approval,
-    AuditQuery,
-    Call,
-    ChannelState,
-    Event,
-    Page,
+from aileron.base.json import JSON, utc
+from aileron.features.notices.values import ChannelState
+from aileron.model.audit import Actor, Event
+from aileron.model.interfaces.services import INotifier
+from aileron.model.interfaces.store import ISessions
+from aileron.model.queries import AuditQuery, Page, RunQuery
+from aileron.model.reviews import (
     Preview,
     PreviewField,
     PreviewStatus,
@@ -30,13 +26,10 @@ from aileron.values import (
     ReviewedPreview,
     ReviewedRequest,
     ReviewedStep,
-    Run,
-    RunQuery,
-    Session,
-    SessionEnding,
-    SessionTally,
-    utc,
 )
+from aileron.model.runs import Approval, Call, Run
+from aileron.model.sessions import Session, SessionEnding, SessionTally
+from aileron.testing import ScriptedRunner, SigningBrowser, example_session, scripted_offer
 from aileron.web import pages
 from tests.api.case import NOW, ApiCase
 

@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
+from aileron.base.json import JSON, utc
+from aileron.base.text import visible
+from aileron.model.actions import Input
+from aileron.model.authority import Predicate, PredicateKind
+from aileron.model.runs import Run, RunState
 from aileron.testing import scripted_offer
-from aileron.values import JSON, Input, Predicate, PredicateKind, Run, RunState, utc, visible
 from aileron.web.approvals.decision import edit_form, grant_form
 from tests.api.case import NOW
 from tests.extent import examples

@@ -8,9 +8,13 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.web.template import Tag
 
-from aileron.values import Actor, Call, Change, Cut, Precedents, PreviewField, PreviewStatus, Review, RunState, utc
-from aileron.web._texts import countdown, segment
+from aileron.base.json import utc
+from aileron.model.audit import Actor
+from aileron.model.changes import Precedents
+from aileron.model.reviews import Cut, PreviewField, PreviewStatus, Review
+from aileron.model.runs import Call, Change, RunState
 from aileron.web.approvals.decision import deny_all
+from aileron.web.texts import countdown, segment
 from tests.api.case import NOW
 
 from .case import WebCase, bound, planned, previewed, read, sent

@@ -8,33 +8,19 @@ from typing import Any, cast
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import utc
+from aileron.base.load_error import LoadError
+from aileron.base.text import visible
+from aileron.model.actions import Action, ApprovalRule, Cap, Offer, PreviewRule, Step
+from aileron.model.audit import Actor
+from aileron.model.authority import OwnCap
+from aileron.model.connectors import CredentialNeed, Operation
+from aileron.model.faults import Fault
+from aileron.model.places import UrlTemplate, UrlVariable
+from aileron.model.runs import RunState
+from aileron.model.vault import Binding, BindingFlag, CredentialState, CredentialStatus, NewBinding, Scope
 from aileron.testing import MemoryBindings, MemoryConnectors, ScriptedConnector, scripted_description, scripted_offer
-from aileron.values import (
-    Action,
-    Actor,
-    ApprovalRule,
-    Binding,
-    BindingFlag,
-    Cap,
-    CredentialNeed,
-    CredentialState,
-    CredentialStatus,
-    Fault,
-    LoadError,
-    NewBinding,
-    Offer,
-    Operation,
-    OwnCap,
-    PreviewRule,
-    RunState,
-    Scope,
-    Step,
-    UrlTemplate,
-    UrlVariable,
-    utc,
-    visible,
-)
-from aileron.web._texts import credential_problem
+from aileron.web.texts import credential_problem
 from tests.api.case import NOW
 from tests.web.case import Reading, WebCase, read
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from attrs import evolve
 
-from aileron.drafting import example, text_of
-from aileron.errors import BindingRequired, InvalidRequest
+from aileron.actions.drafting import example, text_of
+from aileron.base.json import digest_of_bytes
+from aileron.base.load_error import LoadError
+from aileron.model.actions import ApprovalRule
+from aileron.model.errors import BindingRequired, InvalidRequest
 from aileron.testing import ScriptedRunner
-from aileron.values import ApprovalRule, LoadError, digest_of_bytes
 
 from .case import COOKIE, Heard, Reading, WebCase, read
 from .test_hostile import ACTION

@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import evolve
 
-from aileron.api._credentials import REFUSALS_SECONDS
-from aileron.errors import Conflict
+from aileron.api.tokens import REFUSALS_SECONDS
+from aileron.model.audit import DAEMON
+from aileron.model.errors import Conflict
 from aileron.testing import SigningBrowser
-from aileron.values import DAEMON
 
 from .case import COOKIE, POLL, Heard, WebCase
 

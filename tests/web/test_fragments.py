@@ -13,24 +13,15 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import utc
+from aileron.base.text import visible
+from aileron.model.audit import Actor
+from aileron.model.faults import Fault
+from aileron.model.queries import RunQuery
+from aileron.model.reviews import Cut, PreviewFault, PreviewField, PreviewStatus, Review, ReviewedArgument, ReviewedStep
+from aileron.model.runs import Change, RunState
+from aileron.model.sessions import Process
 from aileron.testing import scripted_offer
-from aileron.values import (
-    Actor,
-    Change,
-    Cut,
-    Fault,
-    PreviewFault,
-    PreviewField,
-    PreviewStatus,
-    Process,
-    Review,
-    ReviewedArgument,
-    ReviewedStep,
-    RunQuery,
-    RunState,
-    utc,
-    visible,
-)
 from aileron.web.approvals.review import indent
 from tests.api.case import NOW
 from tests.extent import examples

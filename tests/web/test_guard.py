@@ -9,9 +9,11 @@ from twisted.internet.defer import Deferred
 from twisted.logger import LogLevel, capturedLogs
 
 from aileron.api import PROOF
-from aileron.errors import StoreUnavailable
+from aileron.model.errors import StoreUnavailable
+from aileron.model.faults import ADVICE
+from aileron.model.queries import Page, RunQuery
+from aileron.model.runs import Approval
 from aileron.testing import SigningBrowser
-from aileron.values import ADVICE, Approval, Page, RunQuery
 from aileron.web._table import FRAGMENTS
 from tests.api.case import NOW
 

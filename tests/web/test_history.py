@@ -10,8 +10,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from twisted.internet.defer import Deferred
 
-from aileron.values import Actor, Event, Usage, utc, visible
-from aileron.web._event_names import EVENTS, KINDS
+from aileron.base.json import utc
+from aileron.base.text import visible
+from aileron.features.gateway.values import Usage
+from aileron.model.audit import Actor, Event
+from aileron.web.event_names import EVENTS, KINDS
 from tests.api.case import NOW
 from tests.audit.recorded import RECORDED
 from tests.web.case import Reading, WebCase, read

@@ -10,15 +10,14 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.audit import CommitObserver, KeyFile
-from aileron.testing import (
-    MemoryBindings,
-    MemoryConnectors,
-    example_signer,
-    memory_store,
-    new_binding,
-    scripted_offer,
-)
-from aileron.values import JSON, Actor, BindingFlag, Event, LoadError, RunState, TrustKind, utc, visible
+from aileron.base.json import JSON, utc
+from aileron.base.load_error import LoadError
+from aileron.base.text import visible
+from aileron.model.audit import Actor, Event
+from aileron.model.runs import RunState
+from aileron.model.trust import TrustKind
+from aileron.model.vault import BindingFlag
+from aileron.testing import MemoryBindings, MemoryConnectors, example_signer, memory_store, new_binding, scripted_offer
 from tests.api.case import NOW
 from tests.web.case import OneChannel, Reading, WebCase, read
 

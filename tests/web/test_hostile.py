@@ -13,27 +13,14 @@ from typing import Any
 from attrs import define, evolve, field, fields
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import utc
+from aileron.model.audit import Actor, Event
+from aileron.model.authority import NewGrant, PasskeyRule, Predicate, PredicateKind
+from aileron.model.faults import Fault
+from aileron.model.reviews import Cut, PreviewFault, PreviewField, PreviewStatus, Review, ReviewedArgument
+from aileron.model.runs import Change, Decision, RunState
+from aileron.model.trust import TrustKind
 from aileron.testing import SoftwareAuthenticator
-from aileron.values import (
-    Actor,
-    Change,
-    Cut,
-    Decision,
-    Event,
-    Fault,
-    NewGrant,
-    PasskeyRule,
-    Predicate,
-    PredicateKind,
-    PreviewFault,
-    PreviewField,
-    PreviewStatus,
-    Review,
-    ReviewedArgument,
-    RunState,
-    TrustKind,
-    utc,
-)
 from aileron.web import pages
 from aileron.web._table import FRAGMENTS
 from tests.api.case import NOW

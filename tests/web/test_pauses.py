@@ -6,7 +6,9 @@ from datetime import timedelta
 
 from twisted.internet.defer import Deferred
 
-from aileron.values import Actor, Decision, Run, RunState, timestamp, utc
+from aileron.base.json import timestamp, utc
+from aileron.model.audit import Actor
+from aileron.model.runs import Decision, Run, RunState
 from tests.api.case import NOW
 from tests.web.case import WebCase
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.text import visible
 from aileron.review import MOST_MARKS, MOST_PLACES, addresses, markup
-from aileron.values import visible
 from aileron.web.approvals.reading import reading
 from tests.extent import examples
 

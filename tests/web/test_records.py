@@ -8,20 +8,14 @@ from datetime import timedelta
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.values import (
-    JSON,
-    Actor,
-    Event,
-    Fault,
-    Inverse,
-    Run,
-    RunState,
-    SessionEnding,
-    Usage,
-    timestamp,
-    utc,
-    visible,
-)
+from aileron.base.json import JSON, timestamp, utc
+from aileron.base.text import visible
+from aileron.features.gateway.values import Usage
+from aileron.model.actions import Inverse
+from aileron.model.audit import Actor, Event
+from aileron.model.faults import Fault
+from aileron.model.runs import Run, RunState
+from aileron.model.sessions import SessionEnding
 from tests.api.case import NOW
 from tests.web.case import WebCase, read
 

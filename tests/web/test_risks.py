@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import utc
+from aileron.model.changes import Precedents
+from aileron.model.reviews import Review, ReviewedStep
+from aileron.model.runs import Approval, Run, RunState
 from aileron.review import Risks, new_here, recipients, risks
 from aileron.testing import scripted_offer
-from aileron.values import Approval, Precedents, Review, ReviewedStep, Run, RunState, utc
 from tests.api.case import NOW
 from tests.extent import examples
 

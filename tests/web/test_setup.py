@@ -8,33 +8,18 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
-from aileron.interfaces import ITotals
+from aileron.base.json import utc
+from aileron.base.load_error import LoadError
+from aileron.base.text import visible
+from aileron.features.gateway.values import GatewayTotals, Histogram, Traffic, Usage
+from aileron.features.provider_tools.values import ProviderTool, ToolCount, ToolKind, ToolRule, ToolRules
+from aileron.model.actions import Cap, Input
+from aileron.model.audit import Actor
+from aileron.model.authority import NewGrant, OwnCap, Passkey, PasskeyRule, Predicate, PredicateKind
+from aileron.model.interfaces.services import ITotals
+from aileron.model.runs import Decision
+from aileron.model.vault import VaultState
 from aileron.testing import SoftwareAuthenticator, scripted_offer
-from aileron.values import (
-    Actor,
-    Cap,
-    Decision,
-    GatewayTotals,
-    Histogram,
-    Input,
-    LoadError,
-    NewGrant,
-    OwnCap,
-    Passkey,
-    PasskeyRule,
-    Predicate,
-    PredicateKind,
-    ProviderTool,
-    ToolCount,
-    ToolKind,
-    ToolRule,
-    ToolRules,
-    Traffic,
-    Usage,
-    VaultState,
-    utc,
-    visible,
-)
 from tests.api.case import NOW
 from tests.web.case import ADDRESS, OneChannel, WebCase, read
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from aileron.values import ADVICE
+from aileron.model.faults import ADVICE
 from aileron.web import LANDING_POLICY, landing, moved
-from aileron.web._parts import STATIC
+from aileron.web.parts import STATIC
 
 from .case import WebCase, read
 

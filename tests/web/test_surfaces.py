@@ -7,11 +7,13 @@ from typing import Any
 
 from attrs import evolve, fields
 
-from aileron.cli._output import capture_lines
 from aileron.cli.approvals.review import show_review
+from aileron.cli.output import capture_lines
+from aileron.model.changes import Precedents
+from aileron.model.reviews import PreviewField, Review, ReviewedArgument
+from aileron.model.runs import RunState
 from aileron.review import REASONS, Risks
 from aileron.testing import example_run
-from aileron.values import Precedents, PreviewField, Review, ReviewedArgument, RunState
 
 from .case import WebCase, planned, previewed, read, sent
 

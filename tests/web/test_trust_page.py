@@ -7,7 +7,8 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.values import Actor, TrustKind
+from aileron.model.audit import Actor
+from aileron.model.trust import TrustKind
 
 from .case import WebCase, read
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
-from aileron.values import JSON, visible
+from aileron.base.json import JSON
+from aileron.base.text import visible
 from aileron.web.approvals.reading import MOST_WORD_STEPS, WordComparison
 
 

@@ -19,8 +19,8 @@ from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel, Request
 from twisted.web.http_headers import Headers
 
-from aileron.api._faults import HEADERS, Answer, http_failure
-from aileron.http1 import Body, Malformed, RequestHead, announced, parse_request
+from aileron.api.faults import HEADERS, Answer, http_failure
+from aileron.base.http1 import Body, Malformed, RequestHead, announced, parse_request
 
 from .checks import MAX_BODY_BYTES, RequestRefused, StaticAnswer, too_long
 from .request import MemoryRequest

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from attrs import define, field, frozen
 from twisted.internet.interfaces import ITransport
 
-from aileron.api._faults import Answer, failure
-from aileron.errors import Unauthorized
-from aileron.http1 import RequestHead
+from aileron.api.faults import Answer, failure
+from aileron.base.http1 import RequestHead
+from aileron.model.errors import Unauthorized
 
 MAX_BODY_BYTES = 1024 * 1024
 

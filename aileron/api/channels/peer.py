@@ -14,7 +14,7 @@ from attrs import frozen
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import IAddress, ITransport
 
-from aileron.values import Process
+from aileron.model.sessions import Process
 
 IPAddress: TypeAlias = IPv4Address | IPv6Address
 

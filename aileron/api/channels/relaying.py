@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from aileron.http1 import HeadCache, RelayedExchange, RequestHead, Route
+from aileron.base.http1 import HeadCache, RelayedExchange, RequestHead, Route
 
 from .channel import Channel, discard
 

@@ -12,9 +12,9 @@ from twisted.web.iweb import IRequest
 from twisted.web.server import Request
 from zope.interface import implementer
 
-from aileron.api._faults import Streamed
-from aileron.errors import AileronError
-from aileron.http1 import CHUNKED, RequestHead, unchunked
+from aileron.api.faults import Streamed
+from aileron.base.http1 import CHUNKED, RequestHead, unchunked
+from aileron.model.errors import AileronError
 
 _log = Logger()
 

@@ -11,7 +11,7 @@ from twisted.web.http import Request
 from twisted.web.resource import IResource
 from twisted.web.server import Site
 
-from aileron.http1 import RelayHandler
+from aileron.base.http1 import RelayHandler
 
 from .channel import Channel
 from .checks import SiteRules

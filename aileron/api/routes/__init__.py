@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import EndpointTable
+from aileron.api.endpoint import EndpointTable
+from aileron.features.egress import routes as egress
 
-from . import (
-    actions,
-    approvals,
-    audit,
-    bindings,
-    egress,
-    grants,
-    health,
-    limits,
-    operator,
-    run,
-    runs,
-    sessions,
-)
+from . import actions, approvals, audit, bindings, grants, health, limits, operator, run, runs, sessions
 
 TABLES: tuple[EndpointTable, ...] = (
     health.TABLE,

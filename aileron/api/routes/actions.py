@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import (
     ANY_OBJECT,
     BOOLEAN,
@@ -24,8 +24,11 @@ from aileron.api.shapes.schemas import (
     ref,
 )
 from aileron.api.shapes.values import ANSWERS, to_json
-from aileron.errors import NotFound
-from aileron.values import JSON, Member, Offering, TrustItem, TrustKind
+from aileron.base.converter import Member
+from aileron.base.json import JSON
+from aileron.model.actions import Offering
+from aileron.model.errors import NotFound
+from aileron.model.trust import TrustItem, TrustKind
 
 TABLE = EndpointTable()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import (
     ANY,
     ANY_OBJECT,
@@ -30,8 +30,11 @@ from aileron.api.shapes.schemas import (
     widened,
 )
 from aileron.api.shapes.values import ANSWERS, approval_json, moment, new_grant_json, page, status_of, to_json
+from aileron.base.converter import Member
+from aileron.base.json import JSON
+from aileron.model.reviews import Card
+from aileron.model.runs import Approval, Assertion, Decision, Run, RunState
 from aileron.review import new_here, risks
-from aileron.values import JSON, Approval, Assertion, Card, Decision, Member, Run, RunState
 
 from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of

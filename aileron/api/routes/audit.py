@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
-from aileron.api._faults import Answer, Streamed, answer, encode
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
+from aileron.api.faults import Answer, Streamed, answer, encode
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COUNT,
@@ -21,8 +21,11 @@ from aileron.api.shapes.schemas import (
     ref,
 )
 from aileron.api.shapes.values import page, to_json
-from aileron.errors import NotFound
-from aileron.values import JSON, NOTICE, AuditQuery, ChannelState, Record, timestamp
+from aileron.base.json import JSON, timestamp
+from aileron.features.notices.values import NOTICE, ChannelState
+from aileron.model.audit import Record
+from aileron.model.errors import NotFound
+from aileron.model.queries import AuditQuery
 
 TABLE = EndpointTable()
 

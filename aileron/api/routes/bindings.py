@@ -9,13 +9,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.logger import Logger
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, or_null, ref
 from aileron.api.shapes.values import optional_json
-from aileron.errors import Conflict, NotFound, StoreUnavailable
-from aileron.values import JSON, Binding, Event, NewBinding
+from aileron.base.json import JSON
+from aileron.model.audit import Event
+from aileron.model.errors import Conflict, NotFound, StoreUnavailable
+from aileron.model.vault import Binding, NewBinding
 
 from .scopes import Target, binding_payload, current_target, needed_scopes, trusted_target, wrong
 

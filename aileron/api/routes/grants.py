@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema, read_moment
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema, read_moment
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import ANY, BOOLEAN, MOMENT, REASON, TEXT, list_of, made_of, ref
 from aileron.api.shapes.values import new_grant_json, to_json
-from aileron.errors import InvalidRequest
-from aileron.values import (
-    JSON,
-    MOST_USES,
-    Approval,
-    Decision,
-    Grant,
-    NewGrant,
-    Predicate,
-    PredicateKind,
-)
+from aileron.base.json import JSON
+from aileron.model.authority import MOST_USES, Grant, NewGrant, Predicate, PredicateKind
+from aileron.model.errors import InvalidRequest
+from aileron.model.runs import Approval, Decision
 
 TABLE = EndpointTable()
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
-from aileron.api.shapes.gateway import TOTALS, UPSTREAMS, totals, totals_json, upstreams_json
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COUNT,
@@ -21,8 +20,12 @@ from aileron.api.shapes.schemas import (
     ref,
 )
 from aileron.api.shapes.values import to_json
-from aileron.errors import StoreUnavailable
-from aileron.values import JSON, RunQuery, RunState, Session, timestamp
+from aileron.base.json import JSON, timestamp
+from aileron.features.gateway.shapes import TOTALS, UPSTREAMS, totals, totals_json, upstreams_json
+from aileron.model.errors import StoreUnavailable
+from aileron.model.queries import RunQuery
+from aileron.model.runs import RunState
+from aileron.model.sessions import Session
 
 from .limits import paused_for
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, MOMENT, REASON, TEXT, TEXT_OR_NULL, list_of, made_of, ref
 from aileron.api.shapes.values import ANSWERS, approval_json, to_json
-from aileron.errors import InvalidRequest, NotFound
-from aileron.values import INLINE, JSON, Cap, OwnCap, Pause
+from aileron.base.converter import INLINE
+from aileron.base.json import JSON
+from aileron.model.actions import Cap
+from aileron.model.authority import OwnCap, Pause
+from aileron.model.errors import InvalidRequest, NotFound
 
 TABLE = EndpointTable()
 

@@ -8,13 +8,16 @@ from typing import cast
 
 from twisted.internet.task import deferLater
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import ANY_OBJECT, BOOLEAN, MOMENT, TEXT, described, list_of, made_of, ref
 from aileron.api.shapes.values import operator_json, to_json
-from aileron.errors import Forbidden, NotFound, Unauthorized
-from aileron.values import JSON, Actor, HandOverState, Passkey, PasskeyRule, approval_statement, timestamp
+from aileron.base.json import JSON, timestamp
+from aileron.model.audit import Actor
+from aileron.model.authority import Passkey, PasskeyRule, approval_statement
+from aileron.model.errors import Forbidden, NotFound, Unauthorized
+from aileron.model.sessions import HandOverState
 
 from .approvals import DECISION, read_decision
 from .grants import read_new_grant

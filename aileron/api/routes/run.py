@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
-from aileron.api._faults import Answer, answer, failure
-from aileron.api._guard import Who
-from aileron.api._serving import MAX_WAIT_SECONDS
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
+from aileron.api.faults import Answer, answer, failure
+from aileron.api.guard import Who
+from aileron.api.serving import MAX_WAIT_SECONDS
 from aileron.api.shapes.schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, list_of, made_of, ref
 from aileron.api.shapes.values import moment, status_of, to_json
-from aileron.errors import (
+from aileron.base.json import JSON
+from aileron.model.changes import edits
+from aileron.model.errors import (
     ApprovalDenied,
     ApprovalExpired,
     Cancelled,
@@ -19,7 +21,8 @@ from aileron.errors import (
     NotFound,
     OutcomeUnknown,
 )
-from aileron.values import AWAITING, JSON, Call, Fault, Run, RunState, edits
+from aileron.model.faults import Fault
+from aileron.model.runs import AWAITING, Call, Run, RunState
 
 TABLE = EndpointTable()
 

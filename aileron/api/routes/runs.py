@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
-from aileron.api._faults import Answer, answer
-from aileron.api._guard import READERS, Who
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COMPONENTS,
@@ -25,8 +25,9 @@ from aileron.api.shapes.schemas import (
     widened,
 )
 from aileron.api.shapes.values import listed_run_json, optional_json, page, to_json
-from aileron.errors import NotFound
-from aileron.values import AttemptRow, Run, RunQuery, RunState, StepRow
+from aileron.model.errors import NotFound
+from aileron.model.queries import RunQuery
+from aileron.model.runs import AttemptRow, Run, RunState, StepRow
 
 TABLE = EndpointTable()
 

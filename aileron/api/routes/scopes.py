@@ -6,26 +6,18 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from aileron.addresses import base_url_problem
-from aileron.api._dependencies import Dependencies
+from aileron.api.dependencies import Dependencies
 from aileron.api.shapes.values import optional_json, to_json
+from aileron.base.addresses import base_url_problem
+from aileron.base.json import JSON
+from aileron.base.text import visible
 from aileron.credentials import DEFAULT_KIND
-from aileron.errors import Conflict, InvalidRequest
-from aileron.values import (
-    GATEWAY,
-    JSON,
-    NOTICE,
-    Binding,
-    BindingFlag,
-    ChannelSettings,
-    ConnectorDescription,
-    Provider,
-    Scope,
-    TrustItem,
-    TrustKind,
-    TrustState,
-    visible,
-)
+from aileron.features.gateway.values import GATEWAY, Provider
+from aileron.features.notices.values import NOTICE, ChannelSettings
+from aileron.model.connectors import ConnectorDescription
+from aileron.model.errors import Conflict, InvalidRequest
+from aileron.model.trust import TrustItem, TrustKind, TrustState
+from aileron.model.vault import Binding, BindingFlag, Scope
 
 _UNREAD = frozenset((TrustState.NEW, TrustState.CHANGED))
 

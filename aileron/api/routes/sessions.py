@@ -9,11 +9,9 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from aileron.api._credentials import AGENT_TOKEN, mint, token_digest
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
-from aileron.api._faults import Answer, Streamed, answer
-from aileron.api._guard import READERS, Who
-from aileron.api.shapes.gateway import session_traffic
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, Streamed, answer
+from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     CURSOR,
@@ -28,22 +26,16 @@ from aileron.api.shapes.schemas import (
     ref,
 )
 from aileron.api.shapes.values import moment, optional_json, page, session_json, to_json
-from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
-from aileron.values import (
-    GATEWAY_KEY,
-    IN_BAND_KEY,
-    JSON,
-    Approval,
-    Decision,
-    Event,
-    Page,
-    RunQuery,
-    RunState,
-    Session,
-    VaultState,
-    derive_gateway_key,
-    timestamp,
-)
+from aileron.api.tokens import AGENT_TOKEN, mint, token_digest
+from aileron.base.json import JSON, timestamp
+from aileron.features.gateway.shapes import session_traffic
+from aileron.features.gateway.values import GATEWAY_KEY, IN_BAND_KEY, derive_gateway_key
+from aileron.model.audit import Event
+from aileron.model.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
+from aileron.model.queries import Page, RunQuery
+from aileron.model.runs import Approval, Decision, RunState
+from aileron.model.sessions import Session
+from aileron.model.vault import VaultState
 
 from .audit import STILL_HERE_SECONDS, STREAM
 from .limits import paused_for

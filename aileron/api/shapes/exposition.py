@@ -16,10 +16,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from aileron.api._dependencies import Dependencies
-from aileron.values import Histogram, LongTurns, Traffic, VaultState
-
-from .gateway import totals
+from aileron.api.dependencies import Dependencies
+from aileron.features.gateway.shapes import totals
+from aileron.features.gateway.values import Histogram, LongTurns, Traffic
+from aileron.model.vault import VaultState
 
 _COUNTERS: Mapping[str, tuple[str, Callable[[Traffic], int]]] = {
     "request_body_bytes": ("Bytes of requests' bodies that went to the provider.", lambda each: each.sent_bytes),

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TypeAlias, cast
 
-from aileron.api._endpoint import EMPTY, Endpoint, Schema
-from aileron.api._faults import JSON_TYPE
-from aileron.api._guard import PROOF, Who
-from aileron.values import JSON, RelayedPath
+from aileron.api.endpoint import EMPTY, Endpoint, Schema
+from aileron.api.faults import JSON_TYPE
+from aileron.api.guard import PROOF, Who
+from aileron.base.json import JSON
+from aileron.features.gateway.values import RelayedPath
 
 from .schemas import COMPONENTS, ref
 

@@ -10,8 +10,9 @@ from typing import Any
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
-from aileron.errors import InvalidRequest
-from aileron.values import JSON, json_pointer, violation
+from aileron.base.json import JSON, json_pointer
+from aileron.base.schemas import violation
+from aileron.model.errors import InvalidRequest
 
 
 @lru_cache(maxsize=256)  # more than our own schemas have

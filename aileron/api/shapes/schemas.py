@@ -9,40 +9,20 @@ from typing import Any, cast, get_args, get_origin
 
 from attrs import fields, has, resolve_types
 
-from aileron.api._endpoint import Schema
-from aileron.errors import STATUS
-from aileron.values import (
-    JSON,
-    Actor,
-    Approval,
-    Binding,
-    BindingFlag,
-    Change,
-    ConnectorDescription,
-    CredentialState,
-    Fault,
-    Grant,
-    LoadError,
-    Member,
-    Offer,
-    Operation,
-    OperatorSession,
-    Pause,
-    Predicate,
-    PreviewRule,
-    Process,
-    Record,
-    Run,
-    RunState,
-    Scope,
-    Session,
-    SessionTally,
-    StandingGrant,
-    TrustItem,
-    TrustKind,
-    VaultState,
-    Verdict,
-)
+from aileron.api.endpoint import Schema
+from aileron.base.converter import Member
+from aileron.base.json import JSON
+from aileron.base.load_error import LoadError
+from aileron.model.actions import Offer, PreviewRule
+from aileron.model.audit import Actor, Record, Verdict
+from aileron.model.authority import Grant, Pause, Predicate, StandingGrant
+from aileron.model.connectors import ConnectorDescription, Operation
+from aileron.model.errors import STATUS
+from aileron.model.faults import Fault
+from aileron.model.runs import Approval, Change, Run, RunState
+from aileron.model.sessions import OperatorSession, Process, Session, SessionTally
+from aileron.model.trust import TrustItem, TrustKind
+from aileron.model.vault import Binding, BindingFlag, CredentialState, Scope, VaultState
 
 from .values import ANSWERS
 

@@ -9,42 +9,19 @@ from typing import TypeVar
 
 from attrs import AttrsInstance, evolve
 
-from aileron.values import (
-    INLINE,
-    JSON,
-    OMITTED,
-    OWN,
-    Action,
-    Approval,
-    ApprovalRule,
-    AttemptRow,
-    BindingFlag,
-    ConnectorDescription,
-    ConnectorPin,
-    CredentialNeed,
-    Event,
-    Grant,
-    GrantState,
-    JsonConverter,
-    Member,
-    Offer,
-    Operation,
-    OperatorSession,
-    Page,
-    Passkey,
-    PreviewRule,
-    Record,
-    Run,
-    RunState,
-    Session,
-    StandingGrant,
-    StepRow,
-    Trusted,
-    TrustItem,
-    edits,
-    set_apart,
-    timestamp,
-)
+from aileron.base.attachments import set_apart
+from aileron.base.converter import INLINE, OMITTED, OWN, JsonConverter, Member
+from aileron.base.json import JSON, timestamp
+from aileron.model.actions import Action, ApprovalRule, ConnectorPin, Offer, PreviewRule
+from aileron.model.audit import Event, Record
+from aileron.model.authority import Grant, GrantState, Passkey, StandingGrant
+from aileron.model.changes import edits
+from aileron.model.connectors import ConnectorDescription, CredentialNeed, Operation
+from aileron.model.queries import Page
+from aileron.model.runs import Approval, AttemptRow, Run, RunState, StepRow
+from aileron.model.sessions import OperatorSession, Session
+from aileron.model.trust import Trusted, TrustItem
+from aileron.model.vault import BindingFlag
 
 T = TypeVar("T")
 

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError, place_of
-from aileron.cli._output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
-from aileron.cli._session import OperatorCommand, as_session, plain_command, reading_command
+from aileron.base.text import duration
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
 from aileron.cli._tree import hide
-from aileron.cli.actions.files import add, check, edit, new, remove
-from aileron.cli.actions.packages import install, uninstall, update
-from aileron.cli.actions.run import run_action, try_action
-from aileron.cli.actions.trusting import distrust_command, trust_command
-from aileron.values import duration
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError, place_of
+from aileron.cli.output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
+from aileron.cli.session import OperatorCommand, as_session, plain_command, reading_command
+from aileron.features.packages.installing import install, uninstall, update
+
+from .files import add, check, edit, new, remove
+from .run import run_action, try_action
+from .trusting import distrust_command, trust_command
 
 if TYPE_CHECKING:
     from aileron.client import Operator

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _completion
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import FAILED, CommandError
-from aileron.cli._output import Columns, block, heading, note, say, table_of, values
-from aileron.cli._session import OperatorCommand, reading_command
+from aileron.base.load_error import LoadError
+from aileron.cli import completion as _completion
 from aileron.cli._tree import hide
-from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
-from aileron.cli.actions.importing import import_command
-from aileron.cli.actions.inputs import tell_missing
-from aileron.cli.actions.own_files import edit_command, remove_command
-from aileron.cli.actions.packages import install, uninstall, update
-from aileron.cli.actions.prove import prove_connectors
-from aileron.cli.actions.run import read_object
-from aileron.cli.actions.services import read_connector
-from aileron.cli.actions.trusting import distrust_command, trust_command
-from aileron.values import LoadError
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import FAILED, CommandError
+from aileron.cli.output import Columns, block, heading, note, say, table_of, values
+from aileron.cli.session import OperatorCommand, reading_command
+from aileron.features.importing.commands import import_command
+from aileron.features.packages.installing import install, uninstall, update
+from aileron.features.proving.commands import prove_connectors
+from aileron.features.setup.services import read_connector
+
+from .copying import Sort, add_command, check_command, tell_fault
+from .inputs import tell_missing
+from .own_files import edit_command, remove_command
+from .run import read_object
+from .trusting import distrust_command, trust_command
 
 if TYPE_CHECKING:
     from aileron.client import Operator

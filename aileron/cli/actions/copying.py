@@ -10,13 +10,15 @@ from pathlib import Path
 import click
 from attrs import frozen
 
-from aileron.cli import _options
-from aileron.cli._errors import FAILED, CommandError
-from aileron.cli._output import block, note, say, say_json
-from aileron.cli._session import OperatorCommand, operator_command
-from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
-from aileron.home import Home, atomic_write, prepare, read_private
-from aileron.values import LoadError
+from aileron.base.load_error import LoadError
+from aileron.cli import options as _options
+from aileron.cli.errors import FAILED, CommandError
+from aileron.cli.output import block, note, say, say_json
+from aileron.cli.session import OperatorCommand, operator_command
+from aileron.home.paths import Home, prepare
+from aileron.home.private_files import atomic_write, read_private
+
+from .trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MAX_BYTES = 1024 * 1024

@@ -8,22 +8,27 @@ from pathlib import Path
 import click
 from attrs import evolve
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError
-from aileron.cli._output import note, say
-from aileron.cli.actions.copying import Sort, add_command, check_command
-from aileron.cli.actions.own_files import edit_and_trust, find_file, remove_command
-from aileron.drafting import Draft, example, text_of, wanted
-from aileron.home import Home, atomic_write, prepare
-from aileron.values import ConnectorDescription, LoadError, Operation, is_action_name
+from aileron.actions.drafting import Draft, example, text_of, wanted
+from aileron.base.load_error import LoadError
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError
+from aileron.cli.output import note, say
+from aileron.home.paths import Home, prepare
+from aileron.home.private_files import atomic_write
+from aileron.model.actions import is_action_name
+from aileron.model.connectors import ConnectorDescription, Operation
+
+from .copying import Sort, add_command, check_command
+from .own_files import edit_and_trust, find_file, remove_command
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
 
 
 def _faults(path: Path) -> Sequence[LoadError]:
-    from aileron.manifests import check as faults_of
+    from aileron.actions import check as faults_of
 
     return faults_of(str(path))
 

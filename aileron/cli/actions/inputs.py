@@ -6,9 +6,9 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import as_file, files
 
-from aileron.cli._context import CliContext
-from aileron.cli._output import note
-from aileron.values import Action, Input
+from aileron.cli.context import CliContext
+from aileron.cli.output import note
+from aileron.model.actions import Action, Input
 
 
 def tell_missing(cli: CliContext, connector: str, operation: str, names: Sequence[str]) -> None:
@@ -35,7 +35,7 @@ def tell_missing_of(cli: CliContext, action: str, names: Collection[str]) -> Non
 
     :param names: of the inputs.
     """
-    from aileron.proving import list_actions
+    from aileron.features.proving.actions import list_actions
 
     found = next((each for each in list_actions(str(cli.home.actions)) if each.name == action), None)
     missing = [] if found is None else [each for each in found.inputs if each.name in names]
@@ -59,7 +59,7 @@ def _write_json(types: Mapping[str, str]) -> str:
 
 
 def _list_actions(cli: CliContext) -> Iterator[Action]:
-    from aileron.proving import list_actions
+    from aileron.features.proving.actions import list_actions
 
     yield from list_actions(str(cli.home.actions))
     with as_file(files("aileron").joinpath("connectors", "builtin", "actions")) as ready:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError
-from aileron.cli._output import note, say
-from aileron.cli._session import OperatorCommand, operator_command
-from aileron.cli.actions.copying import Sort, note_faults
-from aileron.cli.actions.trusting import TrustRequest, confirm, tell, trust_added
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
 from aileron.cli.approvals.edit import ask_again, edit_file
-from aileron.home import Home, read_private
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError
+from aileron.cli.output import note, say
+from aileron.cli.session import OperatorCommand, operator_command
+from aileron.home.paths import Home
+from aileron.home.private_files import read_private
+
+from .copying import Sort, note_faults
+from .trusting import TrustRequest, confirm, tell, trust_added
 
 if TYPE_CHECKING:
     from aileron.client import Operator

@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import PENDING, CommandError
-from aileron.cli._output import block, in_words, note, progress, say, say_json
-from aileron.cli._session import OperatorCommand, as_session, reading_command
-from aileron.cli.actions.inputs import tell_missing_of
+from aileron.base.attachments import set_apart
+from aileron.base.converter import from_json
+from aileron.base.json import JSON, loads_strict
+from aileron.base.text import visible
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
 from aileron.cli.approvals.deciding import settling
 from aileron.cli.approvals.review import show_requests
-from aileron.values import JSON, Call, Review, from_json, loads_strict, set_apart, visible
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import PENDING, CommandError
+from aileron.cli.output import block, in_words, note, progress, say, say_json
+from aileron.cli.session import OperatorCommand, as_session, reading_command
+from aileron.model.reviews import Review
+from aileron.model.runs import Call
+
+from .inputs import tell_missing_of
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, DaemonAnswer

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from aileron.addresses import may_be_private, read_url
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
-from aileron.cli._output import heading, note, progress, say
-from aileron.cli._session import as_session
-from aileron.cli.actions.copying import Sort, note_faults, write_files
-from aileron.errors import Forbidden, NotFound
-from aileron.home import atomic_write, read_private
-from aileron.toml import read_toml
-from aileron.values import JSON
+from aileron.base.addresses import may_be_private, read_url
+from aileron.base.json import JSON
+from aileron.base.toml import read_toml
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
+from aileron.cli.output import heading, note, progress, say
+from aileron.cli.session import as_session
+from aileron.home.private_files import atomic_write, read_private
+from aileron.model.errors import Forbidden, NotFound
+
+from .copying import Sort, note_faults, write_files
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, DaemonAnswer
-    from aileron.importing import ServerTools
+    from aileron.features.importing.tools import ServerTools
 
 LIST_SECONDS = 120
 _MOST_BYTES = 4 * 1024 * 1024
@@ -112,7 +113,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
     :param name: of the connector; L{None}: one is made of the host.
     :raises CommandError: the URL is invalid, or a file already exists.
     """
-    from aileron.importing import connector_name
+    from aileron.features.importing.readers import connector_name
 
     try:
         host = read_url(url).origin.host
@@ -152,7 +153,7 @@ def _listing(name: str, version: str, *, required: bool) -> str:
 
 def needs_approval(cli: CliContext, server: ServerConnector) -> bool:
     """Tell whether even a listing runs only after an approval: the daemon refuses it otherwise."""
-    from aileron.launch import find_sandbox
+    from aileron.features.sandbox.sandbox import find_sandbox
 
     program, credential = server.values["mcp"], server.values.get("credential")
     if "command" not in program:
@@ -200,7 +201,7 @@ def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequen
     :param reads: tools of which the operator says that they only read.
     :raises CommandError: the server did not list them, or has no such tool.
     """
-    from aileron.importing import ServerTools
+    from aileron.features.importing.tools import ServerTools
 
     result: Any = body.get("result") or {}
     found: Mapping[str, Any] = result.get("output", {})
@@ -257,7 +258,7 @@ def write_listing(cli: CliContext, server: ServerConnector, path: Path, *, force
 
 def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
     """Show how tools differ from what was reviewed, and change nothing."""
-    from aileron.importing import CHANGED
+    from aileron.features.importing.tools import CHANGED
 
     changes = list(tools.changes(_reviewed(server)))
     for each in changes:

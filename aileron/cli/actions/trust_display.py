@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from aileron.cli._context import CliContext
+from aileron.base.text import visible
 from aileron.cli._folding import count_columns
-from aileron.cli._output import beside, format_line, margined
-from aileron.values import visible
+from aileron.cli.context import CliContext
+from aileron.cli.output import beside, format_line, margined
 
 Item = Mapping[str, Any]
 

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from attrs import field, frozen
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, Links
-from aileron.cli._errors import CommandError, place_of
-from aileron.cli._output import format_line, listed, note, say
-from aileron.cli._session import OperatorCommand, as_operator, operator, operator_command, vault_state
-from aileron.cli.actions.trust_display import Item, show_items, what
+from aileron.base.json import JSON
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, Links
+from aileron.cli.errors import CommandError, place_of
+from aileron.cli.output import format_line, listed, note, say
+from aileron.cli.session import OperatorCommand, as_operator, operator, operator_command, vault_state
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
-from aileron.errors import InvalidRequest
-from aileron.values import JSON
+from aileron.model.errors import InvalidRequest
+
+from .trust_display import Item, show_items, what
 
 if TYPE_CHECKING:
     from aileron.client import Operator

@@ -7,21 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._errors import CommandError
-from aileron.cli._ids import id_argument, id_option, was_chosen
-from aileron.cli._output import Columns, in_line, time_at
-from aileron.cli._session import OperatorCommand, operator_command, reading_command
-from aileron.cli._things import APPROVAL, DENIED_RUN, SESSION
+from aileron.base.json import compact, timestamp, utc
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
 from aileron.cli._tree import hide
-from aileron.cli.approvals import grant as granting
-from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look, look_at_each
-from aileron.cli.approvals.edit import edit
-from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.review import show_review
-from aileron.cli.approvals.watch import watch
+from aileron.cli.errors import CommandError
+from aileron.cli.ids import id_argument, id_option, was_chosen
+from aileron.cli.output import Columns, in_line, time_at
 from aileron.cli.records.runs import cancel
-from aileron.values import RunState, compact, timestamp, utc
+from aileron.cli.session import OperatorCommand, operator_command, reading_command
+from aileron.cli.things import APPROVAL, DENIED_RUN, SESSION
+from aileron.model.runs import RunState
+
+from . import grant as granting
+from .deciding import DecisionRequest, decide_each, deny_with_sessions, look, look_at_each
+from .edit import edit
+from .grant import moment_of
+from .review import show_review
+from .watch import watch
 
 if TYPE_CHECKING:
     from aileron.client import Operator

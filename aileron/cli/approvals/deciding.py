@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError, report
-from aileron.cli._output import block, heading, in_words, note, say, say_json, when
-from aileron.cli._session import refuse_paused
+from aileron.base.json import JSON, utc
 from aileron.cli.actions.trusting import confirm
-from aileron.cli.approvals.grant import GrantRequest, show_grant_request
-from aileron.cli.approvals.review import show_review
-from aileron.values import JSON, comparing_steps, utc
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError, report
+from aileron.cli.output import block, heading, in_words, note, say, say_json, when
+from aileron.cli.session import refuse_paused
+from aileron.model.trust import comparing_steps
+
+from .grant import GrantRequest, show_grant_request
+from .review import show_review
 
 if TYPE_CHECKING:
     from aileron.client import Operator

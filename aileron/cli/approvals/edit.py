@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
-from aileron.cli._ids import id_argument
-from aileron.cli._output import in_words, note, say, say_json
-from aileron.cli._session import OperatorCommand, as_operator, operator_command
-from aileron.cli._things import APPROVAL
+from aileron.base.json import JSON, loads_strict
 from aileron.cli.actions.run import read_pairs
-from aileron.cli.approvals.deciding import look, refuse_decided
-from aileron.cli.approvals.review import show_review
+from aileron.cli.context import CliContext
 from aileron.cli.daemon.process import command
-from aileron.errors import InvalidRequest
-from aileron.home import prepare
-from aileron.values import JSON, loads_strict
+from aileron.cli.errors import CommandError
+from aileron.cli.ids import id_argument
+from aileron.cli.output import in_words, note, say, say_json
+from aileron.cli.session import OperatorCommand, as_operator, operator_command
+from aileron.cli.things import APPROVAL
+from aileron.home.paths import prepare
+from aileron.model.errors import InvalidRequest
+
+from .deciding import look, refuse_decided
+from .review import show_review
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -60,7 +61,7 @@ def edit_file(path: Path, environ: Mapping[str, str]) -> None:
 
     :raises CommandError: there is no editor, or it ended badly.
     """
-    from aileron.cli._drive import interruptible
+    from aileron.cli.drive import interruptible
 
     command = editor_command(environ)
     try:

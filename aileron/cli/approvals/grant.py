@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import click
 from attrs import frozen
 
-from aileron.cli import _options
-from aileron.cli._ids import id_argument
-from aileron.cli._output import heading, say, time_at, value, values, when
-from aileron.cli._session import OperatorCommand, operator_command, reading_command
-from aileron.cli._things import GRANT
-from aileron.values import JSON, Predicate, PredicateKind, loads_strict, timestamp, to_json
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, loads_strict, timestamp
+from aileron.cli import options as _options
+from aileron.cli.ids import id_argument
+from aileron.cli.output import heading, say, time_at, value, values, when
+from aileron.cli.session import OperatorCommand, operator_command, reading_command
+from aileron.cli.things import GRANT
+from aileron.model.authority import Predicate, PredicateKind
 
 F = TypeVar("F", bound=Callable[..., Any])
 

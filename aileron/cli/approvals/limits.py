@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._errors import CommandError
-from aileron.cli._ids import id_option
-from aileron.cli._output import Columns, heading, note, table_of, time_at, when
-from aileron.cli._session import OperatorCommand, operator_command, reading_command
-from aileron.cli._things import LIVE_SESSION
-from aileron.values import JSON
+from aileron.base.json import JSON
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
+from aileron.cli.errors import CommandError
+from aileron.cli.ids import id_option
+from aileron.cli.output import Columns, heading, note, table_of, time_at, when
+from aileron.cli.session import OperatorCommand, operator_command, reading_command
+from aileron.cli.things import LIVE_SESSION
 
 if TYPE_CHECKING:
     from aileron.client import Operator

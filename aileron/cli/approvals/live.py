@@ -21,17 +21,19 @@ from prompt_toolkit.output import ColorDepth, Output
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError, lines_of
-from aileron.cli._output import capture_lines, when
-from aileron.cli.approvals import deciding
-from aileron.cli.approvals.edit import edit_shown, rewritten
-from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.reading import PROMPTS, OpenedApproval, Question
-from aileron.cli.approvals.review import show_review
-from aileron.cli.approvals.rows import approval_row, key_hints, shorten, wrap
+from aileron.base.json import timestamp, utc
+from aileron.base.text import visible
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError, lines_of
+from aileron.cli.output import capture_lines, when
 from aileron.client import DaemonFault, DaemonUnreachable, Operator
-from aileron.values import timestamp, utc, visible
+
+from . import deciding
+from .edit import edit_shown, rewritten
+from .grant import moment_of
+from .reading import PROMPTS, OpenedApproval, Question
+from .review import show_review
+from .rows import approval_row, key_hints, shorten, wrap
 
 TOGETHER_SECONDS = 0.03
 """So long after the first key, what comes has come at once with it: a sequence, or a paste."""

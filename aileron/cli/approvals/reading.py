@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, frozen
 
-from aileron.cli.approvals.rows import LEAST_COLUMNS, rows_of
+from .rows import LEAST_COLUMNS, rows_of
 
 PROMPTS: Mapping[str, str] = {
     "y": "Approve exactly this{when}? [y/N] ",

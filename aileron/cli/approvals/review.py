@@ -6,10 +6,11 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from aileron.cli._output import block, heading, in_words, say, value, values, when
-from aileron.review import Headline, find_deceptive
-from aileron.values import (
-    JSON,
+from aileron.base.converter import from_json
+from aileron.base.json import JSON
+from aileron.cli.output import block, heading, in_words, say, value, values, when
+from aileron.model.changes import place
+from aileron.model.reviews import (
     Card,
     PreviewField,
     PreviewStatus,
@@ -19,13 +20,12 @@ from aileron.values import (
     ReviewedPreview,
     ReviewedRequest,
     ReviewedStep,
-    RunState,
-    comparing_steps,
     find_in_cards,
-    from_json,
     join_values,
-    place,
 )
+from aileron.model.runs import RunState
+from aileron.model.trust import comparing_steps
+from aileron.review import Headline, find_deceptive
 
 _IN = "  "
 _FEW_LINES = 4

@@ -6,9 +6,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aileron.base.json import from_timestamp
+from aileron.base.text import visible
 from aileron.cli._folding import fold_line
-from aileron.cli._output import in_line
-from aileron.values import from_timestamp, visible
+from aileron.cli.output import in_line
 
 LEAST_COLUMNS = 20
 """In fewer nothing is shown to be decided."""

@@ -7,27 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError, report
-from aileron.cli._output import in_line, note, say, table
-from aileron.cli.approvals.deciding import (
-    MOST,
-    DecisionRequest,
-    decide_shown,
-    deny_all_of,
-    look,
-    refuse_decided,
-    refuse_ended,
-)
-from aileron.cli.approvals.edit import edit_shown, rewritten
-from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.review import show_review
-from aileron.cli.approvals.rows import age
+from aileron.base.json import from_timestamp, timestamp, utc
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError, report
+from aileron.cli.output import in_line, note, say, table
 from aileron.cli.vault.operator import as_signed_in
 from aileron.cli.vault.terminal import Terminal, note_multiplexer
-from aileron.errors import InvalidRequest
-from aileron.values import from_timestamp, timestamp, utc
+from aileron.model.errors import InvalidRequest
+
+from .deciding import MOST, DecisionRequest, decide_shown, deny_all_of, look, refuse_decided, refuse_ended
+from .edit import edit_shown, rewritten
+from .grant import moment_of
+from .review import show_review
+from .rows import age
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -87,7 +80,7 @@ async def _view(cli: CliContext, operator: Operator, bell: bool) -> None:
     from prompt_toolkit.input.vt100 import Vt100Input
     from prompt_toolkit.output.vt100 import Vt100_Output
 
-    from aileron.cli.approvals.live import LiveScreen
+    from .live import LiveScreen
 
     await cli.pause(0)  # until the loop runs, which the reactor begins with what it starts first
     with Terminal.open() as terminal:

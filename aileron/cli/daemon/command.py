@@ -7,19 +7,21 @@ from pathlib import Path
 import attrs
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import FAILED, LOST
-from aileron.cli._output import note, say, say_json, values
-from aileron.cli._session import vault_state
+from aileron.base.json import JSON
+from aileron.cli import options as _options
 from aileron.cli._tree import hide
-from aileron.cli.daemon.process import stop
-from aileron.cli.daemon.service import install, uninstall
-from aileron.cli.daemon.status import tell_version
-from aileron.cli.daemon.supervise import run_daemon
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import FAILED, LOST
+from aileron.cli.output import note, say, say_json, values
+from aileron.cli.session import vault_state
 from aileron.cli.vault.unlocking import any_key, start_with
-from aileron.home import Discovery, live_discovery, running_pid
-from aileron.values import JSON
+from aileron.features.service.commands import install, uninstall
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.lock import running_pid
+
+from .process import stop
+from .status import tell_version
+from .supervise import run_daemon
 
 _HINTS = {
     "missing": "There is no vault yet. Create one: aileron vault init",

@@ -10,10 +10,10 @@ from typing import IO
 
 import click
 
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError
-from aileron.cli._output import say
-from aileron.home import running_pid
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError
+from aileron.cli.output import say
+from aileron.home.lock import running_pid
 
 _POLL_SECONDS = 0.25
 

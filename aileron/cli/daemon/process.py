@@ -14,13 +14,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aileron.cli._context import CliContext
+from aileron.base.disk import is_disk_full
 from aileron.cli._entry import SERVE
-from aileron.cli._errors import CommandError
-from aileron.cli._output import note, progress
-from aileron.disk import is_disk_full
-from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
-from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
+from aileron.cli.output import note, progress
+from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.lock import running_pid
+from aileron.home.paths import Home, prepare
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
@@ -255,7 +257,7 @@ def run_child(cli: CliContext, *arguments: str) -> bool:
 
     Ctrl-C reaches the child as well, and ends both.
     """
-    from aileron.cli._drive import interruptible
+    from aileron.cli.drive import interruptible
 
     with interruptible():
         return subprocess.run(command(*arguments), env=dict(cli.environ), check=False).returncode == 0

@@ -13,12 +13,12 @@ from typing import Any
 
 import attrs
 
-from aileron.addresses import read_base_url
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
-from aileron.cli._output import note
-from aileron.home import Discovery, live_discovery
-from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
+from aileron.base.addresses import read_base_url
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
+from aileron.cli.output import note
+from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES
+from aileron.home.discovery import Discovery, live_discovery
 
 _KEEP, _HERE = "daemon", "terminal"
 _NOTHING = "not set"

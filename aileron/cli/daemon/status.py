@@ -9,14 +9,17 @@ from typing import Any
 import click
 
 from aileron import __version__
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import FAILED, CommandError
-from aileron.cli._output import Columns, listed, note, say, say_json, show, values, when
+from aileron.base.json import JSON
+from aileron.base.text import duration
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import FAILED, CommandError
+from aileron.cli.output import Columns, listed, note, say, say_json, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
-from aileron.errors import AileronError
-from aileron.home import Discovery, live_discovery, running_pid
-from aileron.values import BASE_URL_VARIABLES, JSON, duration
+from aileron.features.gateway.values import BASE_URL_VARIABLES
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.lock import running_pid
+from aileron.model.errors import AileronError
 
 _EXCEPTIONS = "no_proxy"
 _UNTRUSTED = frozenset(("new", "changed"))
@@ -208,7 +211,7 @@ def _next_steps(cli: CliContext, found: Discovery, answer: Mapping[str, Any]) ->
         return (_activating(cli, found),)
     if not counts.get("actions"):
         return ("aileron setup", "aileron action add FILE")
-    from aileron.launch import find_agents
+    from aileron.features.launch.agents import find_agents
 
     *others, last = sorted(find_agents())
     return (f"aileron launch AGENT ({', '.join(others)} or {last})",)

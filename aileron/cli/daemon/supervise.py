@@ -15,13 +15,16 @@ from pathlib import Path
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import CommandError
-from aileron.cli._output import say
-from aileron.cli.daemon.process import START_SECONDS, STOP_SECONDS, NoHome, is_being_replaced, last_words, stop
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError
+from aileron.cli.output import say
 from aileron.cli.vault.unlocking import any_key, start_with
-from aileron.home import Home, live_discovery, running_pid
+from aileron.home.discovery import live_discovery
+from aileron.home.lock import running_pid
+from aileron.home.paths import Home
+
+from .process import START_SECONDS, STOP_SECONDS, NoHome, is_being_replaced, last_words, stop
 
 POLL_SECONDS = 1.0
 _REPLACED_POLL_SECONDS = 0.1

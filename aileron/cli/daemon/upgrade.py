@@ -11,12 +11,14 @@ import click
 from attrs import frozen
 
 from aileron import __version__
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import progress, say, show, values
-from aileron.cli.daemon.backup import Backup, last_backup
-from aileron.home import Home, live_discovery
-from aileron.values import JSON, RunState
+from aileron.base.json import JSON
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.output import progress, say, show, values
+from aileron.features.backup.commands import Backup, last_backup
+from aileron.home.discovery import live_discovery
+from aileron.home.paths import Home
+from aileron.model.runs import RunState
 
 _UP_TO_DATE, _DUE, _NEWER = 0, 1, 2
 _UNFINISHED = frozenset(state for state in RunState if not state.settled) - {RunState.PENDING}

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from aileron.addresses import base_url_problem, read_origin
-from aileron.cli._errors import place_of
-from aileron.cli._output import when
-from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
+from aileron.base.addresses import base_url_problem, read_origin
+from aileron.base.json import from_timestamp
+from aileron.cli.errors import place_of
+from aileron.cli.output import when
 from aileron.cli.vault.signing_in import renewal
-from aileron.values import from_timestamp
+
+from .findings import DoctorFinding, remark, waits, wrong
 
 if TYPE_CHECKING:
     from aileron.client import Operator

@@ -11,16 +11,17 @@ from pathlib import Path
 import click
 from attrs import asdict
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import FAILED, CommandError, lines_of
-from aileron.cli._session import OperatorCommand, reading_command, vault_state
-from aileron.cli.doctor.authority import Answers, ask, authority, network
-from aileron.cli.doctor.daemon import configuration, found_daemon, process, report_status, vault
-from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, wrong
-from aileron.cli.doctor.machine import THIS_PACKAGE, disk, files, program, search_path, tracing
-from aileron.disk import free_bytes
-from aileron.errors import AileronError
-from aileron.home import Discovery
+from aileron.base.disk import free_bytes
+from aileron.cli.context import CliContext
+from aileron.cli.errors import FAILED, CommandError, lines_of
+from aileron.cli.session import OperatorCommand, reading_command, vault_state
+from aileron.home.discovery import Discovery
+from aileron.model.errors import AileronError
+
+from .authority import Answers, ask, authority, network
+from .daemon import configuration, found_daemon, process, report_status, vault
+from .findings import DoctorFinding, Severity, remark, tell, wrong
+from .machine import THIS_PACKAGE, disk, files, program, search_path, tracing
 
 _OF_LATE = timedelta(days=7)
 

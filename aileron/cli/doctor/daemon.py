@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import DAMAGED, LOST, CommandError
+from aileron.cli.context import CliContext
 from aileron.cli.daemon.status import notable, proxies
-from aileron.cli.doctor.authority import open_and_close
-from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
+from aileron.cli.errors import DAMAGED, LOST, CommandError
 from aileron.cli.vault.unlocking import state_of_file
-from aileron.errors import AileronError
-from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
-from aileron.values import BASE_URL_VARIABLES
+from aileron.features.gateway.values import BASE_URL_VARIABLES
+from aileron.home.discovery import Discovery, live_discovery, read_discovery
+from aileron.home.lock import running_pid
+from aileron.home.paths import Home
+from aileron.home.ports import load_ports
+from aileron.model.errors import AileronError
+
+from .authority import open_and_close
+from .findings import DoctorFinding, remark, waits, wrong
 
 _CORE = re.compile(r"^Max core file size +0 +0 ", re.MULTILINE)
 _AGAIN = "aileron daemon stop, then aileron vault unlock"

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from attrs import frozen
 
-from aileron.cli._errors import apart
-from aileron.cli._output import say
+from aileron.cli.errors import apart
+from aileron.cli.output import say
 
 
 class Severity(StrEnum):

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, wrong
-from aileron.disk import FULL_BYTES
-from aileron.home import Home
+from aileron.base.disk import FULL_BYTES
+from aileron.home.paths import Home
+
+from .findings import DoctorFinding, Severity, remark, wrong
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = 0o077

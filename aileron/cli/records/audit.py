@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from aileron import __version__
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
-from aileron.cli._ids import id_argument, id_option
-from aileron.cli._output import Columns, block, heading, in_words, note, say, say_json, time_at, values, when
-from aileron.cli._session import OperatorCommand, reading_command
-from aileron.cli._things import RECORD, RUN, SESSION
-from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
-from aileron.values import Checkpoint, from_timestamp, to_json
+from aileron.base.converter import to_json
+from aileron.base.json import from_timestamp
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import FAILED, UNCONFIRMED, CommandError
+from aileron.cli.ids import id_argument, id_option
+from aileron.cli.output import Columns, block, heading, in_words, note, say, say_json, time_at, values, when
+from aileron.cli.session import OperatorCommand, reading_command
+from aileron.cli.things import RECORD, RUN, SESSION
+from aileron.model.audit import Checkpoint
+
+from .confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 
 if TYPE_CHECKING:
     from aileron.store.copy import Copy
@@ -147,7 +151,7 @@ def verify(
     writes nothing. For your own home, a running daemon is asked for its newest
     record; if a daemon may be running but cannot be asked, the exit code is 69.
     """
-    from aileron.cli.records.look import look_at
+    from .look import look_at
 
     path = path or cli.home.database
     _present(path)

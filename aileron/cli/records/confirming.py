@@ -9,12 +9,14 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
-from aileron.cli._output import complain, note, say, values, when
-from aileron.errors import AileronError
-from aileron.home import Discovery, database_pid, read_discovery, running_pid
-from aileron.values import JSON, Break, Verdict
+from aileron.base.json import JSON
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
+from aileron.cli.output import complain, note, say, values, when
+from aileron.home.discovery import Discovery, read_discovery
+from aileron.home.lock import database_pid, running_pid
+from aileron.model.audit import Break, Verdict
+from aileron.model.errors import AileronError
 
 NAME = "the running daemon"
 """The name of the daemon in a finding, where it knows another record than the file."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from aileron.audit.verify import BEFORE_ALL, NotAnExport, Verification, read_export
-from aileron.cli._errors import CommandError
-from aileron.cli._output import progress
-from aileron.errors import InvalidRequest
+from aileron.cli.errors import CommandError
+from aileron.cli.output import progress
+from aileron.model.audit import Checkpoint, Row, Verdict
+from aileron.model.errors import InvalidRequest
 from aileron.store.copy import is_database, open_copy
-from aileron.values import Checkpoint, Row, Verdict
 
 
 def look_at(

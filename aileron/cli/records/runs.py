@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._errors import CommandError
-from aileron.cli._ids import id_argument, id_option
-from aileron.cli._output import Columns, block, heading, in_words, say, table_of, time_at, values, when
-from aileron.cli._session import (
-    OperatorCommand,
-    operator_command,
-    plain_command,
-    reading_command,
-    refuse_paused,
-)
-from aileron.cli._things import COMPLETED_RUN, NOT_STARTED, RUN, SESSION, UNKNOWN_RUN, UNSTARTED_RUN
+from aileron.base.attachments import Attachment, set_apart
+from aileron.base.json import JSON
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
 from aileron.cli.approvals.deciding import settling
 from aileron.cli.approvals.review import show_edits
-from aileron.values import JSON, Attachment, RunState, set_apart
+from aileron.cli.errors import CommandError
+from aileron.cli.ids import id_argument, id_option
+from aileron.cli.output import Columns, block, heading, in_words, say, table_of, time_at, values, when
+from aileron.cli.session import OperatorCommand, operator_command, plain_command, reading_command, refuse_paused
+from aileron.cli.things import COMPLETED_RUN, NOT_STARTED, RUN, SESSION, UNKNOWN_RUN, UNSTARTED_RUN
+from aileron.model.runs import RunState
 
 if TYPE_CHECKING:
     from aileron.client import Operator

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, Links, pass_cli
-from aileron.cli._ids import id_argument
-from aileron.cli._output import Columns, fields_of, note, say, say_json, time_at, values, when
-from aileron.cli._session import OperatorCommand, plain_command, reading_command
-from aileron.cli._things import LIVE_SESSION, SESSION
+from aileron.base.text import duration
+from aileron.cli import options as _options
 from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
+from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.daemon.status import tokens
-from aileron.values import duration
+from aileron.cli.ids import id_argument
+from aileron.cli.output import Columns, fields_of, note, say, say_json, time_at, values, when
+from aileron.cli.session import OperatorCommand, plain_command, reading_command
+from aileron.cli.things import LIVE_SESSION, SESSION
 
 if TYPE_CHECKING:
     from aileron.client import OpenedSession, Operator

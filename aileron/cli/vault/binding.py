@@ -8,25 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.addresses import base_url_problem
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
-from aileron.cli._output import Columns, heading, note, say, time_at, values, when
-from aileron.cli._session import OperatorCommand, operator_command, reading_command
+from aileron.base.addresses import base_url_problem
+from aileron.base.json import JSON
+from aileron.cli import completion as _completion
+from aileron.cli import options as _options
 from aileron.cli.actions.trusting import ask, confirm, refuse_unasked
-from aileron.cli.vault.operator import as_signed_in
-from aileron.cli.vault.secret import read_secret
-from aileron.cli.vault.signing_in import (
-    SignInChoice,
-    device_option,
-    find_description,
-    port_option,
-    renewal,
-    sign_in,
-    signs_in,
-)
-from aileron.values import GATEWAY, JSON, NOTICE, UrlTemplate
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
+from aileron.cli.output import Columns, heading, note, say, time_at, values, when
+from aileron.cli.session import OperatorCommand, operator_command, reading_command
+from aileron.features.gateway.values import GATEWAY
+from aileron.features.notices.values import NOTICE
+from aileron.model.places import UrlTemplate
+
+from .operator import as_signed_in
+from .secret import read_secret
+from .signing_in import SignInChoice, device_option, find_description, port_option, renewal, sign_in, signs_in
 
 if TYPE_CHECKING:
     from aileron.client import Operator

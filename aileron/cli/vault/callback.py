@@ -11,7 +11,7 @@ from twisted.internet.error import CannotListenError
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
-from aileron.cli._errors import CommandError
+from aileron.cli.errors import CommandError
 from aileron.credentials import NotOurCallback, SignInRefused
 
 WAIT_SECONDS = 300

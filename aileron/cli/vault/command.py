@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._errors import LOST, CommandError
-from aileron.cli._output import note, progress, say, say_json
-from aileron.cli._session import OperatorCommand, reading_command, vault_state
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import LOST, CommandError
+from aileron.cli.output import note, progress, say, say_json
 from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
-from aileron.cli.vault.unlocking import change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
-from aileron.cli.vault.unlocking import reset as begin_anew
-from aileron.home import Discovery, live_discovery, prepare
+from aileron.cli.session import OperatorCommand, reading_command, vault_state
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.paths import prepare
+
+from .unlocking import change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
+from .unlocking import reset as begin_anew
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey

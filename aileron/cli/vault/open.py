@@ -21,19 +21,20 @@ from typing import TYPE_CHECKING
 import click
 from attrs import frozen
 
-from aileron.addresses import PAGES_DOMAIN, read_origin
-from aileron.cli import _options
-from aileron.cli._context import CliContext, Conversation, Links, pass_cli
-from aileron.cli._errors import CommandError
-from aileron.cli._ids import find_id
-from aileron.cli._output import note, say
-from aileron.cli._session import look_first, quietly
-from aileron.cli._things import APPROVAL
-from aileron.cli.vault.operator import token_from_child
-from aileron.cli.vault.terminal import note_multiplexer
-from aileron.errors import InvalidRequest
-from aileron.home import Home
-from aileron.values import HandOverState
+from aileron.base.addresses import PAGES_DOMAIN, read_origin
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, Conversation, Links, pass_cli
+from aileron.cli.errors import CommandError
+from aileron.cli.ids import find_id
+from aileron.cli.output import note, say
+from aileron.cli.session import look_first, quietly
+from aileron.cli.things import APPROVAL
+from aileron.home.paths import Home
+from aileron.model.errors import InvalidRequest
+from aileron.model.sessions import HandOverState
+
+from .operator import token_from_child
+from .terminal import note_multiplexer
 
 if TYPE_CHECKING:
     from aileron.client import Operator

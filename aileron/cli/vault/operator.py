@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, Links, pass_cli
-from aileron.cli._errors import INTERRUPTED, CommandError
-from aileron.cli._ids import id_argument
-from aileron.cli._output import Columns, say, time_at
-from aileron.cli._session import (
+from aileron.base.json import JSON
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, Links, pass_cli
+from aileron.cli.errors import INTERRUPTED, CommandError
+from aileron.cli.ids import id_argument
+from aileron.cli.output import Columns, say, time_at
+from aileron.cli.session import (
     OperatorCommand,
     log_in,
     look_first,
@@ -22,9 +23,9 @@ from aileron.cli._session import (
     quietly,
     reading_command,
 )
-from aileron.cli._things import LOGIN
-from aileron.cli.vault.terminal import note_multiplexer
-from aileron.values import JSON
+from aileron.cli.things import LOGIN
+
+from .terminal import note_multiplexer
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -79,8 +80,8 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
     """
     import subprocess
 
-    from aileron.cli._drive import interruptible
     from aileron.cli.daemon.process import command, private_pair
+    from aileron.cli.drive import interruptible
 
     cli.conceal()
     reading, writing = private_pair()

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from attrs import frozen
 
-from aileron.cli.vault.terminal import Terminal
-from aileron.errors import InvalidRequest
-from aileron.home import read_private
+from aileron.home.private_files import read_private
+from aileron.model.errors import InvalidRequest
 from aileron.vault.keys import check_passphrase, generate_words
+
+from .terminal import Terminal
 
 VARIABLE = "AILERON_VAULT_PASSPHRASE"
 _MAX_BYTES = 4096

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aileron.cli._context import CliContext
-from aileron.cli._output import note
+from aileron.cli.context import CliContext
+from aileron.cli.output import note
 
 _TRIES = 3
 

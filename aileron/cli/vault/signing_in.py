@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, field, frozen
 
-from aileron.addresses import read_origin
-from aileron.cli._context import CliContext
-from aileron.cli._errors import CommandError
-from aileron.cli._output import note, when
+from aileron.base.addresses import read_origin
+from aileron.base.json import timestamp, utc
 from aileron.cli.actions.trusting import confirm
-from aileron.errors import AileronError, InvalidRequest, NetworkError
-from aileron.values import ConnectorDescription, timestamp, utc
+from aileron.cli.context import CliContext
+from aileron.cli.errors import CommandError
+from aileron.cli.output import note, when
+from aileron.model.connectors import ConnectorDescription
+from aileron.model.errors import AileronError, InvalidRequest, NetworkError
 
 from .callback import WAIT_SECONDS, CallbackListener
 from .open import open_file, sweep, write_link

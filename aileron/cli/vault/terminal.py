@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from aileron.cli._output import note
-from aileron.errors import InvalidRequest
+from aileron.cli.output import note
+from aileron.model.errors import InvalidRequest
 
 _NOTED = "aileron.multiplexer"
 _TTY = Path("/dev/tty")

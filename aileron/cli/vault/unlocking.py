@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aileron.cli._context import CliContext
-from aileron.cli._errors import LOST, CommandError
-from aileron.cli._opening import open_with_passphrase
-from aileron.cli._output import note, say
-from aileron.cli._session import vault_state
+from aileron.cli.context import CliContext
 from aileron.cli.daemon.process import replacing, start, stop
 from aileron.cli.daemon.routing import choose_routing
-from aileron.home import Discovery, live_discovery, prepare
+from aileron.cli.errors import LOST, CommandError
+from aileron.cli.opening import open_with_passphrase
+from aileron.cli.output import note, say
+from aileron.cli.session import vault_state
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.paths import prepare
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
@@ -42,7 +43,7 @@ def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataK
 
     :raises WrongPassphrase: it does not open the vault.
     """
-    from aileron.cli.vault.passphrase import VARIABLE
+    from .passphrase import VARIABLE
 
     given = descriptor is not None or file is not None or VARIABLE in cli.environ
     if not cli.home.secrets.exists() or not (given or cli.interactive()):
@@ -56,7 +57,7 @@ def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) ->
     :raises NoVault: there is no vault.
     :raises WrongPassphrase: it does not open the vault.
     """
-    from aileron.cli.vault.passphrase import Unattended
+    from .passphrase import Unattended
 
     key, _ = open_with_passphrase(cli, descriptor, Unattended(cli.environ, file))
     return key

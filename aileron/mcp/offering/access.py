@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define
 
+from aileron.base.json import JSON, plain
 from aileron.client import Daemon, DaemonError
 from aileron.mcp._definitions import (
     DESCRIBE_TOOL,
@@ -19,7 +20,6 @@ from aileron.mcp._definitions import (
 )
 from aileron.mcp._forms import relax_schema
 from aileron.mcp._texts import ToolResult
-from aileron.values import JSON, plain
 
 from .search import MOST_FOUND, ActionIndex, SearchUnavailable
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
+from aileron.base.attachments import set_apart
 from aileron.client import DaemonError, DaemonFault, SessionEnvironment
 from aileron.mcp._contents import (
     ACTION_TEMPLATE,
@@ -35,7 +36,6 @@ from aileron.mcp._notifier import Context
 from aileron.mcp._texts import render_status, run_output
 from aileron.mcp._tools import ITools
 from aileron.mcp.waiting.clients import identify_client
-from aileron.values import set_apart
 
 from .access import render_action
 from .prompts import PROMPTS, complete_argument

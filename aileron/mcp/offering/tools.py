@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.base.json import JSON, plain
 from aileron.client import Daemon, SessionEnvironment
 from aileron.mcp._definitions import ToolDefinition, own_definitions
 from aileron.mcp._forms import relax_schema
 from aileron.mcp._link import DaemonLink
 from aileron.mcp.waiting.profiles import USUAL_SECONDS
-from aileron.values import JSON, plain
 
 from .access import ACCESS_DEFINITIONS, Shortlist
 

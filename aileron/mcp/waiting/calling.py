@@ -24,7 +24,7 @@ from aileron.mcp._forms import Continuation
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions, NotifyingCalls
-from aileron.values import Call
+from aileron.model.runs import Call
 
 from .clients import Beats, await_with_progress, find_tool_call, identify_client, usual_beats
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form, request_review, review_while_waiting

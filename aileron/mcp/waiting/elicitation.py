@@ -13,10 +13,10 @@ from typing import Any
 import mcp.types as t
 from attrs import evolve
 
+from aileron.base.json import plain
 from aileron.mcp._forms import Answers, Continuation, Form
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
-from aileron.values import plain
 
 from .clients import FOR_A_FORM, Beats, await_with_progress
 

@@ -9,13 +9,13 @@ import mcp.types as t
 from attrs import evolve
 from mcp.shared.exceptions import MCPError
 
+from aileron.base.json import JSON
 from aileron.client import DaemonError, SessionEnvironment
 from aileron.mcp._forms import Answers, Continuation, Form
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import ITools
 from aileron.mcp.offering.prompts import PROMPTS, list_choices, render_prompt
-from aileron.values import JSON
 
 from .clients import Beats, identify_client
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form

@@ -13,13 +13,13 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.base.json import JSON
+from aileron.base.waiting import Waiting
 from aileron.client import Daemon, DaemonAnswer, DaemonError, DaemonUnreachable
 from aileron.mcp._contents import add_structured_data
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._texts import ToolResult, render_error, render_run
 from aileron.mcp._tools import CallOptions
-from aileron.values import JSON
-from aileron.waiting import Waiting
 
 MOST = 64
 REASON = "The agent cancelled its call."

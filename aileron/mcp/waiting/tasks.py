@@ -14,6 +14,7 @@ import mcp.types as t
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 
+from aileron.base.json import plain
 from aileron.client import DaemonAnswer, DaemonError, DaemonFault
 from aileron.mcp._contents import add_structured_data, attachment_blocks
 from aileron.mcp._definitions import ToolDefinition
@@ -21,7 +22,6 @@ from aileron.mcp._notifier import Context
 from aileron.mcp._opening import TASKS
 from aileron.mcp._texts import Pending, ToolResult, render_run, render_status
 from aileron.mcp._tools import NotifyingCalls
-from aileron.values import plain
 
 from .elicitation import REVIEW, review_request
 

@@ -10,22 +10,13 @@ from typing import cast
 from attrs import evolve
 from twisted.web.template import Flattenable, Tag, tags
 
-from aileron.values import (
-    JSON,
-    MOST_USES,
-    Action,
-    Approval,
-    Input,
-    Offer,
-    Predicate,
-    PredicateKind,
-    Run,
-    compact,
-    plain,
-    visible,
-)
-from aileron.web._parts import Fragment, template
-from aileron.web._texts import render_value, segment
+from aileron.base.json import JSON, compact, plain
+from aileron.base.text import visible
+from aileron.model.actions import Action, Input, Offer
+from aileron.model.authority import MOST_USES, Predicate, PredicateKind
+from aileron.model.runs import Approval, Run
+from aileron.web.parts import Fragment, template
+from aileron.web.texts import render_value, segment
 
 _GRANT, _DECIDE = map(template, ("approval_grant.xml", "approval_decide.xml"))
 FLOOD = 5

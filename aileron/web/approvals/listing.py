@@ -11,29 +11,20 @@ from attrs import evolve, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
+from aileron.base.json import JSON, plain
+from aileron.base.text import visible
+from aileron.features.egress.page import draw_waiting
+from aileron.model.actions import Offer
+from aileron.model.changes import Precedents, edits
+from aileron.model.queries import MOST_PAGE_BYTES, RunQuery
+from aileron.model.reviews import PreviewStatus, ReviewedPreview, ReviewedStep
+from aileron.model.runs import Approval, Run, RunState
+from aileron.model.sessions import Session
 from aileron.review import host_of, is_twin, risks
-from aileron.values import (
-    JSON,
-    MOST_PAGE_BYTES,
-    Approval,
-    Offer,
-    Precedents,
-    PreviewStatus,
-    ReviewedPreview,
-    ReviewedStep,
-    Run,
-    RunQuery,
-    RunState,
-    Session,
-    edits,
-    plain,
-    visible,
-)
-from aileron.web._parts import Drawing, Fragment, Visit, template, titled
-from aileron.web._texts import agent, countdown, moment
+from aileron.web.parts import Drawing, Fragment, Visit, template, titled
+from aileron.web.texts import agent, countdown, moment
 
 from .decision import FLOOD, deny_all
-from .hosts import draw_waiting
 from .reading import reading
 from .review import account, arguments
 

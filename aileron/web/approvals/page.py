@@ -9,28 +9,25 @@ from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
-from aileron.review import REASONS, Headline, new_here, risks
-from aileron.values import (
-    JSON,
-    Approval,
+from aileron.base.json import JSON
+from aileron.base.text import visible
+from aileron.model.actions import Offer
+from aileron.model.authority import Predicate
+from aileron.model.changes import Precedents, edits
+from aileron.model.reviews import (
     Card,
-    Offer,
-    Precedents,
-    Predicate,
     PreviewField,
     PreviewStatus,
     Review,
     ReviewedArgument,
     ReviewedPreview,
-    RunState,
-    Session,
-    StepRow,
-    edits,
     find_in_cards,
-    visible,
 )
-from aileron.web._parts import Drawing, Fragment, Visit, template, titled
-from aileron.web._texts import STATES, agent, countdown, moment, process, process_name, render_value
+from aileron.model.runs import Approval, RunState, StepRow
+from aileron.model.sessions import Session
+from aileron.review import REASONS, Headline, new_here, risks
+from aileron.web.parts import Drawing, Fragment, Visit, template, titled
+from aileron.web.texts import STATES, agent, countdown, moment, process, process_name, render_value
 
 from .decision import decision_form, edit_form
 from .reading import box, differences, reading

@@ -9,9 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import define, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
+from aileron.base.json import JSON
+from aileron.base.text import visible
+from aileron.model.changes import place
+from aileron.model.reviews import Review
+from aileron.model.runs import Change
+from aileron.model.trust import comparing_steps
 from aileron.review import find_deceptive, has_gaps
-from aileron.values import JSON, Change, Review, comparing_steps, place, visible
-from aileron.web._texts import count, render_value
+from aileron.web.texts import count, render_value
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 _MOST_COMPARED = 20_000

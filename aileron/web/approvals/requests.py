@@ -11,20 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
+from aileron.base.json import JSON, plain
+from aileron.base.text import visible
+from aileron.model.connectors import READ
+from aileron.model.reviews import Card, ReviewedArgument, ReviewedRequest, ReviewedStep, join_values
+from aileron.model.runs import Approval
 from aileron.review import host_of
-from aileron.values import (
-    JSON,
-    READ,
-    Approval,
-    Card,
-    ReviewedArgument,
-    ReviewedRequest,
-    ReviewedStep,
-    join_values,
-    plain,
-    visible,
-)
-from aileron.web._texts import render_value
+from aileron.web.texts import render_value
 
 from .reading import TextReading, box, reading
 from .review import account, indent, lacking_text

@@ -7,17 +7,10 @@ from typing import cast
 
 from attrs import evolve
 
-from aileron.values import (
-    JSON,
-    Approval,
-    Preview,
-    PreviewStatus,
-    ReviewedArgument,
-    ReviewedBinding,
-    ReviewedStep,
-    json_problems,
-    visible,
-)
+from aileron.base.json import JSON, json_problems
+from aileron.base.text import visible
+from aileron.model.reviews import Preview, PreviewStatus, ReviewedArgument, ReviewedBinding, ReviewedStep
+from aileron.model.runs import Approval
 
 _MOST_DEEP = 100
 

@@ -14,11 +14,11 @@ from twisted.internet.interfaces import IOpenSSLServerConnectionCreator, IProtoc
 from twisted.internet.ssl import PrivateCertificate
 from twisted.protocols.tls import TLSMemoryBIOFactory
 
-from aileron.addresses import SYSTEM_BUNDLES
+from aileron.base.addresses import SYSTEM_BUNDLES
+from tests.features.gateway.certificates import Authority
 from tests.functional.case import FunctionalTestCase
 from tests.functional.install import SANDBOX
 from tests.functional.process import Command
-from tests.gateway.certificates import Authority
 
 ADDRESS = "93.184.215.14"
 """A public one, since connectors take no other: here it is that of the loopback device of another network."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import attrs
 
-from aileron.home import Home as State
+from aileron.home.paths import Home as State
 from tests.functional.listings.reading import Listed, clean, find_missing, pages, read_commands
 from tests.functional.listings.table import NOT_RUN
 from tests.functional.operated import PASSPHRASE, OperatedTestCase

@@ -12,9 +12,9 @@ import jwt
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from aileron.cli.actions.services import ReadyService
 from aileron.connectors import ServiceAnswer, find_specimens
-from aileron.home import Home
+from aileron.features.setup.services import ReadyService
+from aileron.home.paths import Home
 from tests.functional.loopback import headers_of
 
 ACCOUNT = "ada@example.org"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from aileron import __version__
-from aileron.home import Discovery, acquire_lock, release_lock, write_discovery
+from aileron.home.discovery import Discovery, write_discovery
+from aileron.home.lock import acquire_lock, release_lock
 from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, PageTestCase, Play
 from tests.functional.operated import GATED

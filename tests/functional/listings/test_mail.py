@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.values import JSON
+from aileron.base.json import JSON
 from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
 from tests.functional.mailserver import PASSWORD, MailServer

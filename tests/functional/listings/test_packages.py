@@ -15,10 +15,10 @@ from twisted.web.server import Request, Site
 from tests.connectors.repository import GitServer, Pair, git
 from tests.connectors.sshhost import SshHost, private, public
 from tests.extent import seldom
+from tests.features.packages.kit import FILES, manifest, write
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.listings.page import LOG_IN, YES, PageTestCase, Play
 from tests.functional.operated import PASSPHRASE
-from tests.packages.kit import FILES, manifest, write
 
 SSH = 22
 TOKEN = "token-canary-b10d"

@@ -16,7 +16,7 @@ import attrs
 from twisted.internet.interfaces import IProtocolFactory
 from twisted.web.server import Site
 
-from aileron.cli.actions.services import read_service
+from aileron.features.setup.services import read_service
 from tests.extent import seldom
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.listings.page import PageTestCase, Play

@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import define, field
 
-from aileron.values import Event, Run, RunState
+from aileron.model.audit import Event
+from aileron.model.runs import Run, RunState
 
 from .book import BEYOND, DOUBLED, LOST, NOTHING_SENT, UNASKED, WRONG, Book
 from .furnished import Kind

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from aileron.home import Home, prepare
+from aileron.home.paths import Home, prepare
 from aileron.vault.keys import DataKey, create
 
 from .sites import Site

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from attrs import define, frozen
 
-from aileron.errors import AileronError
-from aileron.home import Discovery, Home, read_discovery
+from aileron.home.discovery import Discovery, read_discovery
+from aileron.home.paths import Home
+from aileron.model.errors import AileronError
 
 from .nursery import Birth
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
-from tests.inband.provider import Called, Part, Said, chat_document, message_document, response_document
+from tests.features.inband.provider import Called, Part, Said, chat_document, message_document, response_document
 
 PATHS: Mapping[str, tuple[str, Callable[..., bytes]]] = {
     "/inband/openai/v1/chat/completions": ("messages", chat_document),

@@ -23,9 +23,9 @@ from attrs import asdict, define, field, frozen
 
 from aileron.daemon import DaemonSettings, live
 from aileron.daemon._settings import GatewayEnvironment
-from aileron.home import Home
+from aileron.features.gateway.values import BASE_URL_VARIABLES
+from aileron.home.paths import Home
 from aileron.runner import Collaborators
-from aileron.values import BASE_URL_VARIABLES
 from aileron.vault import DataKey
 
 from .points import around
@@ -41,8 +41,8 @@ _PRELOADED = (
     "twisted.web.server",
     "aileron.api",
     "aileron.web",
-    "aileron.gateway",
-    "aileron.inband",
+    "aileron.features.gateway",
+    "aileron.features.inband",
     "aileron.store",
     "sqlite3",
 )

@@ -12,8 +12,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from aileron.model.authority import LoopLimits
 from aileron.runner import Collaborators
-from aileron.values import LoopLimits
 
 Reached = Callable[[str], None]
 

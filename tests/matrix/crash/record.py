@@ -10,9 +10,11 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from aileron.home import Home
+from aileron.home.paths import Home
+from aileron.model.audit import Event, Record
+from aileron.model.queries import AuditQuery, RunQuery
+from aileron.model.runs import Run, RunState
 from aileron.testing import check_chain, unopened_store
-from aileron.values import AuditQuery, Event, Record, Run, RunQuery, RunState
 
 _PASSING = (RunState.RECEIVED, RunState.EXECUTING)
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from attrs import evolve, frozen
 
-from aileron.addresses import connectable
-from aileron.home import Discovery
+from aileron.base.addresses import connectable
+from aileron.home.discovery import Discovery
 from aileron.vault.keys import DataKey, LoginExchange, client_proof, new_nonce, operator_key
 
 _SECONDS = 20.0

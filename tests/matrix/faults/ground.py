@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import define, field
 
-from aileron.home import Home
+from aileron.home.paths import Home
 from aileron.vault.keys import DataKey, create
 from tests.matrix.crash.wall import Wall
 

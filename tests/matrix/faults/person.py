@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import define, field
 
-from aileron.home import Discovery
+from aileron.home.discovery import Discovery
 from aileron.vault.keys import DataKey
 from tests.matrix.crash.book import UNASKED, Book, Call
 from tests.matrix.crash.furnished import Kind

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import define, field
 
-from aileron.values import timestamp
+from aileron.base.json import timestamp
 from tests.matrix.crash.book import Call
 from tests.matrix.crash.furnished import Kind
 

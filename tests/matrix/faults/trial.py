@@ -10,7 +10,8 @@ from pathlib import Path
 
 from attrs import define, field
 
-from aileron.home import Discovery, Home
+from aileron.home.discovery import Discovery
+from aileron.home.paths import Home
 from aileron.vault.keys import DataKey
 from tests.matrix.crash.book import Book
 from tests.matrix.crash.furnished import furnish, trust_all

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from aileron.values import Grant, NewGrant, Predicate, PredicateKind, utc
+from aileron.base.json import utc
+from aileron.model.authority import Grant, NewGrant, Predicate, PredicateKind
 from tests.promises.case import OPERATOR
 from tests.runner.kit import manifest, step
 

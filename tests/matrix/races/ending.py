@@ -7,7 +7,9 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from aileron.values import Finding, Outcome, Run, RunQuery
+from aileron.model.connectors import Finding, Outcome
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Run
 from tests.promises.case import NO_ANSWER, OPERATOR
 from tests.runner.kit import manifest, step
 

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from aileron.errors import AileronError
+from aileron.model.errors import AileronError
 from tests.promises.case import PromiseCase
 
 _STEP_SECONDS = 0.001

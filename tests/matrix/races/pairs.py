@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.values import Decision, Run
+from aileron.model.runs import Decision, Run
 from tests.promises.case import OPERATOR
 
 from .orders import Act, Home

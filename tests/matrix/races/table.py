@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.values import Finding, VaultState
+from aileron.model.connectors import Finding
+from aileron.model.vault import VaultState
 from tests.promises.case import NO_ANSWER, OPERATOR
 from tests.runner.kit import manifest, step
 

@@ -19,7 +19,7 @@ from aileron.mcp._texts import ToolResult
 from aileron.mcp.offering.access import ACCESS_DEFINITIONS
 from aileron.mcp.offering.catalog import page
 from aileron.mcp.waiting.calling import ClientPolicy
-from aileron.values import Fault
+from aileron.model.faults import Fault
 from tests.mcp.case import Era, action, in_both_eras, text_of
 from tests.mcp.test_server import ScriptedTools, connected, done
 

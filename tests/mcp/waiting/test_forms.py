@@ -18,16 +18,7 @@ from aileron.mcp._texts import Pending, ToolResult, render_form
 from aileron.mcp._tools import CallOptions
 from tests.mcp.case import Era, action, in_a_loop, in_both_eras, text_of
 from tests.mcp.test_forms import ASKS, PROPERTIES, SCHEMA
-from tests.mcp.waiting.case import (
-    ATTENDED,
-    URL,
-    Person,
-    WaitingCase,
-    WaitingTools,
-    accepted,
-    connected,
-    never,
-)
+from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, accepted, connected, never
 
 HI = {"text": "hi"}
 

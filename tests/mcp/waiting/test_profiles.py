@@ -9,14 +9,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp.waiting.clients import usual_beats
-from aileron.mcp.waiting.profiles import (
-    MARGIN_SECONDS,
-    PROFILES,
-    UNKNOWN,
-    USUAL_SECONDS,
-    Profile,
-    find_profile,
-)
+from aileron.mcp.waiting.profiles import MARGIN_SECONDS, PROFILES, UNKNOWN, USUAL_SECONDS, Profile, find_profile
 
 DOC = Path(__file__).parents[3] / "doc" / "agents.md"
 

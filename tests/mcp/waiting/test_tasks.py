@@ -16,7 +16,7 @@ from aileron.mcp._opening import TASKS
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import NotifyingCalls
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
-from aileron.values import Fault
+from aileron.model.faults import Fault
 from tests.mcp.case import in_a_loop, text_of
 from tests.mcp.waiting.case import ATTENDED, FACTS, URL, Person, WaitingCase, WaitingTools, connected
 from tests.mcp.waiting.test_reviews import STANDS

@@ -12,8 +12,10 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import AileronError
-from aileron.values import ReviewedRequest, Run, VaultState
+from aileron.model.errors import AileronError
+from aileron.model.reviews import ReviewedRequest
+from aileron.model.runs import Run
+from aileron.model.vault import VaultState
 
 from .home import Home
 from .model import Model

@@ -5,7 +5,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from aileron.values import Actor, Approval, Cap, Decision, OwnCap, utc
+from aileron.base.json import utc
+from aileron.model.actions import Cap
+from aileron.model.audit import Actor
+from aileron.model.authority import OwnCap
+from aileron.model.runs import Approval, Decision
 from tests.runner.kit import OPERATOR
 
 from .acting import FATE, NUMBER, UNCLEAR, Fate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from aileron.values import Approval, Decision, Run
+from aileron.model.runs import Approval, Decision, Run
 from tests.runner.kit import OPERATOR
 
 from .acting import FATE, NUMBER, UNCLEAR, Acting, Begin, Fate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from aileron.values import VaultState
+from aileron.model.vault import VaultState
 
 from .acting import NUMBER, Acting
 from .calling import ACTION

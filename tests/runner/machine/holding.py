@@ -7,10 +7,14 @@ from collections import Counter
 from hypothesis.stateful import invariant
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import StoreUnavailable
+from aileron.model.errors import StoreUnavailable
+from aileron.model.queries import AuditQuery, RunQuery
+from aileron.model.reviews import ReviewedRequest
+from aileron.model.runs import Decision, Run, RunState
+from aileron.model.trust import TrustKind
+from aileron.model.vault import VaultState
 from aileron.runner.runs import LEGAL
 from aileron.testing import check_chain
-from aileron.values import AuditQuery, Decision, ReviewedRequest, Run, RunQuery, RunState, TrustKind, VaultState
 from tests.runner.kit import OPERATOR
 
 from .home import FILES, SESSIONS

@@ -8,7 +8,10 @@ from contextlib import closing
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.values import Run, TrustKind, VaultState, digest
+from aileron.base.json import digest
+from aileron.model.runs import Run
+from aileron.model.trust import TrustKind
+from aileron.model.vault import VaultState
 from tests.runner.kit import RunnerCase, manifest, step
 
 from .record import BEGUN_BY, STORY, Begun, Told

@@ -7,7 +7,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import Cap, GrantState, Run, RunState
+from aileron.model.actions import Cap
+from aileron.model.authority import GrantState
+from aileron.model.runs import Run, RunState
 
 from .allowing import Allowing
 from .disturbing import Disturbing

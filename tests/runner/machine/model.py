@@ -11,7 +11,9 @@ from datetime import timedelta
 
 from attrs import Factory, define, field
 
-from aileron.values import Grant, NewGrant, Predicate, PredicateKind, Run, RunState, utc
+from aileron.base.json import utc
+from aileron.model.authority import Grant, NewGrant, Predicate, PredicateKind
+from aileron.model.runs import Run, RunState
 
 from .home import COOL_DOWN_SECONDS, UNDO_SECONDS, UNGATED
 from .record import Begun

@@ -8,11 +8,11 @@ from typing import Any
 from attrs import define, field
 from twisted.internet.defer import Deferred
 
-from aileron.errors import ExternalApiError, NetworkError
-from aileron.interfaces import ICredential
+from aileron.model.connectors import Finding, Outcome, Sought
+from aileron.model.errors import ExternalApiError, NetworkError
+from aileron.model.interfaces.vault import ICredential
 from aileron.testing import ScriptedConnector
 from aileron.testing._connectors import Sending
-from aileron.values import Finding, Outcome, Sought
 
 from .record import Begun
 

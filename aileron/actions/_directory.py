@@ -1,0 +1,94 @@
+"""The directory of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from attrs import define, field, frozen
+from zope.interface import implementer
+
+from aileron.base.files import Stamp, Unreadable, list_files, printable, read_file
+from aileron.base.load_error import LoadError
+from aileron.model.actions import Action, Catalogue
+from aileron.model.interfaces.connectors import ICatalogue
+
+from ._parse import MAX_FILE_BYTES, ManifestFault, parse, unreadable
+from ._tool import told_apart
+
+SUFFIX = ".md"
+
+
+@frozen
+class _ReadFile:
+    """The result of reading one file as it stood at C{stamp}."""
+
+    stamp: Stamp | None
+    action: Action | None
+    errors: tuple[LoadError, ...]
+
+
+@implementer(ICatalogue)
+@define(eq=False)
+class DirectoryCatalogue:
+    """The action files of one directory: read at each L{refresh}, where they changed.
+
+    A file that is no action is reported and the others load.  Of two files with one name the later is left out; actions
+    with different names and the same tool name get tool names that end otherwise.
+
+    :ivar directory: its path; it need not exist.
+    :ivar generation: what the generations begin with: more than any of an earlier life.
+    """
+
+    directory: str
+    generation: int
+    _entries: Mapping[str, _ReadFile] = field(factory=dict, init=False)
+    _catalogue: Catalogue = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._catalogue = Catalogue(self.generation, {})
+
+    def current(self) -> Catalogue:
+        return self._catalogue
+
+    def refresh(self) -> Catalogue:
+        try:
+            stamps = list_files(self.directory, SUFFIX)
+        except Unreadable as fault:
+            self._entries = {}
+            self._catalogue = self._catalogue.after_a_look({}, (unreadable(fault),))
+        else:
+            self._entries = {path: self._entry(path, stamp) for path, stamp in stamps.items()}
+            self._catalogue = self._catalogue.after_a_look(*_choose(self._entries.values()))
+        return self._catalogue
+
+    def _entry(self, path: str, stamp: Stamp | None) -> _ReadFile:
+        known = self._entries.get(path)
+        if known is not None and stamp is not None and known.stamp == stamp:
+            return known
+        return _load(path, stamp)
+
+
+def _load(path: str, stamp: Stamp | None) -> _ReadFile:
+    try:
+        file = read_file(path, MAX_FILE_BYTES)
+    except Unreadable as fault:
+        return _ReadFile(stamp, None, (unreadable(fault),))
+    try:
+        return _ReadFile(file.stamp, parse(file.data, printable(path)), ())
+    except ManifestFault as fault:
+        return _ReadFile(file.stamp, None, fault.errors)
+
+
+def _choose(entries: Collection[_ReadFile]) -> tuple[Mapping[str, Action], tuple[LoadError, ...]]:
+    """Choose the actions that can be told apart, and every error."""
+    actions: dict[str, Action] = {}
+    errors = [error for entry in entries for error in entry.errors]
+    for action in (entry.action for entry in entries if entry.action is not None):
+        first = actions.setdefault(action.name, action)
+        if first is not action:
+            errors.append(_duplicate(action, f"the action `{action.name}` is already in {first.path}"))
+    return told_apart(actions), tuple(errors)
+
+
+def _duplicate(action: Action, message: str) -> LoadError:
+    return LoadError("duplicate", message, action.path)

@@ -1,0 +1,67 @@
+"""Keys and tokens, minted once and kept only as digests; and the record of who logged in or was refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from aileron.base.json import JSON, utc
+from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.interfaces.store import IAudit
+
+LAUNCH_KEY, LOCAL_KEY, AGENT_TOKEN, OPERATOR_TOKEN = "ail_l_", "ail_c_", "ail_a_", "ail_o_"
+
+
+def mint(prefix: str, randomness: Callable[[int], bytes]) -> str:
+    """Return a fresh key: C{prefix} and 32 random bytes as unpadded base64url.
+
+    :param randomness: as many unpredictable bytes as asked for.
+    """
+    return prefix + base64.urlsafe_b64encode(randomness(32)).rstrip(b"=").decode("ascii")
+
+
+def token_digest(token: str) -> bytes:
+    """Return what is kept of C{token}, its SHA-256: 32 random bytes need no salt and no slow hash."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+_log = Logger()
+
+REFUSALS_SECONDS = 10.0
+
+
+class AccessLog:
+    """The record of who came in, who left, and who was refused."""
+
+    def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._ids = ids
+        self._counting = False
+        self._refused = 0
+
+    async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
+        """Put one thing on record; durable when it returns."""
+        await self._audit.append(Event(self._ids(), kind, utc(self._clock.seconds()), actor, payload))
+
+    async def refuse(self) -> None:
+        """Count a refused login: the first is on record at once, those of the next ten seconds together after them."""
+        self._refused += 1
+        if not self._counting:
+            await self._tell()
+
+    async def _tell(self) -> None:
+        count, self._refused, self._counting = self._refused, 0, True
+        self._clock.callLater(REFUSALS_SECONDS, self._go_on)
+        await self.record("operator.login_refused", DAEMON, {"count": count})
+
+    def _go_on(self) -> None:
+        self._counting = False
+        if self._refused:
+            told = Deferred.fromCoroutine(self._tell())
+            told.addErrback(lambda failure: _log.failure("recording refused logins", failure))

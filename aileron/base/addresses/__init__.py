@@ -1,0 +1,65 @@
+"""URLs, hosts, ports, IP addresses and the system's certificate authorities: read once, and alike for every room.
+
+Whatever two readers could understand differently is refused with a L{ValueError}, which says what must be otherwise and
+repeats nothing of the text.  This room imports nothing of ours.
+"""
+
+from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities
+from ._hosts import PAGES_DOMAIN, bracketed, connectable, is_loopback, may_be_loopback, may_be_private, read_host
+from ._networks import Address, AddressBlock, Network, may_be_connected, network_of, read_address, read_address_block
+from ._overrides import (
+    OVERRIDING_HEADERS,
+    PARTIAL_HEADERS,
+    is_overriding_header,
+    is_overriding_parameter,
+    is_partial_header,
+    overriding_in_body,
+    overriding_parameters,
+)
+from ._urls import (
+    BaseUrl,
+    Origin,
+    Url,
+    base_url_problem,
+    host_shown,
+    read_base_url,
+    read_host_and_port,
+    read_origin,
+    read_url,
+)
+
+__all__ = [
+    "OVERRIDING_HEADERS",
+    "PAGES_DOMAIN",
+    "PARTIAL_HEADERS",
+    "SYSTEM_BUNDLES",
+    "Address",
+    "AddressBlock",
+    "BaseUrl",
+    "Network",
+    "Origin",
+    "Url",
+    "base_url_problem",
+    "bracketed",
+    "connectable",
+    "host_shown",
+    "is_loopback",
+    "is_overriding_header",
+    "is_overriding_parameter",
+    "is_partial_header",
+    "may_be_connected",
+    "may_be_loopback",
+    "may_be_private",
+    "network_of",
+    "overriding_in_body",
+    "overriding_parameters",
+    "read_address",
+    "read_address_block",
+    "read_base_url",
+    "read_certificates",
+    "read_host",
+    "read_host_and_port",
+    "read_origin",
+    "read_url",
+    "system_authorities",
+]

@@ -1,0 +1,19 @@
+"""A fault of a file that people write."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class LoadError:
+    """One fault of one file, found while loading: the file is left out, the others load.
+
+    :ivar kind: C{parse_error}, C{validation_error}, C{unreadable}, C{duplicate}, C{connector} or C{untrusted}.
+    """
+
+    kind: str
+    message: str
+    file: str
+    line: int | None = None
+    boundary: str = "action"

@@ -1,0 +1,259 @@
+"""Tables of the files that people write, read key by key: what is wrong is kept with its line, and reading goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define, field, frozen
+
+from .json import JSON, json_problems
+from .load_error import LoadError
+from .schemas import schema_problem
+from .text import visible
+from .toml import Path, Toml
+
+_T = TypeVar("_T")
+
+MOST_FAULTS = 50
+"""No file is reported with more: the list is read by people, and a hostile file must not fill it."""
+
+_MOST_CHARACTERS = 400
+
+
+@define
+class FileFaults:
+    """The faults of one file as they are found.
+
+    :ivar toml: what is read of it.
+    :ivar offset: how many lines of the file stand before that.
+    :ivar boundary: the kind of file.
+    """
+
+    file: str
+    toml: Toml
+    boundary: str
+    offset: int = 0
+    found: list[LoadError] = field(factory=list)
+
+    def add(self, path: Path, message: str) -> None:
+        """Keep one; its line is that of the nearest key whose line is known."""
+        line = self.offset + (self.toml.line(path) or 0)
+        self.found.append(LoadError("validation_error", brief(message), self.file, line or None, self.boundary))
+
+    def in_order(self) -> tuple[LoadError, ...]:
+        """Return the first of them, in the order of lines."""
+        return tuple(sorted(self.found, key=lambda error: error.line or 0)[:MOST_FAULTS])
+
+
+@frozen
+class TextRule:
+    """A rule for a text.
+
+    :ivar holds: says whether it is (anything true).
+    :ivar phrase: ends the sentence that begins with the key's name.
+    """
+
+    holds: Callable[[str], object]
+    phrase: str
+
+    @classmethod
+    def shape(cls, pattern: str, phrase: str) -> TextRule:
+        """Require that the whole text has the shape of C{pattern}."""
+        return cls(re.compile(pattern).fullmatch, phrase)
+
+    @classmethod
+    def choice(cls, options: Collection[str]) -> TextRule:
+        """Require that the text is one of C{options}."""
+        return cls(frozenset(options).__contains__, "must be one of: " + ", ".join(options))
+
+
+ANY_TEXT = TextRule(lambda _: True, "")
+NOT_BLANK = TextRule(str.strip, "must not be blank")
+
+
+@define
+class FileTable:
+    """A table at C{path}.  Readers answer something of the right type even where they found a fault."""
+
+    values: Mapping[str, Any]
+    path: Path
+    faults: FileFaults
+    _known: set[str] = field(factory=set)
+
+    def fault(self, key: str, phrase: str) -> None:
+        """Keep a fault of C{key}; C{phrase} ends the sentence that begins with its name."""
+        self.faults.add((*self.path, key), f"`{key}` {phrase}")
+
+    def text(self, key: str, rule: TextRule = NOT_BLANK, *, required: bool = True) -> str:
+        """Take a text; one that C{rule} does not allow is returned all the same, and none is empty."""
+        value: str = self._take(key, str, "", "a string", required=required)
+        if type(self.values.get(key)) is str and not rule.holds(value):
+            self.fault(key, rule.phrase)
+        return value
+
+    def choice(self, key: str, options: Collection[str], default: str | None = None) -> str:
+        """Take one of some texts; without a default it must be there."""
+        value = self.text(key, TextRule.choice(options), required=default is None)
+        return value if value in options else default or ""
+
+    def read(self, key: str, reading: Callable[[str], _T], default: _T, *, required: bool = False) -> _T:
+        """Take what C{reading} makes of a text; its L{ValueError} is the fault."""
+        value = self.text(key, required=required)
+        try:
+            return reading(value) if value.strip() else default
+        except ValueError as error:
+            self.fault(key, str(error))
+            return default
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Take true or false."""
+        return bool(self._take(key, bool, default, "true or false"))
+
+    def number(self, key: str, low: float | None = None, high: float | None = None) -> float | int | None:
+        """Take a number from C{low} to C{high}; L{None} where there is none."""
+        value = self._take(key, (int, float), None, "a number")
+        problem = None
+        if any(json_problems(value)):
+            problem = "must be a number"
+        elif value is not None and ((low is not None and value < low) or (high is not None and value > high)):
+            problem = f"must be from {low} to {high}"
+        return self._sound(key, cast("float | int | None", value), problem)
+
+    def integer(self, key: str, low: int, high: int) -> int | None:
+        """Take an integer from C{low} to C{high}; L{None} where there is none."""
+        value = self.number(key, low, high)
+        if not isinstance(value, float):
+            return value
+        self.fault(key, "must be an integer")
+        return None
+
+    def integers(self, key: str, low: int, high: int) -> frozenset[int]:
+        """Take an array of integers from C{low} to C{high}."""
+        found = self._take(key, list, [], "an array")
+        if all(type(each) is int and low <= each <= high for each in found):
+            return frozenset(found)
+        self.fault(key, f"must be an array of integers from {low} to {high}")
+        return frozenset()
+
+    def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
+        """Take an array of strings, none blank; where it is required there is at least one."""
+        found = self._take(key, list, None, "an array of strings", required=required)
+        if found is None:
+            return ()
+        if not all(isinstance(one, str) and one.strip() for one in found) or (required and not found):
+            self.fault(key, "must be an array of one or more strings that are not blank")
+            return ()
+        return tuple(found)
+
+    def json(self, key: str) -> JSON:
+        """Take any value that JSON can say; L{None} where there is none."""
+        value = self._take(key, object, None, "")
+        problem = next((message for _, message in json_problems(value)), None)
+        if problem is None and _has_moments(value):
+            problem = "a date or time must be written as a string"
+        return self._sound(key, cast(JSON, value), None if problem is None else f"cannot be JSON: {problem}")
+
+    def object(self, key: str) -> Mapping[str, JSON] | None:
+        """Take a table that JSON can say, as it stands; L{None} where there is none."""
+        value = self.json(key)
+        if value is None or isinstance(value, Mapping):
+            return value
+        self.fault(key, "must be a table")
+        return None
+
+    def output_schema(self) -> Mapping[str, JSON] | None:
+        """Take C{output}: the JSON Schema of what comes out."""
+        schema = self.object("output")
+        return self._sound("output", schema, None if schema is None else schema_problem(schema))
+
+    def table(self, key: str, *, required: bool = False) -> FileTable:
+        """Take a table inside this one; empty where there is none."""
+        return self.optional_table(key, required=required) or FileTable({}, (*self.path, key), self.faults)
+
+    def optional_table(self, key: str, *, required: bool = False) -> FileTable | None:
+        """Take a table inside this one; L{None} where there is none."""
+        found = self._take(key, dict, None, "a table", required=required)
+        return None if found is None else FileTable(found, (*self.path, key), self.faults)
+
+    def tables(self, key: str, most: int, *, required: bool = True) -> tuple[FileTable, ...]:
+        """Take an array of at most C{most} tables."""
+        found = self._take(key, list, None, "an array of tables", required=required)
+        if found is None:
+            return ()
+        if not all(isinstance(one, dict) for one in found) or (required and not found):
+            self.fault(key, "must be an array of tables" if found else "is missing")
+            return ()
+        if len(found) > most:
+            self.fault(key, f"has {len(found)} entries; {most} are allowed")
+        return tuple(FileTable(one, (*self.path, key, at), self.faults) for at, one in enumerate(found[:most]))
+
+    def some(self, key: str, options: Collection[str], problem: str) -> tuple[str, ...]:
+        """Take an array of strings, of which each is one of C{options}.
+
+        :param problem: ends the sentence about one that is not, which stands in it for C{{}}.
+        """
+        found = self.texts(key, required=False)
+        for each in found:
+            if each not in options:
+                self.fault(key, problem.format(quote(each)))
+        return found
+
+    def skip(self, *keys: str) -> None:
+        """Pass over keys that are read elsewhere, or of which something else has been said."""
+        self._known.update(keys)
+
+    def close(self) -> None:
+        """Refuse whatever was not asked for."""
+        for key in self.values:
+            if key not in self._known:
+                self.fault(key, "is not a known key")
+
+    def _take(
+        self, key: str, kind: type | tuple[type, ...], default: Any, called: str, *, required: bool = False
+    ) -> Any:
+        self._known.add(key)
+        if key not in self.values:
+            if required:
+                self.fault(key, "is missing")
+            return default
+        value = self.values[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, object)):
+            self.fault(key, f"must be {called}")
+            return default
+        return value
+
+    def _sound(self, key: str, value: _T, problem: str | None) -> _T | None:
+        if problem is None:
+            return value
+        self.fault(key, problem)
+        return None
+
+
+def _has_moments(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_moments, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_moments, value))
+    return value is not None and not isinstance(value, (str, int, float))
+
+
+def repeated(names: Collection[str]) -> Iterator[int]:
+    """Find the indexes of the names that stood there before."""
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name and name in seen:
+            yield index
+        seen.add(name)
+
+
+def quote(text: str) -> str:
+    """C{text} as part of a message: quoted, escaped, cut to a length that a line can hold."""
+    return repr(text if len(text) <= 60 else text[:60] + "…")
+
+
+def brief(text: str) -> str:
+    """C{text}, in which foreign words stand, as a message: visible, and cut to what a person or a model reads."""
+    whole = visible(text[: _MOST_CHARACTERS + 1])
+    return whole if len(whole) <= _MOST_CHARACTERS else whole[:_MOST_CHARACTERS] + "…"

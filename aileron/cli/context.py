@@ -1,0 +1,265 @@
+"""The surroundings of a command: everything that a test replaces."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import click
+from attrs import frozen
+
+from aileron.hardening import conceal, harden
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.paths import Home, find_home
+from aileron.model.errors import InvalidRequest
+
+from .errors import CommandError
+from .output import progress
+
+if TYPE_CHECKING:
+    from aileron.client import Daemon, Operator
+    from aileron.connectors import HttpTransport
+    from aileron.credentials import TokenExchange
+    from aileron.vault.keys import DataKey
+
+    from .vault.passphrase import Unattended
+
+T = TypeVar("T")
+
+_PROBE_SECONDS = 30.0  # a daemon that is flooded answers late
+_PROBE_TRIES = 5
+
+
+class Links(Protocol):
+    """Connections to the daemon, as L{aileron.client.Connections} makes them."""
+
+    def daemon(self, url: str, token: str | None) -> Daemon:
+        """Connect to the agent site."""
+
+    def operator(self, operator_url: str, token: str | None) -> Operator:
+        """Connect to the operator site."""
+
+
+class Drive(Protocol):
+    """Runs what is asynchronous to its end."""
+
+    def __call__(self, work: Callable[[Links], Awaitable[T]]) -> T:
+        """Run C{work}, once a process, and return what it returns."""
+
+
+class Conversation(Protocol):
+    """The person's terminal, while other things go on."""
+
+    def say(self, text: str) -> None:
+        """Write, to the person alone."""
+
+    def put(self, prompt: str) -> None:
+        """Ask, and do not wait; what was typed before is thrown away."""
+
+    def answered(self) -> str | None:
+        """Return the line that was typed since, or L{None}."""
+
+
+def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
+    from .drive import drive
+
+    return drive(work)
+
+
+def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
+    """Return the JSON that a site answers to a GET. A connection that is cut off, as in a flood, is made anew.
+
+    :param url: the site's, of loopback.
+    :param token: sent as bearer.
+    :raises CommandError: no daemon answers there, or it refuses.
+    """
+    from aileron.client.blocking import ask
+
+    for left in reversed(range(_PROBE_TRIES)):
+        try:
+            status, body = ask(url, "GET", path, token, seconds=_PROBE_SECONDS)
+            break
+        except (OSError, ValueError) as error:
+            if not left or not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
+                raise CommandError(f"No daemon responds at {url}.", "Check the daemon: aileron status") from None
+    if status != 200 or not isinstance(body, dict):
+        raise CommandError(
+            f"The program at {url} is not this home's daemon (HTTP {status}).",
+            "Check the daemon: aileron status",
+        )
+    return body
+
+
+def _ask(prompt: str) -> str:
+    from .drive import interruptible
+    from .vault.terminal import Terminal
+
+    with interruptible(), Terminal.open() as terminal:
+        return terminal.ask(prompt)
+
+
+def _ask_command(prompt: str) -> str:
+    from .drive import interruptible
+    from .vault.terminal import Terminal
+
+    with interruptible(), Terminal.open() as terminal:
+        return terminal.ask_command(prompt)
+
+
+def _terminal() -> AbstractContextManager[Conversation]:
+    from .vault.terminal import Terminal
+
+    return Terminal.open()
+
+
+def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | None) -> str:
+    harden()
+    from .drive import interruptible
+    from .vault.passphrase import read_passphrase
+
+    with interruptible():
+        return read_passphrase(prompt, descriptor, unattended)
+
+
+def _new_passphrase(descriptor: int | None) -> str:
+    harden()
+    from .vault.passphrase import new_passphrase
+
+    return new_passphrase(descriptor)
+
+
+def _secret(prompt: str, descriptor: int | None) -> str:
+    harden()
+    from .drive import interruptible
+    from .vault.passphrase import from_descriptor
+    from .vault.terminal import Terminal
+
+    if descriptor is not None:
+        try:
+            return from_descriptor(descriptor)
+        except InvalidRequest:
+            told = "Cannot read the secret: its descriptor is closed, empty, too long or not UTF-8. Nothing was bound."
+            raise CommandError(told, "Pass it like this: --secret-fd 4 4<file") from None
+    try:
+        with interruptible(), Terminal.open() as terminal:
+            return terminal.ask_secret(f"{prompt} (not shown): ")
+    except InvalidRequest:
+        raise CommandError(
+            "Cannot ask for the secret: no terminal. Nothing was bound.", "Pass it with --secret-fd."
+        ) from None
+
+
+def _open_vault(path: Path, passphrase: str) -> DataKey:
+    from aileron.vault.keys import open_vault
+
+    with progress("Deriving the key from your passphrase"):
+        return open_vault(path, passphrase)
+
+
+def _interactive() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+async def _pause(seconds: float) -> None:
+    from twisted.internet.task import deferLater
+
+    await deferLater(_reactor(), seconds)
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor
+
+    return reactor
+
+
+def _transport(own_ports: Collection[int]) -> HttpTransport:
+    from aileron.connectors import system_transport
+
+    return system_transport(_reactor(), lambda: own_ports)
+
+
+def _exchange(own_ports: Collection[int]) -> TokenExchange:
+    from aileron.connectors import HttpExchange
+
+    return HttpExchange(_transport(own_ports), _reactor())
+
+
+async def _fetch(url: str, most_bytes: int) -> bytes:
+    from aileron.connectors import HttpFetch
+
+    return await HttpFetch(_transport(()), _reactor(), most_bytes)(url)
+
+
+@frozen
+class CliContext:
+    """The environment, the clock, the terminal, the daemon and the vault's file, as commands use them.
+
+    :ivar drive: see L{Drive}.
+    :ivar probe: a GET of the agent site before any reactor runs: address, path, launch key.
+    :ivar ask: one line from the person's terminal, after a prompt.
+    :ivar ask_command: the same, of several lines where a shell would read on.
+    :ivar terminal: the first without waiting; L{InvalidRequest} where there is none.
+    :ivar passphrase: of the vault, as L{aileron.cli.vault.passphrase.read_passphrase} finds it.
+    :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
+    :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
+        three first closes this process to others, and so to what it starts: no agent, editor or browser after that.
+    :ivar conceal: close this process alone to others, before a login's token comes to it.
+    :ivar interactive: whether a person is there to be asked.
+    :ivar sleep: for so many seconds, before any reactor runs.
+    :ivar pause: the same while it runs.
+    :ivar reactor: which listens for a browser that comes back.
+    :ivar exchange: asks token endpoints; given the ports of this machine that it never connects to.
+    :ivar fetch: a document of so many bytes at most, from an address that the person names.
+    :ivar transport: fetches packages; given the same.
+    """
+
+    environ: Mapping[str, str]
+    drive: Drive = _drive
+    probe: Callable[[str, str, str | None], Mapping[str, Any]] = probe
+    ask: Callable[[str], str] = _ask
+    ask_command: Callable[[str], str] = _ask_command
+    terminal: Callable[[], AbstractContextManager[Conversation]] = _terminal
+    passphrase: Callable[[str, int | None, Unattended | None], str] = _passphrase
+    new_passphrase: Callable[[int | None], str] = _new_passphrase
+    secret: Callable[[str, int | None], str] = _secret
+    open_vault: Callable[[Path, str], DataKey] = _open_vault
+    conceal: Callable[[], None] = conceal
+    interactive: Callable[[], bool] = _interactive
+    randomness: Callable[[int], bytes] = secrets.token_bytes
+    seconds: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    wall: Callable[[], float] = time.time
+    pause: Callable[[float], Awaitable[None]] = _pause
+    reactor: Callable[[], Any] = _reactor
+    exchange: Callable[[Collection[int]], TokenExchange] = _exchange
+    fetch: Callable[[str, int], Awaitable[bytes]] = _fetch
+    transport: Callable[[Collection[int]], HttpTransport] = _transport
+
+    @property
+    def home(self) -> Home:
+        """The home that the environment names."""
+        return find_home(self.environ)
+
+    def running(self) -> Discovery:
+        """Find the running daemon.
+
+        :raises CommandError: none runs.
+        """
+        found = live_discovery(self.home)
+        if found is None:
+            raise CommandError(f"The daemon is not running for {self.home.root}.", "Start it: aileron daemon start")
+        return found
+
+
+def real_context() -> CliContext:
+    """Make the real one."""
+    return CliContext(dict(os.environ))
+
+
+pass_cli = click.make_pass_decorator(CliContext)

@@ -1,0 +1,184 @@
+"""Finds the thing that a person means by a part of its ID, by C{@}, or by no ID at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import click
+from attrs import field, frozen
+
+from aileron.home.discovery import Discovery
+from aileron.model.errors import AileronError
+
+from .context import CliContext
+from .errors import CommandError
+from .output import format_line, note
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LAST = "@"
+_CHOSEN = "aileron.chosen"
+_MOST, _MOST_TOLD = 1000, 10
+_is_whole = re.compile(r"[0-9A-Za-z]{26}").fullmatch
+
+
+@frozen
+class IdKind:
+    """A kind of thing that has an ID.
+
+    :ivar noun: its name, in the singular.
+    :ivar path: of the route that lists such things.
+    :ivar query: narrows the list to those that a command can act on.
+    :ivar newest_first: the order of the list.
+    :ivar label: describes one, for a person who has to choose.
+    :ivar listing: the command that lists them.
+    :ivar also: another kind among which a part of an ID is looked for.
+    :ivar number: the key of another number by which one can be named.
+    :ivar at_once: how many are read in one request, or 0 if the list has no pages.
+    """
+
+    noun: str
+    path: str
+    listing: str
+    label: Callable[[Mapping[str, Any]], str]
+    query: Mapping[str, str] = field(factory=dict)
+    newest_first: bool = True
+    also: IdKind | None = None
+    number: str | None = None
+    at_once: int = 100
+
+
+def id_argument(
+    name: str, kind: IdKind, *, many: bool = False, optional: bool = False, required: bool = False
+) -> Callable[[F], F]:
+    """Add an argument that takes an ID, or several.
+
+    :param optional: leave it out if it is not given; else the only thing of the kind is meant.
+    :param required: it must be given.
+    """
+    return click.argument(
+        name,
+        metavar="[ID]..." if many else "ID" if required else "[ID]",
+        nargs=-1 if many else 1,
+        required=required,
+        callback=partial(_complete_all if many else _complete_one, kind, optional),
+        shell_complete=partial(_suggest, kind),
+    )
+
+
+def id_option(flag: str, kind: IdKind, description: str) -> Callable[[F], F]:
+    """Add an option that takes an ID."""
+    return click.option(
+        flag,
+        metavar="ID",
+        help=description,
+        callback=partial(_complete_one, kind, True),
+        shell_complete=partial(_suggest, kind),
+    )
+
+
+def was_chosen() -> bool:
+    """Tell whether an ID of this command was not typed whole, but chosen: the last, the only, or by a part of it."""
+    return bool(click.get_current_context().meta.get(_CHOSEN))
+
+
+def _complete_one(
+    kind: IdKind, optional: bool, context: click.Context, _parameter: click.Parameter, typed: str | None
+) -> str | None:
+    cli = context.find_object(CliContext)
+    if context.resilient_parsing or cli is None or (typed is None and optional):
+        return typed
+    return find_id(cli, kind, typed)
+
+
+def _complete_all(
+    kind: IdKind, _optional: bool, context: click.Context, _parameter: click.Parameter, typed: Sequence[str]
+) -> tuple[str, ...]:
+    cli = context.find_object(CliContext)
+    if context.resilient_parsing or cli is None:
+        return tuple(typed)
+    return tuple(dict.fromkeys(find_id(cli, kind, each) for each in typed or (None,)))
+
+
+def find_id(cli: CliContext, kind: IdKind, typed: str | None) -> str:
+    """Return the whole ID.  What fits nothing is returned as it is: the daemon says that there is no such thing.
+
+    :raises CommandError: several things fit, or nothing was typed and there is not exactly one.
+    """
+    if typed is not None and _is_whole(typed):
+        return typed
+    found = cli.running()
+    if found.local_key is None:  # a daemon of an earlier version lists nothing without a login
+        if typed in (None, LAST):
+            raise CommandError(f"Name the {kind.noun} by its ID.", f"See what there is: {kind.listing}")
+        return str(typed)
+    items = [*_list(cli, found, kind)]
+    if typed in (None, LAST):
+        click.get_current_context().meta[_CHOSEN] = True
+        return _choose(kind, items, only=typed is None)
+    numbered = [item for item in items if kind.number is not None and typed == str(item[kind.number])]
+    fitting = numbered or [item for item in items if _fits(item, str(typed))]
+    if not fitting and kind.also is not None:
+        fitting = [item for item in _list(cli, found, kind.also) if _fits(item, str(typed))]
+    if len(fitting) > 1:
+        raise CommandError(
+            f"{typed} fits {len(fitting)} IDs; nothing was done. Type more of one.", None, _tell(kind, fitting)
+        )
+    if fitting and not numbered:
+        click.get_current_context().meta[_CHOSEN] = True
+    return str(fitting[0]["id"]) if fitting else str(typed)
+
+
+def _choose(kind: IdKind, items: Sequence[Mapping[str, Any]], *, only: bool) -> str:
+    if not items:
+        raise CommandError(f"There is no {kind.noun}.", f"See what there is: {kind.listing}")
+    if only and len(items) > 1:
+        raise CommandError(
+            f"There is more than one {kind.noun}; nothing was done. Type a part of the ID, or {LAST} for the newest.",
+            None,
+            _tell(kind, items),
+        )
+    chosen = items[0 if kind.newest_first else -1]
+    note("{kind} {line}", kind=kind.noun.capitalize() + ":", line=_tell(kind, [chosen])[0])
+    return str(chosen["id"])
+
+
+def _tell(kind: IdKind, items: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    lines = [format_line("{id}  {label}", id=item["id"], label=kind.label(item)) for item in items[:_MOST_TOLD]]
+    return [*lines, *(["…"] if len(items) > _MOST_TOLD else [])]
+
+
+def _fits(item: Mapping[str, Any], typed: str) -> bool:
+    """Tell whether the ID begins or ends so; the beginnings of IDs of the same second are alike, their ends are not."""
+    whole, part = str(item["id"]).casefold(), typed.casefold()
+    return whole.startswith(part) or whole.endswith(part)
+
+
+def _list(cli: CliContext, found: Discovery, kind: IdKind) -> Iterator[Mapping[str, Any]]:
+    """Yield what there is of the kind, as the daemon lists it without a login; up to L{_MOST} of them."""
+    cursor, left = None, _MOST
+    while left > 0:
+        paging = {"limit": kind.at_once or None, "cursor": cursor}
+        query = urlencode({**kind.query, **{name: each for name, each in paging.items() if each is not None}})
+        answer = cli.probe(found.operator_url, f"{kind.path}?{query}" if query else kind.path, found.local_key)
+        items = answer.get("items", ())
+        yield from items[:left]
+        left, cursor = left - len(items), answer.get("cursor")
+        if cursor is None:
+            return
+
+
+def _suggest(kind: IdKind, context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete an ID; where something fails, nothing is suggested."""
+    cli = context.find_object(CliContext)
+    if cli is None:
+        return []
+    try:
+        ids = [str(item["id"]) for item in _list(cli, cli.running(), kind)]
+    except (AileronError, CommandError, OSError):
+        return []
+    return [each for each in ids if each.casefold().startswith(incomplete.casefold())]

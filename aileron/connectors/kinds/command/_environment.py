@@ -1,0 +1,188 @@
+"""The surroundings of a declared program: its directory, its variables, and the sandbox around it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from attrs import frozen
+
+from aileron.base.json import JSON
+from aileron.base.tables import FileTable, TextRule, quote
+from aileron.credentials import ApiKey
+from aileron.model.connectors import ConnectorDescription, CredentialNeed
+from aileron.model.errors import BindingFailed, BindingRequired, CapabilityDenied
+from aileron.model.interfaces.vault import ICredential
+from aileron.redaction import is_secret
+
+from ._enclosure import Enclose, Enclosure
+from ._process import Launch
+
+AUTO, REQUIRED, NONE = "auto", "required", "none"
+VARIABLE, STDIN = "variable", "stdin"
+"""The settings of a credential that say how a program gets it."""
+
+READABLE_BY, READERS = "readable_by", "the program and everything that it starts"
+"""The setting, and what must stand in it, by which a file says who can read the credential of a program that stays."""
+
+PATH = TextRule(
+    lambda text: PurePosixPath(text).is_absolute() and not {"..", "."} & set(text.split("/")) and text.isprintable(),
+    "must be an absolute path without '.' and '..'",
+)
+_VARIABLE = TextRule.shape(
+    r"(?!AILERON_)[A-Za-z_][A-Za-z0-9_]*", "must be the name of a variable, and none of Aileron's"
+)
+_NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
+_REFERRED = re.compile(r"\$\{[a-z]")
+SECRET_PHRASE = "has what looks like a secret, which approvals would show: put it into the vault, by a [credential]"
+_NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
+
+
+@frozen
+class ProgramEnvironment:
+    """The surroundings of a connector's programs, as its file declares them.
+
+    :ivar directory: their working directory.
+    :ivar variables: that are set.
+    :ivar inherited: names of variables that are passed on from the daemon's environment.
+    :ivar sandbox: C{auto}: where this machine can make one; C{required}, or C{none}.
+    :ivar network: whether they reach the network from their sandbox.
+    :ivar public: names of variables, and arguments, that look like secrets and are none.
+    :ivar repository: whether they write, in their sandbox, all of the repository around the directory.
+    """
+
+    directory: str
+    variables: Mapping[str, str]
+    inherited: tuple[str, ...]
+    sandbox: str
+    network: bool
+    public: frozenset[str] = frozenset()
+    repository: bool = False
+
+    def why_approval(self, enclose: Enclose | None) -> str:
+        """Return why they run only after an approval, in a clause; empty: they need none.
+
+        :param enclose: makes sandboxes; L{None}: this machine makes none.
+        """
+        return "" if enclose is not None or self.sandbox == NONE else _NO_SANDBOX
+
+    def enclosure(self, enclose: Enclose | None) -> Enclosure | None:
+        """Return the sandbox as it is now; L{None}: there is none around them.
+
+        :raises CapabilityDenied: they need one, or their directory is reached through a link. A link could be changed
+            after the approval, and the program would work in another directory.
+        """
+        if os.path.realpath(self.directory) != os.path.normpath(self.directory):
+            raise CapabilityDenied(f"{self.directory} is reached through a link. Name the real directory in the file.")
+        if self.sandbox == NONE:
+            return None
+        if enclose is None and self.sandbox == REQUIRED:
+            raise CapabilityDenied("The program may run in a sandbox only, and this machine makes none (bubblewrap).")
+        return enclose(self.directory, self.network, self.repository) if enclose else None
+
+    def describe(self, enclosure: Enclosure | None) -> str:
+        """Describe the sandbox of a program."""
+        if enclosure is None:
+            return "none: it can do whatever you can"
+        network = "the network" if self.network else "no network"
+        return f"bubblewrap: it writes only to {enclosure.root}, and has {network}"
+
+    def review(self, enclosure: Enclosure | None) -> dict[str, JSON]:
+        """Return what is shown of it before a program runs."""
+        return {
+            "directory": self.directory,
+            "environment": dict(self.variables),
+            "inherited": list(self.inherited),
+            "sandbox": self.describe(enclosure),
+        }
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        daemon: Mapping[str, str],
+        enclosure: Enclosure | None,
+        *,
+        more: Mapping[str, str],
+        stdin: bytes = b"",
+    ) -> Launch:
+        """Put together what is started.
+
+        :param daemon: the daemon's environment.
+        :param more: variables, beside its own.
+        :raises BindingFailed: one cannot have that value.
+        """
+        if not all(map(_NO_NULL.holds, more.values())):
+            raise BindingFailed("The credential holds a null character, which no variable can have; nothing was run.")
+        inherited = {name: daemon[name] for name in self.inherited if name in daemon}
+        variables, directory = {**inherited, **self.variables, **more}, os.path.normpath(self.directory)
+        return Launch(argv, directory, variables, stdin, enclosure)
+
+
+async def reveal(about: ConnectorDescription, credential: ICredential | None) -> bytes:
+    """Open the credential that a program is given; empty: it needs none.
+
+    :raises BindingRequired: it needs one, and none is bound.
+    """
+    if about.credential is None:
+        return b""
+    if credential is None:
+        raise BindingRequired(f"{about.fqn} needs a credential, and none is bound to it.")
+    return await credential.reveal()
+
+
+def read_environment(table: FileTable) -> ProgramEnvironment:
+    """Read the keys that say where programs run; faults go where the table's go."""
+    fixed = table.table("environment")
+    for name in fixed.values:
+        _check_variable(fixed, name, name)
+    inherited = table.texts("inherit", required=False)
+    for name in inherited:
+        _check_variable(table, "inherit", name)
+    variables = {name: fixed.text(name, _NO_NULL) for name in fixed.values}
+    public = frozenset(table.texts("public", required=False))
+    for name, value in variables.items():
+        if name not in public and is_secret(name, value):
+            fixed.fault(name, f"{SECRET_PHRASE}, or its name into `public` if it is none")
+    return ProgramEnvironment(
+        directory=table.text("directory", PATH),
+        variables=variables,
+        public=public,
+        inherited=inherited,
+        sandbox=table.choice("sandbox", (AUTO, REQUIRED, NONE), AUTO),
+        network=table.flag("network", default=False),
+        repository=table.flag("repository", default=False),
+    )
+
+
+def check_arguments(table: FileTable, key: str, arguments: Sequence[str], public: Collection[str]) -> None:
+    """Find arguments that are secrets by their look, or the option before them: every process can read them."""
+    for before, each in pairwise(("", *arguments)):
+        name, equals, _ = each.partition("=")
+        option = before if before.startswith("-") and not each.startswith("-") else ""
+        if each not in public and not _REFERRED.search(each) and is_secret(name if equals else option, each):
+            table.fault(key, f"{SECRET_PHRASE}, or the argument into `public` if it is none")
+
+
+def read_program_credential(table: FileTable | None, *, stdin: bool = True) -> CredentialNeed | None:
+    """Read the credential that a program is given.
+
+    :param stdin: whether it can be given on standard input.
+    """
+    if table is None:
+        return None
+    kind = table.choice("kind", (ApiKey.name,))
+    variable = table.text(VARIABLE, _VARIABLE, required=not stdin)
+    consent = {} if stdin or READABLE_BY not in table.values else {READABLE_BY: table.choice(READABLE_BY, (READERS,))}
+    in_stdin = stdin and table.flag(STDIN, default=False)
+    if stdin and bool(variable) == in_stdin:
+        table.fault(VARIABLE, "must be there, or `stdin = true` instead: an argument is seen by every process")
+    table.close()
+    return CredentialNeed(kind, "", "{key}", {STDIN: "true"} if in_stdin else {VARIABLE: variable, **consent})
+
+
+def _check_variable(table: FileTable, key: str, name: str) -> None:
+    if not _VARIABLE.holds(name):
+        table.fault(key, f"has {quote(name)}, which {_VARIABLE.phrase}")

@@ -1,0 +1,264 @@
+"""Writes the difference between two trees as a patch, with its digest and how many lines of each file change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import Match, SequenceMatcher
+from hashlib import sha256
+from itertools import accumulate
+from typing import Any
+
+from attrs import define, field, frozen
+
+from aileron.model.errors import InvalidRequest, ResourceLimitExceeded
+
+from ._objects import BLOB, DIRECTORY, SUBMODULE, Commit
+from ._repository import LocalRepository
+
+MOST_SHOWN_CHARACTERS = 1024 * 1024
+_MOST_COMPARED = 2_000_000  # pairs of equal lines looked at for one file; beyond, a stretch is shown as replaced
+_MOST_DEPTH, _MOST_FILES = 100, 100_000
+_MOST_PATH_BYTES, _MOST_PATHS_CHARACTERS = 4096, 16 * 1024 * 1024
+_MOST_OPEN_ENTRIES = 300_000  # of trees that are compared, and of those above them
+_MOST_COMPARED_BYTES, _MOST_COMPARED_LINES = 4 * 1024 * 1024, 300_000
+_MOST_STAT_CHARACTERS = 256 * 1024
+_Entry = tuple[int, str]
+_Opcode = tuple[str, int, int, int, int]
+
+
+@frozen
+class FileDifference:
+    """A file that differs: its mode and id before and after, L{None} where there is none."""
+
+    path: str
+    old: _Entry | None
+    new: _Entry | None
+
+
+@define
+class Patch:
+    """A patch as it is written.
+
+    :ivar text: the beginning of it, as much as is shown.
+    """
+
+    _parts: list[str] = field(factory=list, init=False)
+    _shown: int = field(default=0, init=False)
+    bytes: int = field(default=0, init=False)
+    _counted: list[str] = field(factory=list, init=False)
+    _counted_characters: int = field(default=0, init=False)
+    _files: int = field(default=0, init=False)
+    _added: int = field(default=0, init=False)
+    _removed: int = field(default=0, init=False)
+    _digest: Any = field(factory=sha256, init=False)
+
+    @property
+    def text(self) -> str:
+        """The patch, or as much as is shown of it."""
+        return "".join(self._parts)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the whole patch in UTF-8."""
+        return f"sha256:{self._digest.hexdigest()}"
+
+    def add(self, text: str) -> None:
+        """Add lines."""
+        data = text.encode("utf-8", "replace")
+        self._digest.update(data)
+        self.bytes += len(data)
+        if self._shown < MOST_SHOWN_CHARACTERS:
+            part = text[: MOST_SHOWN_CHARACTERS - self._shown]
+            self._parts.append(part)
+            self._shown += len(part)
+
+    def count(self, path: str, added: int, removed: int) -> None:
+        """Count the lines of a file."""
+        self._files, self._added, self._removed = self._files + 1, self._added + added, self._removed + removed
+        if self._counted_characters < _MOST_STAT_CHARACTERS:
+            self._counted.append(f"{path} | +{added} -{removed}")
+            self._counted_characters += len(self._counted[-1])
+
+    def summary(self) -> str:
+        """Tell the lines of each file, or of as many as are shown, and of all."""
+        more = self._files - len(self._counted)
+        total = f"{self._files} files changed, {self._added} lines added, {self._removed} lines removed"
+        return "\n".join((*self._counted, *([f"[and {more} more files]"] if more else []), total))
+
+
+def write_patch(repository: LocalRepository, old: str | None, new: str | None) -> Patch:
+    """Write the patch from one tree to another; L{None} is the empty one."""
+    patch = Patch()
+    _write_all(repository, changes(repository, old, new), patch)
+    return patch
+
+
+def write_commit(repository: LocalRepository, commit: Commit, patch: Patch) -> None:
+    """Write what a commit changes; of a merge what is as in none of its parents, against the first."""
+    before: list[str | None] = [repository.commit(parent).tree for parent in commit.parents]
+    first, *others = before or [None]
+    found = _limited(changes(repository, first, commit.tree))
+    for other in others:
+        new = {(each.path, each.new) for each in _limited(changes(repository, other, commit.tree))}
+        found = [each for each in found if (each.path, each.new) in new]
+    _write_all(repository, found, patch)
+
+
+def _limited(found: Iterable[FileDifference]) -> list[FileDifference]:
+    differences, size = [], 0
+    for each in found:
+        differences.append(each)
+        size += len(each.path)
+        if len(differences) > _MOST_FILES or size > _MOST_PATHS_CHARACTERS:
+            raise ResourceLimitExceeded(f"A commit changes more than {_MOST_FILES} files, or ones with too long names.")
+    return differences
+
+
+def _write_all(repository: LocalRepository, found: Iterable[FileDifference], patch: Patch) -> None:
+    for change in found:
+        repository.deadline.check()
+        _write(repository, change, patch)
+
+
+def changes(
+    repository: LocalRepository, old: str | None, new: str | None, above: bytes = b"", entries: int = 0
+) -> Iterator[FileDifference]:
+    """Yield the files that differ between two trees, by path.
+
+    :param entries: of the trees above, which are still being gone through.
+    """
+    if old == new:
+        return
+    before, after = ({} if each is None else repository.tree(each) for each in (old, new))
+    entries += len(before) + len(after)
+    if entries > _MOST_OPEN_ENTRIES or above.count(b"/") > _MOST_DEPTH:
+        raise InvalidRequest("A tree of the local repository is too large, or nested too deep.")
+    for name in sorted(before.keys() | after.keys()):
+        path, then, now = above + name, before.get(name), after.get(name)
+        if then == now:
+            continue
+        if len(path) > _MOST_PATH_BYTES:
+            raise InvalidRequest(f"A path in the local repository is longer than {_MOST_PATH_BYTES} bytes.")
+        trees = [each[1] if each and each[0] == DIRECTORY else None for each in (then, now)]
+        if any(trees):
+            yield from changes(repository, trees[0], trees[1], path + b"/", entries)
+        then, now = (None if each and each[0] == DIRECTORY else each for each in (then, now))
+        if then or now:
+            yield FileDifference(_show_path(path), then, now)
+
+
+def _show_path(path: bytes) -> str:
+    """Write a path as git does: in quotes where it holds what is no plain text."""
+    text = path.decode("utf-8", "backslashreplace")
+    return text if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
+
+
+def _write(repository: LocalRepository, change: FileDifference, patch: Patch) -> None:
+    patch.add(f"diff --git a/{change.path} b/{change.path}\n" + "".join(_modes(change)))
+    old, new = (_content(repository, each) for each in (change.old, change.new))
+    if b"\0" in old or b"\0" in new:
+        patch.add(f"Binary files differ: {len(old)} bytes before, {len(new)} bytes after\n")
+        patch.count(change.path, 0, 0)
+        return
+    if any(len(each) > _MOST_COMPARED_BYTES or each.count(b"\n") > _MOST_COMPARED_LINES for each in (old, new)):
+        patch.add(f"Too large to be compared: {len(old)} bytes before, {len(new)} bytes after\n")
+        patch.count(change.path, new.count(b"\n"), old.count(b"\n"))
+        return
+    before, after = (_lines(each) for each in (old, new))
+    patch.add(f"--- {'a/' + change.path if change.old else '/dev/null'}\n")
+    patch.add(f"+++ {'b/' + change.path if change.new else '/dev/null'}\n")
+    added = removed = 0
+    for hunk in _hunks(before, after):
+        patch.add(_range_line(hunk))
+        for tag, i1, i2, j1, j2 in hunk:
+            if tag == "equal":
+                patch.add("".join(f" {line}" for line in before[i1:i2]))
+                continue
+            patch.add("".join((*(f"-{line}" for line in before[i1:i2]), *(f"+{line}" for line in after[j1:j2]))))
+            added, removed = added + j2 - j1, removed + i2 - i1
+    patch.count(change.path, added, removed)
+
+
+def _modes(change: FileDifference) -> Iterator[str]:
+    old, new = change.old, change.new
+    if old is None and new is not None:
+        yield f"new file mode {new[0]:06o}\n"
+    elif new is None and old is not None:
+        yield f"deleted file mode {old[0]:06o}\n"
+    elif old is not None and new is not None and old[0] != new[0]:
+        yield f"old mode {old[0]:06o}\nnew mode {new[0]:06o}\n"
+    yield f"index {old[1] if old else '0' * 40}..{new[1] if new else '0' * 40}\n"
+
+
+def _content(repository: LocalRepository, entry: _Entry | None) -> bytes:
+    if entry is None:
+        return b""
+    mode, name = entry
+    return f"Subproject commit {name}\n".encode() if mode == SUBMODULE else repository.read(name, BLOB)[1]
+
+
+def _lines(content: bytes) -> list[str]:
+    """Split at line feeds alone, as git does; a last line without one says so."""
+    lines = content.decode("utf-8", "replace").split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
+
+
+class _TooMuch(Exception):
+    """Two texts are too different to be compared line by line."""
+
+
+class _Matcher(SequenceMatcher[str]):
+    """Compares lines, and gives up after the same number of steps each time, so that a patch stays what it was.
+
+    :ivar left: steps that may still be made.
+    """
+
+    a: Sequence[str]
+    b2j: Mapping[str, Sequence[int]]
+    opcodes: list[_Opcode]
+    left = _MOST_COMPARED
+
+    def set_seq2(self, b: Sequence[str]) -> None:
+        """Compare with other lines, in which each line of the first text is at so many places."""
+        super().set_seq2(b)
+        places = (1 + len(self.b2j.get(line, ())) for line in self.a)
+        self._steps = list(accumulate(places, initial=0))
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        """Find it, unless that takes too many steps."""
+        self.left -= self._steps[-1 if ahi is None else ahi] - self._steps[alo]
+        if self.left < 0:
+            raise _TooMuch
+        return super().find_longest_match(alo, ahi, blo, bhi)
+
+
+def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[list[_Opcode]]:
+    """Yield the opcodes of each hunk, with three lines around; a huge stretch is replaced as a whole."""
+    most = min(len(before), len(after))
+    first = next((at for at in range(most) if before[at] != after[at]), most)
+    most -= first
+    last = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+    old, new = before[first : len(before) - last], after[first : len(after) - last]
+    matcher = _Matcher(None, old, new)
+    try:
+        middle = [
+            (tag, i1 + first, i2 + first, j1 + first, j2 + first) for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        ]
+    except _TooMuch:
+        middle = [("replace", first, first + len(old), first, first + len(new))]
+    start = [("equal", 0, first, 0, first)] if first else []
+    end = [("equal", len(before) - last, len(before), len(after) - last, len(after))] if last else []
+    matcher.opcodes = [*start, *middle, *end]
+    if middle:
+        yield from matcher.get_grouped_opcodes(3)
+
+
+def _range_line(hunk: Sequence[_Opcode]) -> str:
+    _, i1, _, j1, _ = hunk[0]
+    _, _, i2, _, j2 = hunk[-1]
+    return f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@\n"
+
+
+def _range(start: int, end: int) -> str:
+    return f"{start + 1 if end > start else start},{end - start}"

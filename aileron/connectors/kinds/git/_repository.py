@@ -1,0 +1,239 @@
+"""Reads objects and refs of a local repository, each object checked against its name.
+
+An agent may write to the repository.  So nothing but objects and refs is read: no configuration, hook, attribute,
+replacement, alternate or commit graph, and no file that is a link, a pipe or another user's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import zlib
+from contextlib import ExitStack
+from typing import Self
+
+from attrs import define, field, frozen
+
+from aileron.base.files import Unreadable, is_there, open_directory, read_file
+from aileron.model.errors import InvalidRequest, ResourceLimitExceeded
+
+from ._objects import (
+    COMMIT,
+    MOST_OBJECT_BYTES,
+    NAMES,
+    TAG,
+    TREE,
+    TYPES,
+    Commit,
+    check_size,
+    is_object_id,
+    name_object,
+    parse_commit,
+    parse_tag,
+    parse_tree,
+    show_message,
+)
+from ._packs import Packs
+
+_REF = re.compile(
+    r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.))[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
+)
+_MOST_REFS_BYTES = 16 * 1024 * 1024
+MOST_TAGS = 8
+_MOST_HEAD_BYTES = 64
+
+
+@frozen
+class Deadline:
+    """A moment by which a look at a repository is over."""
+
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        """Return the moment so many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    def check(self) -> None:
+        """Give up if it is past.
+
+        :raises ResourceLimitExceeded: it is.
+        """
+        if time.monotonic() > self.at:
+            raise ResourceLimitExceeded("The repository could not be read in time; nothing was changed.")
+
+
+def is_ref_name(name: str) -> bool:
+    """Tell whether git would take this as the name of a branch or tag."""
+    return _REF.fullmatch(name) is not None and name.isprintable() and len(name) <= 200
+
+
+@define
+class LocalRepository:
+    """An open local repository."""
+
+    deadline: Deadline
+    _directory: int
+    _objects: int
+    _packs: Packs
+    _opened: ExitStack
+    _commits: dict[str, Commit] = field(factory=dict)
+
+    @classmethod
+    def open(cls, path: str, deadline: Deadline) -> Self:
+        """Open the repository of a working directory, or a bare one.
+
+        :raises InvalidRequest: there is none, or it is not read.
+        """
+        with ExitStack() as opened:
+            here = _open_directory(opened, path)
+            if _is_there(".git", here):
+                path = os.path.join(path, ".git")
+                here = _open_directory(opened, path, here)
+            objects, _ = (_open_directory(opened, os.path.join(path, part), here) for part in ("objects", "refs"))
+            packs = Packs.open(objects, deadline.check)
+            opened.callback(packs.close)
+            return cls(deadline, here, objects, packs, opened.pop_all())
+
+    def close(self) -> None:
+        """Close its files."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def has(self, name: str) -> bool:
+        """Tell whether an object is there."""
+        self.deadline.check()
+        return is_object_id(name) and (_is_there(_loose(name), self._objects) or self._packs.has(name))
+
+    def read(self, name: str, kind: int | None = None) -> tuple[int, bytes]:
+        """Return the type and the content of an object; the content is what the name says.
+
+        :raises InvalidRequest: it is missing, of another type, or not what its name says.
+        """
+        self.deadline.check()
+        if not is_object_id(name):
+            raise InvalidRequest("An object of the local repository leads to what is no object.")
+        read = self._read_loose(name) if _is_there(_loose(name), self._objects) else self._packs.read(name)
+        if read is None:
+            raise InvalidRequest(f"The object {name} is not in the local repository.")
+        found, content = read
+        check_size(found, len(content))
+        if name_object(found, content) != name:
+            raise InvalidRequest(f"The object {name} of the local repository is damaged.")
+        if kind is not None and found != kind:
+            raise InvalidRequest(f"The object {name} is no {NAMES[kind].decode()}.")
+        return read
+
+    def _read_loose(self, name: str) -> tuple[int, bytes]:
+        try:
+            raw = read_file(_loose(name), MOST_OBJECT_BYTES, self._objects).data
+            inflate = zlib.decompressobj()
+            head, _, content = inflate.decompress(raw, _MOST_HEAD_BYTES).partition(b"\0")
+            kind, size = head.split(b" ")
+            found, left = TYPES[kind], int(size) - len(content)
+            check_size(found, int(size))
+            content += inflate.decompress(inflate.unconsumed_tail, max(left, 0) + 1)
+            whole = inflate.eof
+        except (Unreadable, ValueError, KeyError, zlib.error):
+            whole = False
+        if not whole:
+            raise InvalidRequest(f"The object {name} of the local repository is damaged or too large.")
+        return found, content
+
+    def commit(self, name: str) -> Commit:
+        """Return a commit."""
+        if name not in self._commits:
+            self._commits[name] = parse_commit(name, self.read(name, COMMIT)[1])
+        return self._commits[name]
+
+    def message(self, name: str) -> str:
+        """Return the message of a commit, or as much of it as is shown; it is not kept."""
+        return show_message(self.read(name, COMMIT)[1])
+
+    def tree(self, name: str) -> dict[bytes, tuple[int, str]]:
+        """Return the entries of a tree: by name their mode and id."""
+        return parse_tree(name, self.read(name, TREE)[1])
+
+    def peel(self, name: str) -> Commit:
+        """Return the commit that an object is, or that a tag leads to."""
+        for _ in range(MOST_TAGS):
+            kind, content = self.read(name)
+            if kind != TAG:
+                break
+            name = parse_tag(name, content)
+        return self.commit(name)
+
+    def resolve(self, revision: str) -> str:
+        """Find the object that C{revision} names: an id in full, a local branch, a tag or C{HEAD}.
+
+        :raises InvalidRequest: it names none.
+        """
+        if is_object_id(revision):
+            return revision
+        if revision == "HEAD":
+            return self._head() or self._unknown(revision)
+        if is_ref_name(revision):
+            for place in ("refs/heads/", "refs/tags/", "refs/remotes/"):
+                found = self._ref(place + revision)
+                if found is not None:
+                    return found
+        return self._unknown(revision)
+
+    def _head(self) -> str | None:
+        """Return the object that is checked out."""
+        head = self._ref_file("HEAD")
+        target = head.removeprefix("ref: ")
+        if is_object_id(head):
+            return head
+        return self._ref(target) if target != head and target.startswith("refs/") and is_ref_name(target) else None
+
+    def _unknown(self, revision: str) -> str:
+        raise InvalidRequest(
+            f"The local repository has no branch, tag or commit {revision!r}; give a commit's id in full."
+        )
+
+    def _ref(self, ref: str) -> str | None:
+        found = self._ref_file(ref)
+        if is_object_id(found):
+            return found
+        for line in self._ref_file("packed-refs", _MOST_REFS_BYTES).splitlines():
+            name, _, place = line.partition(" ")
+            if place == ref and is_object_id(name):
+                return name
+        return None
+
+    def _ref_file(self, place: str, most: int = 1024) -> str:
+        if not _is_there(place, self._directory):
+            return ""
+        try:
+            return read_file(place, most, self._directory).data.decode("utf-8", "replace").strip()
+        except Unreadable:
+            return ""
+
+
+def _loose(name: str) -> str:
+    """Return where a loose object is, below the directory of objects."""
+    return f"{name[:2]}/{name[2:]}"
+
+
+def _is_there(path: str, directory: int) -> bool:
+    try:
+        return is_there(path, directory)
+    except Unreadable as error:
+        raise InvalidRequest(f"The local repository cannot be read: {error.problem}.") from None
+
+
+def _open_directory(opened: ExitStack, path: str, beneath: int | None = None) -> int:
+    try:
+        name = path if beneath is None else os.path.basename(path)
+        return opened.enter_context(open_directory(name, beneath))
+    except FileNotFoundError:
+        raise InvalidRequest(f"There is no git repository in {path}.") from None
+    except Unreadable:
+        raise InvalidRequest(f"{path} is no directory of yours; name the main repository, not a linked one.") from None

@@ -1,0 +1,246 @@
+"""The operations of every git connector, and the table C{[git]} of its file."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from attrs import evolve, frozen
+
+from aileron.base.addresses import Origin, read_origin
+from aileron.base.json import JSON
+from aileron.base.tables import FileTable, TextRule
+from aileron.connectors.kinds.http._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
+from aileron.credentials import LEAST_RSA_BITS, ApiKey, Basic, OAuth2, SshKey
+from aileron.model.connectors import READ, WRITE, CredentialNeed, Operation
+
+RECEIVE, UPLOAD = "git-receive-pack", "git-upload-pack"
+NOTHING = "0" * 40
+"""What stands for the commit of a ref that is not there."""
+
+CREDENTIAL_KINDS = (ApiKey.name, Basic.name, OAuth2.name)
+"""Those for HTTP."""
+
+_SECONDS, _PUSH_SECONDS = 30.0, 120.0
+_PATH = TextRule(lambda text: _is_plain(PurePosixPath(text)), "must be an absolute path without '.' and '..'")
+_HOST_KEY = re.compile(r"(ssh-ed25519|ecdsa-sha2-nistp(?:256|384|521)|ssh-rsa) ([A-Za-z0-9+/]{40,3000}={0,2})")
+_NO_HOST_KEY = f"must be a public key: ssh-ed25519, ecdsa-sha2-…, or ssh-rsa of {LEAST_RSA_BITS} bits or more"
+_INPUT = re.compile(r"in\.(\w+)")
+_PATTERN = re.compile(r"[^\x00-\x20\x7f~^:?\[\\]+")
+
+
+def _is_plain(path: PurePosixPath) -> bool:
+    return path.is_absolute() and ".." not in path.parts
+
+
+def _remote(service: str, *names: str, **optional: str) -> HttpOperation:
+    """Declare a read that begins with the list of the remote's refs."""
+    return HttpOperation(
+        Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
+        "GET",
+        ("info", "refs"),
+        query={"service": service},
+        headers={"Accept": f"application/x-{service}-advertisement"},
+        body=RequestBody("json", {name: f"${{in.{name}}}" for name in (*names, *optional)}),
+        inputs=frozenset((*names, *optional)),
+        max_response_bytes=MOST_RESPONSE_BYTES,
+    )
+
+
+def _local(*names: str) -> HttpOperation:
+    """Declare a read that asks nobody."""
+    return HttpOperation(
+        Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
+        "READ",
+        (),
+        body=RequestBody("json", {name: f"${{in.{name}}}" for name in names}),
+        inputs=frozenset(names),
+    )
+
+
+def _update(place: str, old: str, new: str, *, destructive: bool = False) -> HttpOperation:
+    """Declare an update of one remote ref, from what it must be to what it will be."""
+    names = {"branch" if "branch" in place else "tag", *_INPUT.findall(old + new)}
+    tied = tuple(sorted(names & {"commit", "expected"}))
+    body: dict[str, JSON] = {"ref": place, "old": old, "new": new, "effect": "${effect.key}"}
+    return HttpOperation(
+        Operation(
+            "",
+            WRITE,
+            idempotent=False,
+            timeout_seconds=_PUSH_SECONDS,
+            precondition=tied,
+            reconcilable=True,
+            destructive=destructive,
+        ),
+        "POST",
+        (RECEIVE,),
+        headers={"Content-Type": f"application/x-{RECEIVE}-request", "Accept": f"application/x-{RECEIVE}-result"},
+        body=RequestBody("json", body),
+        inputs=frozenset(names),
+        max_response_bytes=MOST_RESPONSE_BYTES,
+    )
+
+
+_BRANCH, _TAG = "refs/heads/${in.branch}", "refs/tags/${in.tag}"
+_OLD, _NEW = "${in.expected}", "${in.commit}"
+_DECLARED: Mapping[str, tuple[str, HttpOperation]] = {
+    "push": ("Moves a remote branch forward to a local commit.", _update(_BRANCH, _OLD, _NEW)),
+    "force_push": (
+        "Moves a remote branch to a local commit, whatever is lost of it.",
+        _update(_BRANCH, _OLD, _NEW, destructive=True),
+    ),
+    "create_branch": ("Makes a new remote branch at a local commit.", _update(_BRANCH, NOTHING, _NEW)),
+    "delete_branch": ("Deletes a remote branch.", _update(_BRANCH, _OLD, NOTHING, destructive=True)),
+    "create_tag": ("Makes a new remote tag at a local commit.", _update(_TAG, NOTHING, _NEW)),
+    "compare": (
+        "Shows what an update of a remote branch or tag to a local revision would change.",
+        _remote(RECEIVE, "commit", branch="", tag=""),
+    ),
+    "remote_branch": ("Shows which commit a remote branch is at.", _remote(RECEIVE, "branch")),
+    "refs": ("Lists the branches and tags of the remote.", _remote(UPLOAD)),
+    "log": ("Lists commits of the local repository, newest first.", _local("revision", "count")),
+    "merges": ("Lists merge commits of the local repository, newest first.", _local("revision", "count")),
+    "show": ("Shows one commit of the local repository with its patch.", _local("revision")),
+    "diff": ("Shows the difference between two revisions of the local repository.", _local("from", "to")),
+}
+LOCAL = frozenset(name for name, (_, each) in _DECLARED.items() if each.method == "READ")
+
+
+def _named() -> Mapping[str, HttpOperation]:
+    return {
+        name: evolve(each, operation=evolve(each.operation, name=name, description=description))
+        for name, (description, each) in _DECLARED.items()
+    }
+
+
+OPERATIONS = _named()
+"""What every git connector can do."""
+
+
+@frozen
+class HostKey:
+    """The public key of a server.
+
+    :ivar kind: as its text begins.
+    """
+
+    kind: bytes
+    blob: bytes
+
+    @classmethod
+    def read(cls, text: str) -> HostKey:
+        """Read one as C{ssh-keyscan} prints it, without the host.
+
+        :raises ValueError: it is none.
+        """
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+        from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+        if not (found := _HOST_KEY.fullmatch(text)):
+            raise ValueError(_NO_HOST_KEY)
+        try:
+            key, blob = load_ssh_public_key(text.encode()), base64.b64decode(found[2], validate=True)
+        except ValueError:
+            raise ValueError(_NO_HOST_KEY) from None
+        if isinstance(key, RSAPublicKey) and key.key_size < LEAST_RSA_BITS:
+            raise ValueError(_NO_HOST_KEY)
+        return cls(found[1].encode(), blob)
+
+
+def algorithms_of(kind: bytes) -> tuple[bytes, ...]:
+    """Return what a key of some kind may sign with, the best first: RSA never with SHA-1 (RFC 8332)."""
+    return (b"rsa-sha2-512", b"rsa-sha2-256") if kind == b"ssh-rsa" else (kind,)
+
+
+@frozen
+class GitSpec(HttpSpec):
+    """A git connector as its file declares it.
+
+    :ivar repository: the local one: its working directory, or the directory of a bare one.
+    :ivar branches: patterns of the remote branches that may be updated.
+    :ivar tags: of the remote tags that may be made.
+    :ivar host_key: of the remote, where it is reached over SSH.
+    """
+
+    repository: str = ""
+    branches: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    host_key: HostKey | None = None
+
+    @property
+    def over_ssh(self) -> bool:
+        """Tell whether it speaks SSH, and not HTTP."""
+        return self.host_key is not None
+
+    def leads_to(self, place: str | None, origin: Origin) -> bool:
+        """Tell whether an operation may go there; over SSH the base URL is the only place."""
+        if not self.over_ssh:
+            return super().leads_to(place, origin)
+        return origin == read_origin(self.description.base_url or "", ssh=True)
+
+    def may_update(self, ref: str) -> bool:
+        """Tell whether the file lets this ref of the remote be updated."""
+        allowed = (*(f"refs/heads/{each}" for each in self.branches), *(f"refs/tags/{each}" for each in self.tags))
+        return any(_fits(ref, each) for each in allowed)
+
+
+def _fits(ref: str, pattern: str) -> bool:
+    """Tell whether a ref is a pattern's, in which C{*} stands for any part; in time proportional to the ref."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return ref == pattern
+    *middle, last = rest
+    at = len(first) if ref.startswith(first) else -1
+    for part in middle:
+        found = ref.find(part, at) if at >= 0 else -1
+        at = found + len(part) if found >= 0 else -1
+    return 0 <= at <= len(ref) - len(last) and ref.endswith(last)
+
+
+def read_git(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> GitSpec:
+    """Read the table C{[git]}, beside what every connector declares."""
+    over_ssh = (spec.description.base_url or "").startswith("ssh://")
+    if over_ssh:
+        _check_ssh(spec, table, need)
+    elif need is not None and (need.kind not in CREDENTIAL_KINDS or not need.header):
+        table.faults.add(
+            ("credential", "kind"), f"`kind` must be {' or '.join(CREDENTIAL_KINDS)}, in a header, for git"
+        )
+    host_key = table.read("host_key", HostKey.read, None) if over_ssh else None
+    repository = table.text("repository", _PATH)
+    branches, tags = (table.texts(key, required=False) for key in ("branches", "tags"))
+    _check(table, "branches", branches)
+    _check(table, "tags", tags)
+    table.close()
+    operations = _over_ssh(spec.operations) if over_ssh else spec.operations
+    return GitSpec(spec.description, operations, spec.private_network, repository, branches, tags, host_key)
+
+
+def _check_ssh(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> None:
+    if need is None or need.kind != SshKey.name:
+        table.faults.add(("credential", "kind"), f"`kind` must be {SshKey.name} for git over ssh")
+    if spec.description.bindable:
+        table.faults.add(("connector", "base_url"), "`base_url` must be fixed for git over ssh, as its host key is")
+    if "host_key" not in table.values:
+        host = (spec.description.hosts or ("HOST",))[0].rpartition(":")[0]
+        how = f"run `ssh-keyscan -t ed25519 {host}`, and compare the key with the one that the provider publishes"
+        table.fault("host_key", f"is missing; to get it, {how}")
+
+
+def _over_ssh(operations: Mapping[str, HttpOperation]) -> Mapping[str, HttpOperation]:
+    """Return the same, each by the program that it runs at the remote, which is all that SSH is told."""
+    return {
+        name: each
+        if name in LOCAL
+        else evolve(each, method=UPLOAD if name == "refs" else RECEIVE, segments=(), query={}, headers={})
+        for name, each in operations.items()
+    }
+
+
+def _check(table: FileTable, key: str, patterns: Iterable[str]) -> None:
+    for each in patterns:
+        if not _PATTERN.fullmatch(each):
+            table.fault(key, f"has {each!r}, which is no name of a ref, with '*' for any part of it")

@@ -1,0 +1,305 @@
+"""Judges an answer by the connector's declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from attrs import evolve, frozen
+
+from aileron.base.attachments import media_type_of
+from aileron.base.json import JSON
+from aileron.connectors._answer import ServiceAnswer
+from aileron.connectors._decode import decode, show_safely
+from aileron.model.connectors import READ, Outcome
+from aileron.model.errors import AileronError, BindingFailed, ExternalApiError
+from aileron.model.faults import Fault
+from aileron.redaction import Redactor
+
+from ._message import MOST_MESSAGE, find_message
+from ._result import attachment, chosen, lifted
+from ._spec import HttpOperation
+from ._when import ABSENT, MissingPath, at
+from ._xml import decode_xml
+
+MOST_KEPT = 64 * 1024
+"""Characters that are kept of an answer that is no success."""
+
+_EXPECTED = {"json": "JSON", "xml": "XML", "text": "UTF-8 text"}
+_MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
+_MOST_DIGITS = 12
+_PREFIXES = ("x-ratelimit-", "x-rate-limit-", "ratelimit-")
+_RATE_LIMITS = (
+    "ratelimit",
+    *(f"{prefix}{name}" for prefix in _PREFIXES for name in ("remaining", "reset", "reset-after")),
+)
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
+_LEFT = re.compile(r"(?:remaining=|;\s?r=)0\s{0,9}[,;]\s{0,9}(?:reset|t)=([0-9]{1,12})")
+_UNIX_TIME = 1e9  # no service asks for thirty years of patience
+_REQUEST_TIMEOUT = 408
+_PRECONDITION_FAILED = 412
+_TOO_MANY = 429
+
+
+@frozen
+class Reader:
+    """Reads the answers to one operation.
+
+    :ivar name: of the connector, for messages.
+    :ivar echo: takes the secret out, before anything is cut or chosen from what the service wrote.
+    """
+
+    name: str
+    operation: HttpOperation
+    echo: Redactor
+
+    def outcome(self, answer: ServiceAnswer, now: datetime) -> Outcome:
+        """Judge what C{answer} means.
+
+        :param now: for a C{Retry-After} that names a date.
+        """
+        self.echo.listen(answer.head)
+        if self.operation.answer == "auto":
+            form = find_form(answer.headers.get("content-type", ""), answer.body)
+            return evolve(self, operation=evolve(self.operation, answer=form)).outcome(answer, now)
+        accepted = 200 <= answer.status <= 299
+        judged = self._judge_accepted(answer, now) if accepted else self._judge_rejected(answer, now)
+        if judged.fault is None or not answer.body:
+            return judged
+        return evolve(judged, notes={**judged.notes, "answer": self._keep(answer)})
+
+    def _keep(self, answer: ServiceAnswer) -> JSON:
+        """Return what the operator can read of an answer that is no success: redacted first, and then cut."""
+        try:
+            text = self.echo.text(answer.body.decode("utf-8"))
+        except ValueError:
+            text = f"({len(answer.body)} bytes that are not text in UTF-8)"
+        kept = text if len(text) <= MOST_KEPT else f"{text[:MOST_KEPT]}\n… ({len(text)} characters in all)"
+        return {"type": self._type(answer), "text": kept}
+
+    def _type(self, answer: ServiceAnswer) -> str:
+        """Return the media type of an answer, or nothing if it names none."""
+        named = self.echo.text(answer.headers.get("content-type", "")).partition(";")[0].strip().lower()
+        return show_safely(named, 100)
+
+    def _judge_accepted(self, answer: ServiceAnswer, now: datetime) -> Outcome:
+        """Judge a success, a failure that the declaration recognises, or an answer that says nothing."""
+        try:
+            content = self._content(answer)
+        except ValueError:
+            self._listen(answer)
+            message = f"{self.name} returned {self._unexpected(answer)} (status {answer.status})."
+            return Outcome(fault=_fault(message, answer.status), classified=False, status=answer.status)
+        rule = self.operation.error
+        if rule.when is not None and rule.when.holds(content):
+            return self._judge_declared(content, answer)
+        wait = self._exhausted(answer, now)
+        return Outcome(output=self._output(content, answer), status=answer.status, retry_after_seconds=wait)
+
+    def _unexpected(self, answer: ServiceAnswer) -> str:
+        """Say what came in the place of what the operation declares."""
+        expected = _EXPECTED.get(self.operation.answer, "JSON")
+        encoding = answer.headers.get("content-encoding", "identity").lower()
+        if encoding != "identity":
+            return f"a body in the encoding {show_safely(self.echo.text(encoding), 40)}, which was not requested"
+        if not answer.body:
+            return f"an empty body; {expected} was expected"
+        found = self._type(answer)
+        if not found or expected.lower() in found:
+            return f"a body that is not valid {expected}"
+        return f"{found}; {expected} was expected"
+
+    def _content(self, answer: ServiceAnswer) -> JSON:
+        if self.operation.answer == "none":
+            self._listen(answer)
+            return None
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ValueError("encoded, although nobody asked for it")
+        if self.operation.answer == "file":
+            return self._attachment(answer)
+        if self.operation.answer == "text":
+            return self.echo.text(answer.body.decode("utf-8"))
+        if not answer.body and self._may_be_empty():
+            return None
+        return self.echo.value(self._decode(answer.body))
+
+    def _decode(self, body: bytes) -> JSON:
+        return decode_xml(body, self.operation.lists) if self.operation.answer == "xml" else decode(body)
+
+    def _attachment(self, answer: ServiceAnswer) -> JSON:
+        if not answer.body:
+            return None
+        media_type = media_type_of(self.echo.text(answer.headers.get("content-type", "")))
+        return attachment(media_type, answer.body, self.echo)
+
+    def _may_be_empty(self) -> bool:
+        return self.operation.result is None and self.operation.error.when is None
+
+    def _output(self, content: JSON, answer: ServiceAnswer) -> JSON:
+        named, headers = self.operation.result, self.operation.answer_headers
+        if named is None and not headers:
+            return content
+        return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
+
+    def _judge_declared(self, content: JSON, answer: ServiceAnswer) -> Outcome:
+        """Judge a success of HTTP that C{error.when} calls a failure."""
+        status = answer.status
+        kind, code = _KINDS[self.operation.error.kind], self._code(content)
+        if self._is_refusal(content, code):
+            said = self._said(content, answer) if code is None else code
+            return Outcome(fault=_fault(f"{self.name} refused{_because(said)}.", status, code, kind), status=status)
+        said = self._said(content, answer) if code is None else code
+        message = f"{self.name} reported a failure{_because(said)}. It does not say that nothing was done."
+        return Outcome(fault=_fault(message, status, code, kind), classified=False, status=status)
+
+    def _is_refusal(self, content: JSON, code: str | None) -> bool:
+        """Tell whether a declared failure says that nothing was done.
+
+        What is compared says so itself.  Where that is not there, the service's own word for a failure does; but not in
+        GraphQL, where a field that fails after the mutation was carried out is left out as well: only an answer without
+        C{data} tells there that nothing was begun.
+        """
+        when = self.operation.error.when
+        found = ABSENT if when is None else at(content, when.path)
+        if self.operation.operation.effect == READ or not (found is None or isinstance(found, MissingPath)):
+            return True
+        if not self.operation.is_graphql:
+            return found is None or code is not None
+        return isinstance(content, Mapping) and "data" not in content and bool(content.get("errors"))
+
+    def _judge_rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
+        """Any other status."""
+        content = self._lenient(answer)
+        code = self._code(content)
+        said = self._said(content, answer) if code is None else code
+        fault = _fault(f"{self._is_answered(answer.status)}{_because(said)}.", answer.status, code)
+        return Outcome(
+            fault=evolve(fault, retriable=may_pass(answer.status)),
+            classified=self._is_classified(answer.status),
+            retry_after_seconds=self._patience(answer, now),
+            status=answer.status,
+        )
+
+    def _is_answered(self, status: int) -> str:
+        if status == _PRECONDITION_FAILED and self.operation.operation.precondition:
+            return f"{self.name} refused this request, because what it acts on has changed since it was shown"
+        return f"{self.name} answered with status {status}"
+
+    def _is_classified(self, status: int) -> bool:
+        if status in self.operation.refused:
+            return True
+        return 400 <= status <= 499 and status != _REQUEST_TIMEOUT
+
+    def _patience(self, answer: ServiceAnswer, now: datetime) -> float | None:
+        """Read what C{Retry-After} says, unless that is the secret."""
+        said = retry_after(self.echo.text(answer.headers.get("retry-after", "")), now)
+        return self._exhausted(answer, now) if said is None else said
+
+    def _exhausted(self, answer: ServiceAnswer, now: datetime) -> float | None:
+        """Read how long no request is left, as the usual headers say, unless one is the secret."""
+        return rate_limit({name: self.echo.text(answer.headers.get(name, "")) for name in _RATE_LIMITS}, now)
+
+    def _lenient(self, answer: ServiceAnswer) -> JSON | MissingPath:
+        for read in (self._decode, decode):  # what reports an error is mostly JSON, whatever a success is
+            with suppress(ValueError):
+                return self.echo.value(read(answer.body))
+        self._listen(answer)
+        return ABSENT
+
+    def _said(self, content: JSON | MissingPath, answer: ServiceAnswer) -> str | None:
+        """Return what the service says went wrong, where it usually says so, cut."""
+        if not isinstance(content, MissingPath):
+            found = find_message(content)
+        elif self._type(answer) == "text/plain":
+            found = find_message(self.echo.text(answer.body.decode("utf-8", "replace")))
+        else:
+            return self._type(answer) or None
+        return None if found is None else show_safely(found, MOST_MESSAGE)
+
+    def _listen(self, answer: ServiceAnswer) -> None:
+        """To a body of which nothing is read."""
+        self.echo.listen([answer.body.decode("latin-1")])
+
+    def _code(self, content: JSON | MissingPath) -> str | None:
+        """Read the service's own word for what went wrong."""
+        path = self.operation.error.message
+        found = ABSENT if path is None or isinstance(content, MissingPath) else at(content, path)
+        return show_safely(str(found)) if isinstance(found, str | int | float) and found != "" else None
+
+
+def find_form(media_type: str, body: bytes) -> str:
+    """Find out how an answer is read whose file says C{auto}: as its type says, if it is of that form."""
+    plain = media_type.partition(";")[0].strip().lower()
+    is_json, is_xml = plain.endswith(("/json", "+json")), plain.endswith(("/xml", "+xml"))
+    if not body:
+        return "none"
+    for form, read in (("json", decode), ("xml", lambda body: decode_xml(body, ()))):
+        if (form == "json" and (is_json or not plain)) or (form == "xml" and is_xml):
+            try:
+                read(body)
+            except ValueError:
+                continue
+            return form
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return "file"
+    return "text" if plain.startswith("text/") or is_json or is_xml or not plain else "file"
+
+
+def may_pass(status: int) -> bool:
+    """Tell whether the same request may succeed later."""
+    return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
+
+
+def retry_after(said: str, now: datetime) -> float | None:
+    """Read the seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3).
+
+    What is beyond a day, or no such wish, is none.
+    """
+    text = said.strip()
+    if text.isascii() and text.isdigit():
+        seconds = float(text) if len(text) < _MOST_DIGITS else _MOST_RETRY_AFTER_SECONDS + 1
+    else:
+        try:
+            until = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):
+            return None
+        seconds = max(((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds(), 0.0)
+    return seconds if seconds <= _MOST_RETRY_AFTER_SECONDS else None
+
+
+def rate_limit(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Read for how many seconds no request is left; L{None}: some are, or nobody says, or it is beyond a day.
+
+    In C{RateLimit} and C{RateLimit-Reset} (drafts of the IETF) that is said in seconds, in C{X-RateLimit-Reset} of
+    some services as a time of Unix.
+    """
+    found = _LEFT.search(headers["ratelimit"])
+    resets = [found[1]] if found else []
+    for prefix in _PREFIXES:
+        if headers[f"{prefix}remaining"].strip() == "0":
+            resets += [headers[f"{prefix}reset-after"].strip(), headers[f"{prefix}reset"].strip()]
+    seconds = [float(each) for each in resets if _NUMBER.fullmatch(each)]
+    left = max((each - now.timestamp() if each > _UNIX_TIME else each for each in seconds[:1]), default=-1.0)
+    return left if 0.0 <= left <= _MOST_RETRY_AFTER_SECONDS else None
+
+
+_KINDS: Mapping[str, type[AileronError]] = {
+    "external_api_error": ExternalApiError,
+    "binding_failed": BindingFailed,
+}
+
+
+def _because(code: str | None) -> str:
+    return "" if code is None else f": {code}"
+
+
+def _fault(message: str, status: int, code: str | None = None, kind: type[AileronError] = ExternalApiError) -> Fault:
+    details: dict[str, JSON] = {"status": status}
+    if code is not None:
+        details["code"] = code
+    return kind(message, details).fault()

@@ -1,0 +1,243 @@
+"""A connector made of a file: prepares what the file declares, sends it, and reads the answer as the file says."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from attrs import evolve, field, frozen
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.base.addresses import read_origin
+from aileron.base.json import JSON
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
+from aileron.connectors._places import own_base_url
+from aileron.connectors._recipients import normalize_recipients
+from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time, with_credential
+from aileron.connectors._template import ReferenceScope
+from aileron.credentials import says_invalid
+from aileron.model.connectors import READ, ConnectorDescription, Finding, Outcome, Request, Sought
+from aileron.model.errors import CapabilityDenied, InvalidRequest
+from aileron.model.faults import Fault
+from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization
+from aileron.redaction import Redactor, secrets_in
+
+from ._classify import Reader
+from ._pages import FetchedPage, PageReader, find_on_origin
+from ._prepare import not_declared, prepare
+from ._spec import HttpOperation, HttpSpec
+
+_LONG_BYTES = 64 * 1024
+_MOST_REDIRECTS = 3
+_UNAUTHORIZED = 401
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@implementer(IConnector, IInputNormalizer)
+@frozen
+class HttpConnector:
+    """Speaks HTTP as its file declares.
+
+    :ivar spec: the file, read.
+    :ivar transport: what sends.
+    :ivar clock: what seconds are counted on.
+    :ivar now: the time of day, for a C{Retry-After} that names a date.
+    :ivar in_thread: calls a function in another thread; L{None}: long answers are read here as well.
+    """
+
+    spec: HttpSpec
+    transport: Transport = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+    now: Callable[[], datetime] = field(repr=False)
+    in_thread: Callable[..., Awaitable[Any]] | None = field(default=None, repr=False)
+
+    def describe(self) -> ConnectorDescription:
+        return self.spec.description
+
+    def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
+        return prepare(self.spec, self._check_declared(operation), base_url, ReferenceScope(inputs, effect_key))
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        declared = self.spec.description.operations.get(operation)
+        return value if declared is None else normalize_recipients(declared, name, value)
+
+    async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        """Send a read, following what redirects its operation allows."""
+        operation = self._own(request)
+        if operation.operation.effect != READ:
+            raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
+        if operation.pages is None:
+            return (await self._send(request, operation, credential, seconds)).outcome
+        until, one = self.clock.seconds() + seconds, evolve(operation, result=None)
+
+        async def ask(following: Request, most_bytes: int) -> FetchedPage:
+            page = evolve(one, max_response_bytes=max(most_bytes, 1))
+            return await self._send(following, page, credential, max(until - self.clock.seconds(), 0.0))
+
+        fqn, most_bytes = self.spec.description.fqn, operation.max_response_bytes
+        return await PageReader(fqn, operation.pages, operation.result, most_bytes, ask).read(request)
+
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        return (await self._send(request, self._own(request), credential, seconds, late_seconds)).outcome
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Read where the file says, and find it there by the key."""
+        lookup = self._check_declared(sought.operation).lookup
+        if lookup is None:
+            raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
+        try:
+            asked = lookup.inputs_for(sought)
+            request = self.prepare(lookup.operation, asked, sought.base_url, sought.effect_key)
+        except InvalidRequest as error:
+            return Finding(None, fault=error.fault())
+        outcome = await self.read(request, credential, seconds)
+        echo = _redactor(await self._open(request, credential, seconds))
+        return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
+
+    def _check_declared(self, operation: str) -> HttpOperation:
+        if operation not in self.spec.operations:
+            raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
+        return self.spec.operations[operation]
+
+    def _own(self, request: Request) -> HttpOperation:
+        """Return the operation of a request that this very connector prepared, its host checked once more.
+
+        :raises CapabilityDenied: it is another's, or was changed.
+        """
+        operation = self._check_declared(request.operation)
+        expected = (self.spec.description.fqn, operation.operation.effect, operation.operation.idempotent)
+        if expected != (request.connector, request.effect, request.idempotent) or operation.method != request.method:
+            raise CapabilityDenied("The request is not one of this connector.")
+        try:
+            origin = read_origin(request.url, ssh=self.spec.over_ssh)
+            own_base_url(origin.url, private_network=self.spec.private_network, ssh=self.spec.over_ssh)
+        except ValueError as error:
+            raise CapabilityDenied(f"The URL of the request {error}.") from error
+        if not self.spec.leads_to(operation.place, origin):
+            raise not_declared(self.spec, origin.host_and_port)
+        return operation
+
+    async def _send(
+        self,
+        request: Request,
+        operation: HttpOperation,
+        credential: ICredential | None,
+        seconds: float,
+        late_seconds: float = 0.0,
+    ) -> FetchedPage:
+        within = min(seconds, operation.operation.timeout_seconds)
+        until = self.clock.seconds() + within
+        sent = await self._open(request, credential, within)
+        echo = _redactor(sent)
+        plain = OutgoingRequest(
+            method=request.method,
+            url=request.url,
+            headers=request.headers,
+            body=request.body,
+            private_network=self.spec.private_network,
+            max_response_bytes=operation.max_response_bytes,
+        )
+        attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
+        headers = (*request.headers, *sent.headers)
+        page = await attempt.page(evolve(plain, url=with_credential(request.url, sent), headers=headers))
+        outcome = page.outcome
+        says_nothing = attempt.targets or (outcome.fault is not None and outcome.status != _UNAUTHORIZED)
+        if credential is None or says_nothing:
+            return page
+        if outcome.fault is None:
+            credential.accepted(sent)
+        elif await credential.refused(sent, operation=self._name_doubtful(operation, page)):
+            return evolve(page, outcome=evolve(outcome, fault=evolve(outcome.fault, retriable=True)))
+        return page
+
+    def _name_doubtful(self, operation: HttpOperation, page: FetchedPage) -> str:
+        """Return the operation that was refused, if the service may have refused it alone; empty: it did not.
+
+        Some services answer 401 for what their user may not see.
+        """
+        is_certain = len(self.spec.operations) == 1 or says_invalid(page.headers.get("www-authenticate", ""))
+        return "" if is_certain else operation.operation.name
+
+    async def _open(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
+
+
+def _redactor(sent: Authorization) -> Redactor:
+    """Make what finds all that is secret in C{sent}: of HTTP's Basic scheme also what it encodes."""
+    values = [value for _, value in sent.headers] or [""]
+    return Redactor.of(*(each for key in sent.secrets for value in values for each in secrets_in(key, value)))
+
+
+@frozen
+class _Attempt:
+    """One sending and what it came to.
+
+    :ivar plain: the request without its credential, from which a redirect leads on.
+    :ivar targets: where redirects led, without the credential.
+    """
+
+    connector: HttpConnector
+    operation: HttpOperation
+    echo: Redactor
+    seconds: float
+    late_seconds: float
+    plain: OutgoingRequest
+    flight: Flight = field(factory=Flight)
+    targets: list[str] = field(factory=list, init=False)
+
+    async def page(self, message: OutgoingRequest) -> FetchedPage:
+        """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
+        name = self.connector.spec.description.fqn
+        deadline = self.connector.clock.seconds() + self.seconds
+        try:
+            answer = await self._judge(message, deadline)
+        except FAILURES as error:
+            most = self.operation.max_response_bytes
+            fault = describe_failure(name, error, self.flight, seconds=self.seconds, most_bytes=most)
+            if isinstance(error, ServiceUnreachable) and self.flight.sent:
+                fault = evolve(fault, retriable=self.operation.operation.idempotent)
+            status = error.status if isinstance(error, TooLarge) else None
+            return evolve(self._fail(fault, status), too_large=status is not None and 200 <= status <= 299)
+        return FetchedPage(await self._read(name, answer), answer.headers, len(answer.body))
+
+    async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
+        """Read what an answer means, without an echo; one that is long is read while others are served."""
+        reader, now = Reader(name, self.operation, self.echo), self.connector.now()
+        in_thread = self.connector.in_thread
+        if in_thread is None or len(answer.body) < _LONG_BYTES:
+            return self.echo.outcome(reader.outcome(answer, now))
+        read: Outcome = await in_thread(lambda: self.echo.outcome(reader.outcome(answer, now)))
+        return read
+
+    def _fail(self, fault: Fault, status: int | None = None) -> FetchedPage:
+        failed = Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status)
+        return FetchedPage(self.echo.outcome(failed))
+
+    async def _judge(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
+        answer, message = await self._once(message, deadline), self.plain
+        for _ in range(_MOST_REDIRECTS if self.operation.follows else 0):
+            target = _target(message, answer)
+            if target is None:
+                break
+            self.echo.listen(answer.head)
+            self.targets.append(target)
+            message = evolve(message, url=target)
+            answer = await self._once(message, deadline)
+        return answer
+
+    async def _once(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
+        clock, sending = self.connector.clock, self.connector.transport.send(message, self.flight)
+        left = max(deadline - clock.seconds(), 0.0)
+        return await wait_in_time(sending, clock, self.flight, seconds=left, late_seconds=self.late_seconds)
+
+
+def _target(message: OutgoingRequest, answer: ServiceAnswer) -> str | None:
+    if answer.status not in _REDIRECTS or "location" not in answer.headers:
+        return None
+    return find_on_origin(message.url, answer.headers["location"])

@@ -1,0 +1,62 @@
+"""Inputs whose parts stand behind each other in one text, as the styles of OpenAPI and RFC 6570 have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from aileron.base.json import JSON
+from aileron.base.tables import FileTable, TextRule
+from aileron.connectors._template import scalar
+
+_LITERAL = TextRule.shape(
+    r"(?:[A-Za-z0-9_.~!$'()*+,;=:@\[\]-]|%[0-9A-Fa-f]{2}){0,100}",
+    "must be encoded text as it stands in a path or a query",
+)
+
+
+@frozen
+class JoinedInput:
+    """An array or a table that becomes one text.
+
+    :ivar before: what stands before the first part.
+    :ivar between: what stands between two.
+    :ivar pair: what stands between the name and the value of a member.
+    """
+
+    before: str
+    between: str
+    pair: str
+
+    def write(self, value: JSON, name: str, encode: Callable[[str], str]) -> str | None:
+        """Write a value; L{None}: it has no parts, or is null.
+
+        :param encode: a part, as it stands in the text.
+        """
+        if value is None:
+            return None
+        parts = [*self._parts(value, name, encode)]
+        return self.before + self.between.join(parts) if parts else None
+
+    def _parts(self, value: JSON, name: str, encode: Callable[[str], str]) -> Iterator[str]:
+        if isinstance(value, Mapping):
+            given = ((key, each) for key, each in value.items() if each is not None)
+            yield from (f"{encode(key)}{self.pair}{encode(scalar(each, name))}" for key, each in given)
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield from (encode(scalar(each, name)) for each in value)
+        else:
+            yield encode(scalar(value, name))
+
+
+def read_joined(table: FileTable, inputs: Collection[str]) -> Mapping[str, JoinedInput]:
+    """Read the table C{joined}: by input, how its parts stand behind each other."""
+    whole, found = table.table("joined"), dict[str, JoinedInput]()
+    for name in whole.values:
+        inside = whole.table(name)
+        if name not in inputs:
+            whole.fault(name, "is not an input of the path, the query, the headers or a form")
+        before, pair = (inside.text(key, _LITERAL, required=False) for key in ("before", "pair"))
+        found[name] = JoinedInput(before, inside.text("between", _LITERAL), pair)
+        inside.close()
+    return found

@@ -1,0 +1,232 @@
+"""From inputs to the request that would leave: pure, so that it can be shown, digested and built again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+from aileron.base.addresses import BaseUrl
+from aileron.base.json import JSON, canonical
+from aileron.connectors._headers import header_value
+from aileron.connectors._places import own_base_url
+from aileron.connectors._template import (
+    REFERENCE,
+    Omitted,
+    ReferenceScope,
+    Template,
+    inputs_of,
+    problem,
+    render,
+    scalar,
+    text,
+)
+from aileron.model.connectors import Request, UploadPart
+from aileron.model.errors import CapabilityDenied, InvalidRequest
+
+from ._joined import JoinedInput
+from ._mail import write_mail
+from ._multipart import FILE, MULTIPART, encode_upload
+from ._spec import HttpOperation, HttpSpec, RequestBody
+
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "graphql": "application/json",
+    "form": "application/x-www-form-urlencoded",
+    "text": "text/plain; charset=utf-8",
+    "mail": "message/rfc822",
+}
+_ACCEPTS = {
+    "json": "application/json",
+    "xml": "application/xml",
+    "text": "text/*, */*;q=0.1",
+    "file": "*/*",
+    "none": "*/*",
+    "auto": "application/json, */*;q=0.5",
+}
+
+
+def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: ReferenceScope) -> Request:
+    """Build the request that C{operation} would send.
+
+    :raises InvalidRequest: the inputs make no request.
+    :raises CapabilityDenied: the host is not declared.
+    """
+    base = _find_allowed(spec, operation, base_url)
+    _no_strangers(operation, scope.inputs)
+    body, media_type, parts = _encode(operation, scope)
+    description, need = spec.description, spec.description.credential
+    return Request(
+        connector=description.fqn,
+        operation=operation.operation.name,
+        effect=operation.operation.effect,
+        idempotent=operation.operation.idempotent,
+        method=operation.method,
+        url=base.url + _path(operation, scope) + _query(operation, scope),
+        headers=tuple(_headers(operation, media_type, scope)),
+        body=body,
+        credential_header=(need.header or None) if need else None,
+        credential_query=need.query if need else None,
+        parts=tuple(parts),
+        credential_path=need.path if need else None,
+    )
+
+
+def _find_allowed(spec: HttpSpec, operation: HttpOperation, base_url: str) -> BaseUrl:
+    """Find where C{operation} goes, if its connector is at C{base_url}."""
+    description = spec.description
+    try:
+        base = own_base_url(base_url, private_network=spec.private_network, ssh=spec.over_ssh)
+        if description.template is not None:
+            description.template.values_of(base_url)
+        elif description.base_url_problem(base_url) is not None:
+            raise not_declared(spec, base.origin.host_and_port)
+        if operation.place is None:
+            return base
+        return own_base_url(description.url_of(operation.place, base_url), private_network=spec.private_network)
+    except ValueError as error:
+        raise CapabilityDenied(f"The base URL of {description.fqn} {error}.") from error
+
+
+def not_declared(spec: HttpSpec, host_and_port: str) -> CapabilityDenied:
+    """Make the error for a host that the connector does not declare."""
+    details: dict[str, JSON] = {
+        "requested": f"network:{host_and_port}",
+        "granted": [f"network:{each}" for each in spec.description.hosts],
+    }
+    return CapabilityDenied(f"{spec.description.fqn} does not declare the host {host_and_port}.", details)
+
+
+def _no_strangers(operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
+    for name in inputs:
+        if name not in operation.inputs:
+            raise problem(name, "is unknown to the operation")
+
+
+def _path(operation: HttpOperation, scope: ReferenceScope) -> str:
+    return "".join("/" + _segment(each, operation, scope) for each in operation.segments)
+
+
+def _segment(template: str, operation: HttpOperation, scope: ReferenceScope) -> str:
+    return REFERENCE.sub(lambda found: _part(found[1], operation, scope), template)
+
+
+def _part(reference: str, operation: HttpOperation, scope: ReferenceScope) -> str:
+    name, given = reference.removeprefix("in."), scope.value(reference)
+    joined = operation.joined.get(name)
+    try:
+        if joined and not isinstance(given, Omitted) and (written := joined.write(given, name, _render_segment)):
+            return written
+        value = scalar(given, reference)
+        return "/".join(map(_render_segment, value.split("/") if name in operation.slashes else [value]))
+    except ValueError as error:
+        raise problem(name, str(error)) from error
+
+
+def _render_segment(text: str) -> str:
+    """Write C{text} as exactly one segment of a path: nothing in it can end the segment or climb.
+
+    :raises ValueError: it is empty, C{.}, C{..}, or holds a control character.
+    """
+    if text in {"", ".", ".."}:
+        raise ValueError("must not be empty, '.' or '..'")
+    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
+        raise ValueError("must not hold a control character")
+    return quote(text, safe="", errors="strict")
+
+
+def _query(operation: HttpOperation, scope: ReferenceScope) -> str:
+    pairs = _url_encoded(operation.query, operation, scope)
+    return f"?{pairs}" if pairs else ""
+
+
+def _url_encoded(templates: Mapping[str, Template], operation: HttpOperation, scope: ReferenceScope) -> str:
+    """Write a query (without the question mark) or a form body."""
+    try:
+        return "&".join(
+            f"{_quote(name)}={value}"
+            for name, template in templates.items()
+            for value in _values(name, template, operation, scope)
+        )
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("An input is no proper Unicode text.") from error
+
+
+def _quote(text: str) -> str:
+    return quote(text, safe="", errors="strict")
+
+
+def _values(name: str, template: Template, operation: HttpOperation, scope: ReferenceScope) -> Iterator[str]:
+    """Yield a value once, an array's elements each, a joined input as one, an omitted one or null not at all."""
+    value, joined = render(template, scope), _joined(template, operation)
+    if joined is not None:
+        written = None if isinstance(value, Omitted) else joined.write(value, name, _quote)
+        yield from () if written is None else (written,)
+        return
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    for each in value if several else [value]:  # type: ignore[union-attr]
+        if each is not None and not isinstance(each, Omitted):
+            yield _quote(scalar(each, name))
+
+
+def _joined(template: Template, operation: HttpOperation) -> JoinedInput | None:
+    """Return how the input is joined that C{template} is a lone reference to."""
+    lone = REFERENCE.fullmatch(template) if isinstance(template, str) and operation.joined else None
+    return operation.joined.get(lone[1].removeprefix("in.")) if lone else None
+
+
+def _headers(operation: HttpOperation, media_type: str, scope: ReferenceScope) -> Iterator[tuple[str, str]]:
+    named = {name.lower() for name in operation.headers}
+    if "accept" not in named:
+        yield "Accept", _ACCEPTS[operation.answer]
+    if media_type and "content-type" not in named:
+        yield "Content-Type", media_type
+    for name, template in operation.headers.items():
+        if not media_type and operation.body is not None and name.lower() == "content-type":
+            continue  # of a body that is left out
+        value = _header(name, template, operation, scope)
+        if value is not None:
+            yield name, value
+
+
+def _header(name: str, template: str, operation: HttpOperation, scope: ReferenceScope) -> str | None:
+    value, joined = render(template, scope), _joined(template, operation)
+    if joined is not None and not isinstance(value, Omitted):
+        value = joined.write(value, name, str)
+    if value is None or isinstance(value, Omitted):
+        return None
+    try:
+        return header_value(scalar(value, name))
+    except ValueError as error:
+        raise InvalidRequest(f"The header {name} {error}.") from error
+
+
+def _encode(operation: HttpOperation, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[UploadPart]]:
+    """Return the body, its type, and the parts of one that carries files; nothing of a body that is left out."""
+    body = operation.body
+    if body is None or _is_left_out(operation, body, scope):
+        return None, "", ()
+    if body.kind in (MULTIPART, FILE) and isinstance(body.template, Mapping):
+        return encode_upload(body.kind, body.template, scope)
+    return _encode_text(operation, body, scope), _CONTENT_TYPES[body.kind], ()
+
+
+def _is_left_out(operation: HttpOperation, body: RequestBody, scope: ReferenceScope) -> bool:
+    """Tell whether no body is sent: it is one input that was not given, or optional, and none of its inputs was."""
+    lone = REFERENCE.fullmatch(body.template) if isinstance(body.template, str) else None
+    if lone is not None:
+        return isinstance(scope.value(lone[1]), Omitted)
+    return operation.optional_body and not inputs_of(body.template) & scope.inputs.keys()
+
+
+def _encode_text(operation: HttpOperation, body: RequestBody, scope: ReferenceScope) -> bytes:
+    if body.kind == "form" and isinstance(body.template, Mapping):
+        return _url_encoded(body.template, operation, scope).encode("ascii")
+    if body.kind == "mail" and isinstance(body.template, Mapping):
+        return write_mail(body.template, scope)
+    try:
+        if body.kind == "text":
+            return text(str(body.template), scope).encode("utf-8")
+        value = render(body.template, scope)
+        return canonical(None if isinstance(value, Omitted) else value)
+    except ValueError as error:
+        raise InvalidRequest("An input holds a number or a text that JSON cannot carry.") from error

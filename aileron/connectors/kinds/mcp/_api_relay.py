@@ -1,0 +1,331 @@
+"""Passes a local server's requests on to its API, with the credential that it never sees, while a call executes."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any, TypeVar
+
+from attrs import define, evolve, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.protocols.policies import LimitTotalConnectionsFactory
+from twisted.python.failure import Failure
+from twisted.web import http
+
+from aileron.base.json import JSON
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
+from aileron.connectors._headers import OURS
+from aileron.connectors._sending import open_credential, with_credential
+from aileron.connectors.kinds.command import Enclosure, Launch
+from aileron.connectors.kinds.http._spec import MOST_RESPONSE_BYTES
+from aileron.credentials import says_invalid
+from aileron.model.connectors import ConnectorDescription, Request
+from aileron.model.errors import ExternalApiError
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization
+from aileron.redaction import REDACTED, SecretFilter, secrets_in
+
+from ._api import API_URL, Api, ApiRefused
+
+MOST_BODY_BYTES = 4 * 1024 * 1024
+MOST_CONNECTIONS = 8
+_IDLE_SECONDS = 60
+_SECONDS = 30.0  # for the credential to be renewed
+_LOOPBACK = "127.0.0.1"
+
+_KEPT_BACK = OURS | {"alt-svc", "proxy-authenticate", "set-cookie"}
+"""Headers of an answer that do not go on: those of its connection, and what would be a credential or another way."""
+
+_log = Logger()
+
+T = TypeVar("T")
+
+
+@define(eq=False)
+class ApiCall:
+    """An operation that executes: as long as it does, requests pass for it.
+
+    :ivar counts: how many requests passed, failed or were cut off, and were refused, during it and before it, and
+        bytes of their bodies.
+    :ivar echoed: the kinds of forms in which the API sent the credential back.
+    :ivar passing: the requests that are under way.
+    """
+
+    request: Request
+    credential: ICredential
+    counts: dict[str, int] = field(
+        factory=lambda: dict.fromkeys(("requests", "failed", "refused", "sent", "received"), 0)
+    )
+    echoed: set[str] = field(factory=set)
+    passing: dict[ApiExchange, Deferred[None]] = field(factory=dict)
+
+    def note_failure(self, why: Failure) -> None:
+        """Count a request that got no whole answer; only the first is logged, since there may be very many."""
+        self.counts["failed"] += 1
+        if self.counts["failed"] == 1:
+            _log.info(
+                "a request of {connector} to its API failed: {kind}", connector=self.request.connector, kind=why.type
+            )
+
+    def notes(self) -> Mapping[str, JSON]:
+        """Return what is recorded of it."""
+        echoed: dict[str, JSON] = {"echoed": sorted(self.echoed)} if self.echoed else {}
+        return {"api": {**self.counts}, **echoed} if any(self.counts.values()) else echoed
+
+
+@define(eq=False)
+class ApiRelay:
+    """Passes on requests of one connector's server, of which one process runs at a time.
+
+    :ivar report: records that a connector's server asked for something while nothing of it executes.
+    """
+
+    about: ConnectorDescription
+    api: Api
+    transport: StreamingTransport = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+    report: Callable[[str], None] = field(repr=False)
+    _calls: list[ApiCall] = field(init=False, factory=list)
+    _credential: ICredential | None = field(init=False, default=None, repr=False)
+    _strays: int = field(init=False, default=0)
+    _host: str = field(init=False, default="")
+    _prefix: str = field(init=False, default="")
+    _url: str = field(init=False, default="")
+    _stop: Callable[[], object] = field(init=False, default=lambda: None)
+
+    def open(
+        self, reactor: Any, launch: Launch, *, listen: Callable[[Any], Any] | None, credential: ICredential | None
+    ) -> Launch:
+        """Listen for one process, and return how it is started, so that it finds us.
+
+        :param listen: listens in its sandbox, where nobody else is; L{None}: it shares our network, and only this
+            process is told the path, which nobody can guess.
+        :param credential: of the calls for which its requests pass.
+        """
+        factory, meeting, prefix, port = _connections(self), None, "", Enclosure.api_port
+        if listen is not None:
+            meeting, self._stop = listen(factory)
+        else:
+            listening = reactor.listenTCP(0, factory, interface=_LOOPBACK)
+            prefix, port = f"/{secrets.token_urlsafe(32)}", listening.getHost().port
+            self._stop = listening.stopListening
+        self._host, self._prefix, self._credential = f"{_LOOPBACK}:{port}", prefix, credential
+        self._url = f"http://{self._host}{prefix}{self.api.base.path}"
+        environment = {name: text.replace(API_URL, self._url) for name, text in launch.environment.items()}
+        argv = [each.replace(API_URL, self._url) for each in launch.argv]
+        return evolve(launch, argv=argv, environment=environment, meeting=meeting)
+
+    def hide(self, said: bytes) -> bytes:
+        """Put the API's URL in the place of ours in what the process says: those who read ours could use it."""
+        said = said.replace(self._url.encode("ascii"), self.api.base.url.encode("ascii"))
+        return said.replace(self._prefix[1:].encode("ascii"), REDACTED.encode("ascii")) if self._prefix else said
+
+    def close(self) -> None:
+        """Take no more connections, and no request on those that are left: the process is gone."""
+        self._credential = None
+        self._stop()
+
+    @contextmanager
+    def during(self, request: Request, credential: ICredential) -> Iterator[Callable[[], Mapping[str, JSON]]]:
+        """Let requests pass as long as this lasts.
+
+        Those that are under way at its end go on for another operation that lets them pass, or are cut off.
+
+        :return: what is recorded of them by then.
+        """
+        call = ApiCall(request, credential)
+        call.counts["between"], self._strays = self._strays, 0
+        self._calls.append(call)
+        try:
+            yield call.notes
+        finally:
+            self._calls.remove(call)
+            for exchange, passing in list(call.passing.items()):
+                others = self._calls_for(exchange.method.decode("latin-1"))
+                if others:
+                    exchange.call = others[0]
+                    others[0].passing[exchange] = passing
+                else:
+                    passing.cancel()
+
+    def send(self, exchange: ApiExchange) -> Deferred[None]:
+        """Pass a request on, with its answer; cancelling drops both.
+
+        :raises ApiRefused: it does not pass.
+        """
+        method, target = exchange.method.decode("latin-1"), exchange.uri.decode("latin-1")
+        if not target.startswith(self._prefix):
+            raise ApiRefused(404, "There is nothing here")
+        calls = self._calls_for(method) or self._calls_for("GET")  # which all let pass
+        if not calls:
+            self._strays += 1
+            if self._strays == 1:
+                self.report(self.about.fqn)
+            raise ApiRefused(403, "Requests are passed on only while a call of this server executes")
+        call = exchange.call = calls[0]
+        try:
+            request = evolve(call.request, method=method, body=exchange.content.getvalue() or None)
+            request = self.api.judge(request, target[len(self._prefix) :], exchange.requestHeaders, host=self._host)
+        except ApiRefused:
+            call.counts["refused"] += 1
+            raise
+        call.passing[exchange] = passing = Deferred.fromCoroutine(self._pass_on(call, request, exchange))
+        return passing.addBoth(self._passed, exchange)
+
+    def _calls_for(self, method: str) -> list[ApiCall]:
+        """Return the operations that let a method pass now, newest first: those with the credential of the process."""
+        its = [each for each in reversed(self._calls) if each.credential == self._credential]
+        return [each for each in its if self.api.allows(method, each.request)]
+
+    def _passed(self, result: T, exchange: ApiExchange) -> T:
+        if isinstance(result, Failure):
+            exchange.call.note_failure(result)
+        del exchange.call.passing[exchange]
+        return result
+
+    async def _pass_on(self, call: ApiCall, request: Request, exchange: ApiExchange) -> None:
+        sent = await open_credential(self.about, request, call.credential, seconds=_SECONDS, clock=self.clock)
+        message = OutgoingRequest(
+            method=request.method,
+            url=with_credential(request.url, sent),
+            headers=(*request.headers, *sent.headers),
+            body=request.body,
+            private_network=self.api.private_network,
+            max_response_bytes=MOST_RESPONSE_BYTES,
+        )
+        exchange.call.counts["requests"] += 1
+        exchange.call.counts["sent"] += len(request.body or b"")
+
+        def echoed(kind: str) -> None:
+            exchange.call.echoed.add(kind)
+
+        form = self.api.need.format
+        found = [one for each in sent.secrets for one in secrets_in(each, form.replace("{key}", each))]
+        filters = [SecretFilter(each.encode("utf-8"), self.about.fqn, echoed) for each in dict.fromkeys(found)]
+
+        def take(piece: bytes) -> bool:
+            exchange.call.counts["received"] += len(piece)
+            for each in filters:
+                piece = each.body(piece)
+            exchange.write(piece)
+            return False
+
+        def begin(answer: ServiceAnswer) -> Callable[[bytes], bool]:
+            fields = zip(answer.head[1::2], answer.head[2::2], strict=True)
+            head = "".join(["\r\n", *(f"{name}: {value}\r\n" for name, value in fields)]).encode("latin-1")
+            _refuse_part(answer.status, head)
+            for each in filters:
+                each.head(head, chunked=False)
+            exchange.begin(answer, self._link)
+            return take
+
+        answer = await self.transport.stream(message, Flight(), begin, exchange)
+        rest = b""
+        for each in filters:
+            rest = each.body(rest) + each.rest()
+        exchange.write(rest)
+        await self._note_answer(call, sent, answer)
+
+    async def _note_answer(self, call: ApiCall, sent: Authorization, answer: ServiceAnswer) -> None:
+        """Tell the credential whether the API accepted it."""
+        if answer.status == http.UNAUTHORIZED:
+            is_certain = says_invalid(answer.headers.get("www-authenticate", ""))
+            await call.credential.refused(sent, operation="" if is_certain else call.request.operation)
+        elif 200 <= answer.status <= 299:
+            call.credential.accepted(sent)
+
+    def _link(self, name: str, value: str) -> str:
+        """Return a header of an answer as it goes on: what links to the API links to us."""
+        if name.lower() == "location" and value.startswith("/") and not value.startswith("//"):
+            return self._prefix + value
+        return value.replace(self.api.base.url, self._url)
+
+
+class ApiExchange(http.Request):
+    """One request of the server, and its answer.
+
+    :ivar call: for which it passes, as long as that executes.
+    """
+
+    call: ApiCall
+    channel: Any
+    content: Any
+    write: Any
+    finish: Any
+
+    def gotLength(self, length: int | None) -> None:
+        """Keep the body in memory."""
+        self.content = BytesIO()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Keep a piece of the body; one that is too long is cut off, and not passed on."""
+        self.content.write(data)
+        if self.content.tell() > MOST_BODY_BYTES:
+            self.channel.transport.abortConnection()
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Pass it on, as long as its sender is there."""
+        self.method, self.uri, self.clientproto = command, path, version
+        if self.content.tell() > MOST_BODY_BYTES:
+            return
+        try:
+            passing = self.channel.relay.send(self)
+        except ApiRefused as refused:
+            self._refuse(*refused.args)
+        else:
+            self.notifyFinish().addErrback(lambda _: passing.cancel())
+            passing.addCallbacks(lambda _: self.finish(), self._fail)
+
+    def begin(self, answer: ServiceAnswer, link: Callable[[str, str], str]) -> None:
+        """Write the head of an answer; what links to the API links to us."""
+        self.setResponseCode(answer.status)
+        for name, value in zip(answer.head[1::2], answer.head[2::2], strict=True):
+            if name.lower() not in _KEPT_BACK or (self.method == b"HEAD" and name.lower() == "content-length"):
+                self.responseHeaders.addRawHeader(name.encode("latin-1"), link(name, value).encode("latin-1"))
+        self.write(b"")
+
+    def unregisterProducer(self) -> None:
+        """Let the body go; its sender may have left already."""
+        if self.channel:
+            super().unregisterProducer()  # type: ignore[no-untyped-call]
+
+    def _fail(self, why: Failure) -> None:
+        """Tell that there is no answer; half of one is cut off, so that this shows."""
+        if self.channel and (self.startedWriting or why.check(CancelledError)):
+            self.channel.transport.abortConnection()
+        elif self.channel:  # else its sender has left
+            self._refuse(502, "The request or its answer could not be passed on")
+
+    def _refuse(self, status: int, why: str) -> None:
+        self.setResponseCode(status)
+        self.responseHeaders.setRawHeaders("Content-Type", ["text/plain"])
+        self.write(f"Aileron: {why}.\n".encode("ascii", "replace"))
+        self.finish()
+
+
+def _refuse_part(status: int, head: bytes) -> None:
+    """Refuse a part of an answer: a secret that is cut in parts would not be found.
+
+    :raises ExternalApiError: it is one.
+    """
+    if status == http.PARTIAL_CONTENT or b"\r\ncontent-range:" in head.lower():
+        raise ExternalApiError("The API answered with a part, in which no credential can be found.")
+
+
+def _connections(relay: ApiRelay) -> Any:
+    """Take the server's connections, up to a number at once."""
+
+    def protocol() -> Any:
+        channel: Any = http.HTTPChannel()
+        channel.requestFactory, channel.relay = ApiExchange, relay
+        channel.callLater, channel.timeOut = relay.clock.callLater, _IDLE_SECONDS
+        return channel
+
+    factory: Any = LimitTotalConnectionsFactory()
+    factory.protocol, factory.connectionLimit, factory.noisy = protocol, MOST_CONNECTIONS, False
+    factory.log = lambda _: None
+    return factory

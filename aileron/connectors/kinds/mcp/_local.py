@@ -1,0 +1,154 @@
+"""A local MCP server as a connector's file declares it, and the sessions with it that runs get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from aileron.base.json import JSON
+from aileron.base.tables import FileTable, quote
+from aileron.connectors.kinds.command import Enclose, ProgramEnvironment
+from aileron.connectors.kinds.command._environment import (
+    PATH,
+    READABLE_BY,
+    READERS,
+    VARIABLE,
+    check_arguments,
+    read_environment,
+    reveal,
+)
+from aileron.model.connectors import ConnectorDescription, CredentialNeed, Request
+from aileron.model.errors import CapabilityDenied
+from aileron.model.interfaces.vault import ICredential
+from aileron.model.vault import Authorization
+
+from ._api import API, API_URL, Api, read_api
+from ._api_relay import ApiRelay
+from ._package import LOADING_VARIABLES, PACKAGE, InstalledPackage, read_package
+from ._session import McpSession
+from ._shared import SharedServer, Start
+
+_EXPOSED = f"{READERS} can read the credential, and its file does not say so in `{READABLE_BY}`"
+
+_SEEN = (
+    f"Other users of this machine could read what {API_URL} stands for in an argument, and use the API. "
+    "Put it in a variable, or have the program run in a sandbox without a network."
+)
+
+
+@frozen
+class LocalServer:
+    """A program that is an MCP server on its standard streams.
+
+    :ivar argv: the program itself first; each is literal, but for L{API_URL}.
+    :ivar api: where its requests get the credential; L{None}: it has that itself, or needs none.
+    :ivar package: what was installed for it alone, and is looked at before it starts; None: it is of the machine.
+    """
+
+    argv: tuple[str, ...]
+    environment: ProgramEnvironment
+    api: Api | None = None
+    package: InstalledPackage | None = None
+
+    @property
+    def url(self) -> str:
+        """Stand where the URL of a remote server does."""
+        return f"file://{''.join(self.argv[:1])}"
+
+
+def read_local(table: FileTable, need: CredentialNeed | None, *, private_network: bool) -> LocalServer:
+    """Read the keys of C{[mcp]} that say how a local server is started; faults go where the table's go."""
+    argv = table.texts("command")
+    for each in argv[:1]:
+        if not PATH.holds(each):
+            table.fault("command", f"has {quote(each)}, which {PATH.phrase}: it is the program")
+    for each in argv:
+        if "\0" in each:
+            table.fault("command", "must not hold a null character")
+    inside, environment = table.optional_table("api"), read_environment(table)
+    check_arguments(table, "command", argv[1:], environment.public)
+    is_told = any(API_URL in each for each in (*argv[1:], *environment.variables.values()))
+    if is_told != (inside is not None):
+        table.fault("api", f"must be there if {API_URL} stands in `command` or `environment`, and only then")
+    api = None if inside is None else read_api(inside, need, private_network=private_network)
+    packed = table.optional_table(PACKAGE)
+    package = None if packed is None else read_package(packed, argv)
+    if package is not None and not package.find_entry():
+        where = quote(package.directory)
+        table.fault("command", f"must run a program of the package, below {where}: itself, or as the first after node")
+    for name in sorted(LOADING_VARIABLES & {*environment.variables, *environment.inherited}) if package else ():
+        key = "environment" if name in environment.variables else "inherit"
+        table.fault(key, f"must not have {name}: it loads code that is not part of the package")
+    return LocalServer(argv, environment, api, package)
+
+
+@frozen
+class LocalSessions:
+    """The sessions of one connector, which are one: that with the process that its runs share.
+
+    :ivar shared: keeps the process.
+    :ivar daemon: the daemon's environment, of which little is passed on.
+    :ivar enclose: makes sandboxes; L{None}: this machine makes none.
+    :ivar relay: passes its requests on, where it has an API.
+    """
+
+    about: ConnectorDescription
+    local: LocalServer
+    shared: SharedServer
+    daemon: Mapping[str, str] = field(repr=False)
+    enclose: Enclose | None = field(repr=False)
+    most_bytes: int
+    relay: ApiRelay | None = None
+
+    @property
+    def why_approval(self) -> str:
+        """Why each call needs one: there is no sandbox, or its file does not say who can read the credential."""
+        need = self.about.credential
+        exposed = _EXPOSED if need is not None and not {READABLE_BY, API} & need.settings.keys() else ""
+        return self.local.environment.why_approval(self.enclose) or exposed
+
+    def review(self) -> Mapping[str, JSON]:
+        """Return what is shown of the program before a call, and must be the same when it is made.
+
+        :raises CapabilityDenied: it cannot be started as the file declares it.
+        """
+        environment, argv = self.local.environment, self.local.argv
+        enclosure = environment.enclosure(self.enclose)
+        if not (enclosure and enclosure.listen) and any(API_URL in each for each in argv):
+            raise CapabilityDenied(_SEEN)
+        shown: dict[str, JSON] = {"argv": list(argv), **environment.review(enclosure)}
+        if self.local.package is not None:
+            shown[PACKAGE] = self.local.package.review()
+        need, api = self.about.credential, self.local.api
+        if api is not None:
+            shown["credential"] = f"added by Aileron to requests to {api.base.url}; the program cannot read it"
+        elif need is not None:
+            shown["credential"] = f"in the variable {need.settings[VARIABLE]}: {READERS} can read it"
+        return shown
+
+    async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        """Open the credential for the program, or see that the relay can."""
+        if self.relay is not None and credential is not None:
+            await credential.make_ready()
+            return Authorization()
+        secret = await reveal(self.about, credential)
+        return Authorization(secrets=(secret.decode("utf-8"),)) if secret else Authorization()
+
+    async def open(self, sent: Authorization, credential: ICredential | None) -> McpSession:
+        """Return the session with the process, which is started if it does not run as it should now.
+
+        :raises NetworkError: it does not run; nothing was sent.
+        """
+        environment, need = self.local.environment, self.about.credential
+        more = {need.settings[VARIABLE]: "".join(sent.secrets)} if need and self.relay is None else {}
+        enclosure = environment.enclosure(self.enclose)
+        entry, listen = (enclosure.entry, enclosure.listen) if enclosure and self.relay else ((), None)
+        launch = environment.launch((*entry, *self.local.argv), self.daemon, enclosure, more=more)
+        its = credential if self.relay else None
+        package = self.local.package
+        return await self.shared.open(Start(launch, self.most_bytes, sent.secrets, self.relay, listen, its, package))
+
+    def done(self, session: McpSession) -> None:
+        """Take back the session from one run."""
+        self.shared.done(session)

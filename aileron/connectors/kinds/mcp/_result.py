@@ -1,0 +1,128 @@
+"""Reads the response to a call: its outcome, and the output that an action hands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from aileron.base.attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64
+from aileron.base.json import JSON
+from aileron.connectors._decode import show_safely
+from aileron.connectors._sending import not_understood
+from aileron.model.connectors import READ, Outcome
+from aileron.model.errors import ExternalApiError
+
+from ._wire import Message
+
+NOT_EXECUTED = frozenset({-32700, -32600, -32601, -32602})
+"""The codes of JSON-RPC that say that a call was not understood, and so not begun."""
+
+_MOST_MESSAGE, _MOST_TYPE = 2000, 100
+
+
+@frozen
+class CallReader:
+    """Reads the response to a call.
+
+    :ivar name: of the connector, for messages.
+    :ivar effect: of the operation: whatever a failed read has left undone, it has done nothing.
+    """
+
+    name: str
+    tool: str
+    effect: str
+
+    def outcome(self, answer: Message) -> Outcome:
+        """Judge what C{answer} means."""
+        error, result = answer.get("error"), answer.get("result")
+        if isinstance(error, Mapping) and result is None:
+            return self._failed(error)
+        if not isinstance(result, Mapping) or error is not None:
+            return Outcome(fault=not_understood(self.name), classified=False)
+        if result.get("resultType", "complete") != "complete":
+            message = f"{self.name} asked for more input during the call, which was refused: no approval covers it."
+            return Outcome(fault=ExternalApiError(message).fault(), classified=False)
+        try:
+            output = _output(result)
+        except (TypeError, ValueError, AttributeError):
+            return Outcome(fault=not_understood(self.name), classified=False)
+        if result.get("isError") is True:
+            return self._reported(output)
+        return Outcome(output)
+
+    def _failed(self, error: Mapping[str, JSON]) -> Outcome:
+        code, said = error.get("code"), show_safely(str(error.get("message", "")), _MOST_MESSAGE)
+        fault = ExternalApiError(f"{self.name} answered with the error {code}: {said}", {"code": code}).fault()
+        return Outcome(fault=fault, classified=type(code) is int and code in NOT_EXECUTED)
+
+    def _reported(self, output: Mapping[str, JSON]) -> Outcome:
+        """Tell what a tool says of its failure; whether it has done something before, it does not say."""
+        said = show_safely(str(output.get("text", "")), _MOST_MESSAGE)
+        undone = "" if self.effect == READ else " It does not say that nothing was done."
+        message = f"The tool {show_safely(self.tool)} of {self.name} reported a failure: {said}{undone}"
+        return Outcome(fault=ExternalApiError(message).fault(), classified=self.effect == READ)
+
+
+def _output(result: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Read the content of a result: its text, its structured part, its attachments and links, as far as there are any.
+
+    Content of an unknown type beside other content is named in the text.
+
+    :raises TypeError, ValueError, AttributeError: it is not as the protocol has it.
+    """
+    content = result.get("content", [])
+    if not isinstance(content, list) or not isinstance(result.get("isError") or False, bool):
+        raise TypeError
+    texts: list[str] = []
+    found: dict[str, list[JSON]] = {"attachments": [], "links": []}
+    unknown = [kind for block in content if (kind := _read_block(block, texts, found))]
+    if unknown and len(unknown) == len(content) and result.get("structuredContent") is None:
+        raise ValueError  # there is nothing that anybody could read
+    texts += [f"[left out: content of type {kind}, which is not supported]" for kind in unknown]
+    output: dict[str, JSON] = {"text": "\n".join(texts)} if texts else {}
+    if result.get("structuredContent") is not None:
+        output["structured"] = result["structuredContent"]
+    return {**output, **{name: each for name, each in found.items() if each}}
+
+
+def _read_block(block: Any, texts: list[str], found: Mapping[str, list[JSON]]) -> str:
+    """Read one block of content, to where it belongs; return its type, fit to be shown, if that is unknown.
+
+    :raises TypeError, ValueError, AttributeError: it is not as the protocol has it.
+    """
+    kind = block.get("type")
+    if kind == "text":
+        texts.append(_text(block["text"]) if "text" in block else "")
+    elif kind in ("image", "audio"):
+        found["attachments"].append(_binary(block.get("mimeType"), block.get("data")))
+    elif kind == "resource":
+        found["attachments"].append(_resource(block.get("resource")))
+    elif kind == "resource_link":
+        found["links"].append({key: _text(block[key]) for key in ("uri", "name", "description") if key in block})
+    else:
+        return show_safely(_text(kind), _MOST_TYPE)
+    return ""
+
+
+def _text(value: JSON) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _binary(media_type: JSON, data: JSON) -> JSON:
+    encoded = regular_base64(_text(data))
+    if encoded is None:
+        raise ValueError
+    return Attachment(media_type_of(_text(media_type or UNKNOWN_MEDIA_TYPE)), base64=encoded).as_output()
+
+
+def _resource(resource: JSON) -> JSON:
+    if not isinstance(resource, Mapping):
+        raise TypeError
+    media_type = _text(resource.get("mimeType") or "text/plain" if "text" in resource else UNKNOWN_MEDIA_TYPE)
+    if "text" not in resource:
+        return _binary(resource.get("mimeType"), resource.get("blob"))
+    return attached(media_type_of(media_type), _text(resource["text"]).encode("utf-8", "replace")).as_output()

@@ -1,0 +1,114 @@
+"""The file of a connector to an MCP server: the tables C{[mcp]} and C{[operations.…]}."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from attrs import evolve, frozen
+
+from aileron.base.addresses import read_origin
+from aileron.base.tables import FileTable, TextRule
+from aileron.connectors._operations import Identity, read_declared, read_operations
+from aileron.connectors._places import own_base_url
+from aileron.connectors.kinds.http._spec import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
+from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
+
+from ._api import API
+from ._local import LocalServer, read_local
+
+LIST_TOOLS = "list_tools"
+"""The operation that every such connector has."""
+
+_SECONDS, MOST_SECONDS = 60.0, 3600.0
+_TOOL = TextRule(lambda text: 0 < len(text) <= 256 and text.isprintable(), "must be the name of a tool")
+_PIN = TextRule.shape(r"sha256:[0-9a-f]{64}", "must be sha256: and 64 digits, as `aileron connector import` writes it")
+_NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
+
+
+@frozen
+class McpOperation:
+    """A tool that may be called.
+
+    :ivar tool: the server's name of it.
+    :ivar pin: the digest of its description as it was reviewed.
+    """
+
+    operation: Operation
+    tool: str
+    pin: str
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """Nothing: what a tool takes, its server says, and the action files do."""
+        return frozenset()
+
+
+@frozen
+class McpSpec:
+    """A connector to an MCP server as its file declares it.
+
+    :ivar url: of its endpoint, or of its program.
+    :ivar local: the program, where it is one.
+    :ivar operations: without L{LIST_TOOLS}.
+    """
+
+    description: ConnectorDescription
+    operations: Mapping[str, McpOperation]
+    url: str
+    private_network: bool
+    max_response_bytes: int
+    local: LocalServer | None = None
+
+
+def read_mcp(document: FileTable, need: CredentialNeed | None, identity: Identity, *, private_network: bool) -> McpSpec:
+    """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
+    table = document.table("mcp", required=True)
+    is_local = "command" in table.values
+    local = read_local(table, need, private_network=private_network) if is_local else None
+    api = local.api if local else None
+    if local is not None:
+        url = local.url
+    else:
+        url = table.read("url", lambda text: _endpoint(text, private_network=private_network), "", required=True)
+    most = table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or DEFAULT_MAX_RESPONSE_BYTES
+    table.close()
+    declared = read_operations(document, _operation) if "operations" in document.values else {}
+    if LIST_TOOLS in declared:
+        document.fault("operations", f"has {LIST_TOOLS!r}, which every such connector has already")
+    listing = Operation(
+        LIST_TOOLS,
+        READ,
+        idempotent=True,
+        description="Lists the tools of the server, with the digests that pin them.",
+        timeout_seconds=_SECONDS,
+        destructive=False,
+    )
+    reached = api.base.url if api else "" if local else url
+    description = ConnectorDescription(
+        *identity,
+        base_url=url,
+        bindable=False,
+        hosts=(read_origin(reached).host_and_port,) if reached else (),
+        operations={LIST_TOOLS: listing, **{name: each.operation for name, each in declared.items()}},
+        credential=evolve(need, settings={**need.settings, API: api.base.url}) if need and api else need,
+    )
+    return McpSpec(description, declared, url, private_network, most, local)
+
+
+def _endpoint(text: str, *, private_network: bool) -> str:
+    base = own_base_url(text, private_network=private_network)
+    if text not in (base.url, f"{base.url}/"):
+        raise ValueError(f"must be written as {base.url}")
+    return text
+
+
+def _operation(name: str, table: FileTable) -> McpOperation:
+    effect = table.choice("effect", (READ, WRITE), WRITE)
+    tool, pin = table.text("tool", _TOOL), table.text("pin", _PIN)
+    about = read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS)
+    if about.idempotent and effect == WRITE:
+        table.fault("idempotent", "must not be true of a write: a server has no way to recognise a repeated call")
+    table.close()
+    return McpOperation(evolve(about, pin=pin), tool, pin)

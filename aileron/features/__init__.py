@@ -1,0 +1,1 @@
+"""The features: each has a directory here, and can be left out."""

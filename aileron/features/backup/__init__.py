@@ -1,0 +1,1 @@
+"""Backup: one encrypted file of everything that a home holds, and a home made of such a file."""

@@ -1,0 +1,339 @@
+"""C{aileron backup}: one encrypted file of everything that a home holds, and a home made of such a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+import click
+from attrs import frozen
+
+from aileron.base.json import JSON, timestamp, utc
+from aileron.cli import options as _options
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError
+from aileron.cli.opening import ask_until_right, open_with_passphrase
+from aileron.cli.output import note, progress, say, values, when
+from aileron.home.lock import running_pid
+from aileron.home.paths import Home, prepare
+from aileron.home.private_files import atomic_write, read_private
+from aileron.model.errors import AileronError
+
+_TRIES = 5
+_PIECE_BYTES = 1024 * 1024
+_COPIED = ("config.yaml", "egress.toml", "packages.json", "secrets.json", "audit.key")
+"""Files of a home that are copied as they are; the database is copied by SQLite."""
+_DIRECTORIES = ("actions", "connectors")
+
+
+@frozen
+class _Contents:
+    """The files of a backup: for each path below the home the SHA-256 of its bytes.
+
+    :ivar made_at: when the backup was made, as its header says.
+    """
+
+    digests: dict[str, str]
+    made_at: str
+
+    def count(self, directory: str) -> int:
+        """Count the files of one directory."""
+        return sum(path.startswith(f"{directory}/") for path in self.digests)
+
+
+@frozen
+class Backup:
+    """The newest backup that this home remembers. The note is not protected: it helps to find the file, and no more.
+
+    :ivar file: where the backup was written.
+    :ivar made_at: when, as L{aileron.base.json.timestamp} writes it.
+    """
+
+    file: str
+    made_at: str
+
+    def to_json(self) -> Mapping[str, JSON]:
+        """Return it as JSON, with whether there still is a file of that name."""
+        return {"file": self.file, "made_at": self.made_at, "exists": os.path.exists(self.file)}
+
+    def describe(self) -> str:
+        """Return it as a line for people."""
+        gone = "" if os.path.exists(self.file) else " (no longer there)"
+        return f"{when(self.made_at)}: {self.file}{gone}"
+
+
+def last_backup(home: Home) -> Backup | None:
+    """Return the newest backup that the home remembers; L{None}: none, or its note cannot be read."""
+    try:
+        found = json.loads(read_private(home.last_backup) or b"")
+        return Backup(str(found["file"]), str(found["made_at"]))
+    except (AileronError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _remember(home: Home, made: Backup) -> None:
+    """Keep in the home where the backup is. A backup that is written is not lost because this fails."""
+    text = json.dumps({"file": made.file, "made_at": made.made_at}) + "\n"
+    try:
+        atomic_write(home.last_backup, text.encode())
+    except OSError as error:
+        note("`aileron upgrade --check` will not know of this backup: {why}", why=error.strerror)
+
+
+@click.group()
+def backup() -> None:
+    """Back up this home into one encrypted file, check the file, and restore it."""
+
+
+@backup.command("create")
+@click.argument("file", type=click.Path(path_type=Path))
+@_options.passphrase_fd
+@pass_cli
+def create(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
+    """Write the vault, database, configuration, actions and connectors to FILE.
+
+    The daemon may be running. The file is encrypted with the vault's passphrase, and checked before it gets its name.
+    """
+    if os.path.lexists(file):
+        raise _taken(file)
+    passphrase = _passphrase(cli, cli.home, passphrase_fd)
+    made_at = utc(cli.wall())
+    with _new_file(file) as temporary, _scratch(cli.home) as scratch:
+        with progress("Copying the database"):
+            paths = _gather(cli.home, scratch / cli.home.database.name)
+        with open(temporary, "wb") as target:
+            written = _write(target, passphrase, paths, made_at)
+        if _read(temporary, passphrase, None).digests != written:
+            raise CommandError("The backup could not be read back, so it was deleted.", "Check the disk.")
+    _remember(cli.home, Backup(str(file.absolute()), timestamp(made_at)))
+    say("Backup written and checked: {file}", file=file)
+    values({"files": str(len(written)), "size": f"{file.stat().st_size:,} bytes"}, "  ")
+
+
+@backup.command("check")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_options.passphrase_fd
+@pass_cli
+def check(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
+    """Check that FILE can be restored: it opens, and its vault and audit log are intact."""
+    with _scratch(cli.home) as scratch:
+        contents = _ask_and_restore(cli, file, passphrase_fd, Home(scratch / "home"))
+    say("The backup can be restored.")
+    _describe(contents)
+
+
+@backup.command("restore")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_options.passphrase_fd
+@pass_cli
+def restore(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
+    """Create this home from FILE. The home must not exist yet: nothing is overwritten."""
+    home = cli.home
+    if running_pid(home) is not None or (home.root.exists() and any(home.root.iterdir())):
+        raise CommandError(
+            f"{home.root} is not empty; nothing was restored.",
+            f"Stop the daemon and move the home away: mv {home.root} {home.root}.old",
+        )
+    home.root.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Home(home.root.with_name(f"{home.root.name}.restoring-{secrets.token_hex(4)}"))
+    try:
+        contents = _ask_and_restore(cli, file, passphrase_fd, temporary)
+        temporary.root.replace(home.root)
+    finally:
+        shutil.rmtree(temporary.root, ignore_errors=True)
+    say("Restored: {root}", root=home.root)
+    _describe(contents)
+    say("Start the daemon: aileron daemon start")
+
+
+def _describe(contents: _Contents) -> None:
+    counts = {directory: str(contents.count(directory)) for directory in _DIRECTORIES}
+    values({"created": when(contents.made_at), **counts}, "  ")
+
+
+def _passphrase(cli: CliContext, home: Home, descriptor: int | None) -> str:
+    """Ask for the vault's passphrase, which must open the vault: a typing error would make a backup useless."""
+    key, passphrase = open_with_passphrase(cli, descriptor, path=home.secrets)
+    key.wipe()
+    return passphrase
+
+
+@contextmanager
+def _scratch(home: Home) -> Iterator[Path]:
+    """Make a directory for this user alone: beside the database, where there is one, since it is as confidential."""
+    with TemporaryDirectory(prefix=".backup-", dir=home.root if home.root.is_dir() else None) as path:
+        yield Path(path)
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[Path]:
+    """Make a file under another name, for this user alone; it gets its own name when the block ends without error.
+
+    :raises CommandError: there is a file of that name.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    try:
+        yield temporary
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            raise _taken(path) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _taken(path: Path) -> CommandError:
+    return CommandError(f"{path} already exists; nothing was written.", "Choose another name.")
+
+
+def _gather(home: Home, copy: Path) -> dict[str, Path]:
+    """Copy the database, and name all files of the backup.
+
+    Vault and database must belong together: while a daemon writes both, the database is copied anew until the vault
+    did not change meanwhile. That state may differ from a later one as it would after a loss of power, and the daemon
+    takes it up as it does then.
+
+    :raises CommandError: the vault changed at every try.
+    """
+    from aileron.store.copy import back_up
+
+    for _ in range(_TRIES):
+        before = _stamp(home)
+        copy.unlink(missing_ok=True)
+        if home.database.exists():
+            back_up(home.database, copy)
+        if _stamp(home) == before:
+            break
+    else:
+        raise CommandError(
+            "The vault changes too often to be copied; nothing was written.",
+            "Stop the daemon first: aileron daemon stop",
+        )
+    found = {home.database.name: copy} if copy.exists() else {}
+    found |= {name: home.root / name for name in _COPIED}
+    for directory in _DIRECTORIES:
+        found |= {f"{directory}/{each.name}": each for each in sorted((home.root / directory).glob("*"))}
+    return {name: path for name, path in found.items() if path.is_file() and not path.is_symlink()}
+
+
+def _stamp(home: Home) -> tuple[bytes, ...]:
+    """Read what must not change while the database is copied."""
+    return tuple(path.read_bytes() if path.exists() else b"" for path in (home.secrets, home.audit_key))
+
+
+def _write(target: IO[bytes], passphrase: str, paths: dict[str, Path], made_at: datetime) -> dict[str, str]:
+    """Write the archive, and return the digest of each file in it."""
+    from aileron.vault.archive import SealingWriter
+
+    digests, total = {}, sum(path.stat().st_size for path in paths.values())
+    with (
+        progress("Writing the backup", total, target.tell),
+        SealingWriter(target, passphrase, made_at) as sealed,
+        tarfile.open(fileobj=sealed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, path in paths.items():
+            with open(path, "rb") as file:
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = file.tell(), 0o600
+                file.seek(0)
+                archive.addfile(entry, file)
+    return digests
+
+
+def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
+    """Read a backup to its end.
+
+    :param home: where its files are put; L{None}: nowhere.
+    :raises ArchiveDamaged: it is no backup, or was altered or cut off.
+    :raises CommandError: it holds what no backup of this version does.
+    """
+    from aileron.vault.archive import ArchiveDamaged, UnsealingReader
+
+    digests: dict[str, str] = {}
+    with (
+        open(file, "rb") as source,
+        progress("Reading the backup", file.stat().st_size, source.tell),
+        UnsealingReader(source, passphrase) as opened,
+    ):
+        try:
+            with tarfile.open(fileobj=opened, mode="r|", format=tarfile.PAX_FORMAT) as archive:
+                for entry in archive:
+                    content = archive.extractfile(entry) if entry.isreg() else None
+                    if content is None or not _is_expected(entry.name) or entry.name in digests:
+                        raise CommandError(
+                            "The backup contains a file that this version does not know; nothing was restored.",
+                            "Restore it with the version of Aileron that created it.",
+                        )
+                    digests[entry.name] = _copy(content, None if home is None else home.root / entry.name)
+        except tarfile.TarError as error:
+            raise ArchiveDamaged("The backup is damaged inside.") from error
+        while opened.read(_PIECE_BYTES):  # to its last piece, which proves that nothing is missing
+            pass
+    return _Contents(digests, opened.made_at)
+
+
+def _is_expected(name: str) -> bool:
+    """Tell whether a backup may hold a file of this name: nothing outside the home, and no log or lock."""
+    directory, _, file = name.rpartition("/")
+    if not directory:
+        return name in (*_COPIED, "aileron.db")
+    return directory in _DIRECTORIES and file not in ("", ".", "..") and "\0" not in file
+
+
+def _copy(content: IO[bytes], path: Path | None) -> str:
+    """Copy a file, and return its SHA-256."""
+    digest = hashlib.sha256()
+    with open(os.devnull if path is None else path, "wb", opener=_open_private) as target:
+        while piece := content.read(_PIECE_BYTES):
+            digest.update(piece)
+            target.write(piece)
+        target.flush()
+        if path is not None:
+            os.fsync(target.fileno())
+    return digest.hexdigest()
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _ask_and_restore(cli: CliContext, file: Path, descriptor: int | None, home: Home) -> _Contents:
+    return ask_until_right(
+        lambda: cli.passphrase("Passphrase of the backup", descriptor, None),
+        lambda passphrase: _restore(cli, file, passphrase, home),
+        typed=descriptor is None,
+    )
+
+
+def _restore(cli: CliContext, file: Path, passphrase: str, home: Home) -> _Contents:
+    """Unpack a backup into a new home, and check the vault and the audit log in it.
+
+    :raises CommandError: one of them is not intact.
+    """
+    from aileron.cli.records.look import look_at
+
+    prepare(home)
+    contents = _read(file, passphrase, home)
+    cli.open_vault(home.secrets, passphrase).wipe()
+    if home.database.exists():
+        verdict = look_at(home.database)
+        if verdict.broken is not None:
+            raise CommandError(
+                f"The audit log in the backup is broken at record {verdict.broken.sequence} ({verdict.broken.kind}).",
+                "Restore an older backup.",
+            )
+    return contents

@@ -1,0 +1,1 @@
+"""Network access of sandboxed agents: a proxy to the hosts that the operator allows, each connection on record."""

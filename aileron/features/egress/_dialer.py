@@ -1,0 +1,90 @@
+"""Connects to a host that a session may reach: to the very addresses that were judged, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from attrs import field, frozen
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
+from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.interfaces import IProtocol, IProtocolFactory
+
+from aileron.base.addresses import may_be_connected
+
+from ._sessions import EgressRefused
+
+_CONNECT_SECONDS = 10
+_RESOLVE_SECONDS = 10.0
+_MOST_ADDRESSES = 4
+_MOST_LOOKUPS = 4  # at once: each may take a thread of the daemon's for as long as a name server does not answer
+
+
+class Unreachable(Exception):
+    """A host has no address, or none of them answers."""
+
+    why = "it cannot be reached"
+
+
+@frozen
+class Dialer:
+    """Connects.
+
+    :ivar resolve: from a host's name to its addresses.
+    :ivar own_ports: the ports that the daemon listens on now.
+    """
+
+    reactor: Any
+    resolve: Callable[[str], Deferred[Sequence[str]]]
+    own_ports: Callable[[], Collection[int]]
+    _lookups: DeferredSemaphore = field(init=False, factory=lambda: DeferredSemaphore(_MOST_LOOKUPS))
+
+    async def connect(self, host_and_port: str, factory: IProtocolFactory, *, private_network: bool) -> IProtocol:
+        """Connect to a host.
+
+        :param private_network: whether it may lead to a private address, or to this machine.
+        :raises EgressRefused: it leads to addresses that may not be connected to.
+        :raises Unreachable: none of its addresses answers.
+        """
+        host, _, port = host_and_port.rpartition(":")
+        for address in await self._list_permitted(host, int(port), private_network=private_network):
+            connected = await self._try(address, int(port), factory)
+            if connected is not None:
+                return connected
+        raise Unreachable
+
+    async def _try(self, address: str, port: int, factory: IProtocolFactory) -> IProtocol | None:
+        kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
+        try:
+            return await kind(self.reactor, address, port, timeout=_CONNECT_SECONDS).connect(factory)
+        except CancelledError:
+            raise
+        except Exception:  # noqa: BLE001  (whatever a stack raises: this address does not do)
+            return None
+
+    def _look_up(self, host: str) -> Deferred[Sequence[str]]:
+        """Resolve a name in its turn, which lasts until that ends, even if nobody waits for it any more."""
+        answer: Deferred[Sequence[str]] = Deferred()
+
+        def done(result: Any) -> None:
+            if not answer.called:
+                answer.callback(result)
+
+        turn = self._lookups.run(lambda: None if answer.called else self.resolve(host))
+        turn.addBoth(done)
+        return answer
+
+    async def _list_permitted(self, host: str, port: int, *, private_network: bool) -> Sequence[str]:
+        try:
+            addresses = await self._look_up(host).addTimeout(_RESOLVE_SECONDS, self.reactor)
+        except CancelledError:
+            raise
+        except Exception:  # noqa: BLE001  (whatever a resolver raises: the name is not known)
+            raise Unreachable from None
+        if not addresses:
+            raise Unreachable
+        own = self.own_ports()
+        good = [each for each in addresses if may_be_connected(each, port, own, private_network=private_network)]
+        if not good:
+            raise EgressRefused("it leads to a private address; see private_network in egress.toml")
+        return good[:_MOST_ADDRESSES]

@@ -1,0 +1,169 @@
+"""Reads by which name a TLS client asks, from the first bytes that it sends (RFC 8446, RFC 6066), within a bound.
+
+Whatever could be understood in two ways is refused: what is no TLS, a hello without exactly one name, and a hello that
+carries another one encrypted (Encrypted Client Hello), which a server may follow in place of the visible one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from aileron.base.addresses import read_host
+
+MOST_HELLO_BYTES = 16 * 1024
+"""Of a whole hello; those of current clients have two thousand."""
+
+SERVER_HELLO_BYTES = 43
+"""So many first bytes of a server tell whether it asks for another hello."""
+
+_RECORD_HEAD, _MESSAGE_HEAD = 5, 4
+_MOST_RECORD = 2**14
+_MOST_RECORDS = 16  # it is read anew with each piece that comes
+_MAJOR = 3
+_HANDSHAKE, _CHANGE_CIPHER_SPEC = 22, 20
+_CLIENT_HELLO, _SERVER_HELLO = 1, 2
+_SERVER_NAME, _HOST_NAME = 0, 0
+_ENCRYPTED = {0xFE0D: "ECH", 0xFFCE: "ESNI"}
+_RETRY = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+"""The random of a server's hello that asks for another one (RFC 8446, section 4.1.3)."""
+
+
+@frozen
+class Hello:
+    """A whole hello.
+
+    :ivar name: of the server that is asked for, in its plain form.
+    :ivar length: of the hello; what comes behind it is not part of it.
+    """
+
+    name: str
+    length: int
+
+
+@frozen
+class HelloRefused(Exception):
+    """A client's first bytes are no hello by exactly one visible name.
+
+    :ivar why: the end of a sentence that begins with the client's message.
+    """
+
+    why: str
+
+
+def read_hello(data: bytes) -> Hello | None:
+    """Read a client's hello; L{None}: it is not whole yet.
+
+    :param data: everything that it sent, or sent since it was asked for another hello.
+    :raises HelloRefused: this will never be such a hello.
+    """
+    message, length = _read_message(data)
+    if message is None:
+        if len(data) >= MOST_HELLO_BYTES:
+            raise HelloRefused(f"is longer than {MOST_HELLO_BYTES} bytes")
+        return None
+    try:
+        return Hello(_name_of(dict(_extensions_of(_HelloReader(message)))), length)
+    except (IndexError, ValueError):
+        raise HelloRefused("is no valid TLS ClientHello") from None
+
+
+def asks_again(first: bytes) -> bool:
+    """Return whether a server, by its first L{SERVER_HELLO_BYTES}, asks the client for another hello."""
+    return first[0] == _HANDSHAKE and first[_RECORD_HEAD] == _SERVER_HELLO and first[11:43] == _RETRY
+
+
+def _read_message(data: bytes) -> tuple[bytes | None, int]:
+    """Put the hello together from its records, and say how long these are."""
+    body, end, count = b"", 0, 0
+    while len(data) - end >= _RECORD_HEAD:
+        count += 1
+        if count > _MOST_RECORDS:
+            raise HelloRefused(f"comes in more than {_MOST_RECORDS} TLS records")
+        start, length = end + _RECORD_HEAD, int.from_bytes(data[end + 3 : end + 5], "big")
+        _check_record(data[end], data[end + 1], length, begun=bool(body))
+        if data[end] == _HANDSHAKE:
+            body += data[start : start + length]
+        end = start + length
+        if _is_whole(body) and end <= len(data):
+            return body[_MESSAGE_HEAD:], end
+    if end < len(data) and data[end] not in (_HANDSHAKE, _CHANGE_CIPHER_SPEC):
+        raise HelloRefused("is not TLS")
+    return None, 0
+
+
+def _check_record(kind: int, major: int, length: int, *, begun: bool) -> None:
+    """Let a record pass that a client may send before it is answered; the second kind only stands before a hello."""
+    if kind not in (_HANDSHAKE, _CHANGE_CIPHER_SPEC) or major != _MAJOR:
+        raise HelloRefused("is not TLS")
+    if not 0 < length <= _MOST_RECORD or (kind == _CHANGE_CIPHER_SPEC and (begun or length != 1)):
+        raise HelloRefused("is no valid TLS ClientHello")
+
+
+def _is_whole(body: bytes) -> bool:
+    """Return whether a message is there to its end; it must be a hello, and alone in its records."""
+    if body and body[0] != _CLIENT_HELLO:
+        raise HelloRefused("is no TLS ClientHello")
+    if len(body) < _MESSAGE_HEAD:
+        return False
+    length = _MESSAGE_HEAD + int.from_bytes(body[1:_MESSAGE_HEAD], "big")
+    if length > MOST_HELLO_BYTES:
+        raise HelloRefused(f"is longer than {MOST_HELLO_BYTES} bytes")
+    if len(body) > length:
+        raise HelloRefused("has more than one message in a TLS record")
+    return len(body) == length
+
+
+class _HelloReader:
+    """Takes fields off the front of bytes; raises IndexError where they end too early."""
+
+    def __init__(self, data: bytes) -> None:
+        self.left = data
+
+    def take(self, length: int) -> bytes:
+        if len(self.left) < length:
+            raise IndexError
+        taken, self.left = self.left[:length], self.left[length:]
+        return taken
+
+    def number(self, length: int) -> int:
+        return int.from_bytes(self.take(length), "big")
+
+    def vector(self, length_bytes: int) -> bytes:
+        return self.take(self.number(length_bytes))
+
+
+def _extensions_of(hello: _HelloReader) -> Iterator[tuple[int, bytes]]:
+    """Yield the type and content of each extension.
+
+    :raises ValueError: one stands there twice, or something stands behind them.
+    """
+    hello.take(2 + 32)  # version and random
+    for length_bytes in (1, 2, 1):  # session, cipher suites, compression
+        hello.vector(length_bytes)
+    extensions, seen = _HelloReader(hello.vector(2) if hello.left else b""), set()
+    if hello.left:
+        raise ValueError
+    while extensions.left:
+        kind = extensions.number(2)
+        if kind in seen:
+            raise ValueError
+        seen.add(kind)
+        yield kind, extensions.vector(2)
+
+
+def _name_of(extensions: dict[int, bytes]) -> str:
+    hidden = next((name for kind, name in _ENCRYPTED.items() if kind in extensions), None)
+    if hidden is not None:
+        raise HelloRefused(f"hides a server name ({hidden})")
+    if _SERVER_NAME not in extensions:
+        raise HelloRefused("has no server name (SNI)")
+    outer = _HelloReader(extensions[_SERVER_NAME])
+    names = _HelloReader(outer.vector(2))
+    if outer.left or names.number(1) != _HOST_NAME:
+        raise ValueError
+    name = names.vector(2)
+    if names.left:
+        raise ValueError
+    return read_host(name.decode("ascii"))

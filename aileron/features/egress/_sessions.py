@@ -1,0 +1,337 @@
+"""Judges host by host what each sandboxed session may reach, puts refused hosts before the operator, and records all.
+
+It is kept in memory, and lasts as long as the session or this life of the daemon; what lasts longer is the operator's
+file.  Nothing here is decided by an agent.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any, Protocol, cast
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from aileron.base.json import JSON, utc
+from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.errors import Conflict, NotFound, StoreUnavailable
+from aileron.model.interfaces.authority import IOperatorLimits
+from aileron.model.interfaces.governance import ITrustService
+from aileron.model.interfaces.store import IAudit
+from aileron.model.queries import AuditQuery
+from aileron.model.sessions import Session
+from aileron.model.trust import TrustKind
+
+from ._file import NAME, EgressFile
+from .values import EgressDecision, EgressHost, EgressState, read_egress
+
+MOST_TUNNELS = 64
+"""Connections that one session may have open."""
+
+MOST_PENDING = 20
+"""Hosts of one session that may wait for a decision; more are refused and not asked about."""
+
+_MOST_HOSTS = 500
+_MOST_TOLD = 2 * _MOST_HOSTS
+_MOST_TICKETS = 256
+_TICKET_SECONDS = 30.0
+_FOR_THE_SESSION = "allowed for this session"
+_PROJECTS_FILE = NAME
+_ENDED = "the session has ended"
+_BOUND = (
+    "This session's hosts were named when it first asked for access, and other hosts are not added to them. To allow "
+    "another host, use: aileron network allow HOST"
+)
+
+_log = Logger()
+
+
+class Tunnel(Protocol):
+    """An open connection to a host."""
+
+    host: str
+
+    def cut(self) -> None:
+        """End it now."""
+
+
+@frozen
+class EgressRefused(Exception):
+    """A session may not connect to a host.
+
+    :ivar why: a short sentence without its full stop; it names what to do, and no secret.
+    """
+
+    why: str
+
+
+@define(eq=False)
+class Access:
+    """The hosts that one session may reach, and its connections to them.
+
+    :ivar project: its directory, as its launcher claims.
+    :ivar words: the hosts that its launcher named, each with the word that it comes from.
+    :ivar hosts: those that it asked for.
+    :ivar told: what is on record of its connections: type of event, host, and why or by what.
+    """
+
+    session_id: str
+    project: str
+    words: Mapping[str, str]
+    hosts: dict[str, EgressHost] = field(factory=dict)
+    tunnels: set[Tunnel] = field(factory=set)
+    told: set[tuple[str, str, str]] = field(factory=set)
+    lock: DeferredLock = field(factory=DeferredLock)
+
+    def count(self, host: str, *, sent: int = 0, received: int = 0) -> None:
+        """Count bytes that passed."""
+        found = self.hosts[host]
+        self.hosts[host] = evolve(found, sent=found.sent + sent, received=found.received + received)
+
+    def pending(self) -> int:
+        """Count the hosts that wait for a decision."""
+        return sum(each.state is EgressState.PENDING for each in self.hosts.values())
+
+
+@define(eq=False)
+class EgressSessions:
+    """The sessions with a way out.
+
+    :param file: what each project may reach.
+    :param trust: keeps the operator's word about that file.
+    :param operator_limits: what is paused begins nothing.
+    :param ids: fresh ULIDs.
+    :param listen: has the proxy listen, if it does not yet; returns its port.
+    """
+
+    _file: EgressFile
+    _trust: ITrustService
+    _audit: IAudit
+    _operator_limits: IOperatorLimits
+    _clock: IReactorTime
+    _ids: Callable[[], str]
+    _listen: Callable[[], int]
+    _open: dict[str, Access] = field(init=False, factory=dict)
+    _tickets: dict[bytes, tuple[str, float]] = field(init=False, factory=dict)
+    _opening: DeferredLock = field(init=False, factory=DeferredLock)
+    _writing: set[Deferred[Any]] = field(init=False, factory=set)
+
+    async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
+        """Let a session out, as its launcher says at first, for good: whoever has the launch key can ask for more.
+
+        :return: the proxy's port, and a ticket that is good for one connection to it, within seconds.
+        :raises ValueError: a word is no preset and no host, as a sentence.
+        :raises Conflict: other hosts were named for this session, or too many connections are being opened.
+        :raises StoreUnavailable: it could not be put on record.
+        """
+        named = read_egress(words)
+        async with self._opening:
+            access = self._open.get(session.id)
+            bound = await self._find_recorded(session.id) if access is None else access.words
+            if bound not in (None, named):
+                raise Conflict(_BOUND)
+            if access is None:
+                event = self._event("egress.opened", session.id, allow=list(words), project=session.working_dir)
+                await self._audit.append(event)
+                self._open[session.id] = Access(session.id, session.working_dir, named)
+        return self._listen(), self._mint(session.id)
+
+    async def _find_recorded(self, session_id: str) -> Mapping[str, str] | None:
+        """Return what was named for a session in an earlier life of the daemon."""
+        query = AuditQuery(type="egress.opened", session_id=session_id, limit=1)
+        for record in (await self._audit.list(query)).items:
+            return read_egress(cast("tuple[str, ...]", record.event.payload["allow"]))
+        return None
+
+    def redeem(self, ticket: str) -> Access | None:
+        """Return the session of a ticket, which is void from now on; L{None}: it opens nothing."""
+        session_id, until = self._tickets.pop(_digest(ticket), ("", 0.0))
+        return self._open.get(session_id) if until >= self._clock.seconds() else None
+
+    async def admit(self, access: Access, host: str) -> bool:
+        """Let a session try a host, once that is on record; one that is not allowed is put to the operator.
+
+        :return: whether the host may lead to a private address.
+        :raises EgressRefused: it may not.
+        """
+        async with access.lock:
+            if self._has_ended(access):  # while others were admitted
+                raise EgressRefused(_ENDED)
+            allowed = self._judge(access, host)
+            with _on_record():
+                await self._note(access, host, allowed)
+            if allowed is None:
+                raise EgressRefused("it waits for approval; see aileron network list")
+            if self._has_ended(access):
+                self.report("egress.failed", access, host, _ENDED)
+                raise EgressRefused(_ENDED)
+        return allowed[1]
+
+    def _has_ended(self, access: Access) -> bool:
+        return self._open.get(access.session_id) is not access
+
+    async def confirm(self, access: Access, host: str) -> None:
+        """Put on record that a session is connected to a host, before anything is sent there.
+
+        :raises EgressRefused: it could not be.
+        """
+        basis = access.hosts[host].basis
+        told = ("egress.connected", host, basis)
+        if told not in access.told:
+            with _on_record():
+                await self._audit.append(self._event_of(access, host, told[0], basis=basis))
+            access.told.add(told)
+
+    def hosts(self) -> tuple[EgressHost, ...]:
+        """All hosts that live sessions asked for, those that wait first, then the newest."""
+        found = [each for access in self._open.values() for each in access.hosts.values()]
+        newest = sorted(found, key=lambda each: (each.asked_at, each.id), reverse=True)
+        return tuple(sorted(newest, key=lambda each: each.state is not EgressState.PENDING))
+
+    def pending(self, session_id: str | None = None) -> int:
+        """Count the hosts that wait for a decision, of all sessions or of one."""
+        return sum(each.pending() for each in self._open.values() if session_id in (None, each.session_id))
+
+    async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
+        """Take the operator's word about a host; what is open to a host that is denied is cut.
+
+        :param seen: how the host stood when it was shown.
+        :raises NotFound: no live session asked for it.
+        :raises Conflict: it stands otherwise now, or the file is not trusted as it is.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be kept; nothing was changed.
+        """
+        access, host = self._find(host_id)
+        async with access.lock:
+            if access.hosts[host].state is not seen:
+                present = access.hosts[host].state.value
+                raise Conflict(f"This host is {present} by now. Look at it again.", {"state": present})
+            if decision is EgressDecision.ALWAYS:
+                with self._file.adding(access.project, host) as candidate:
+                    await self._trust.trust([(TrustKind.CONFIG, NAME, candidate.digest)], actor)
+            denied = decision is EgressDecision.DENY
+            type_ = "egress.denied" if denied else "egress.allowed"
+            await self._audit.append(self._event_of(access, host, type_, actor, decision=decision.value))
+            state = EgressState.DENIED if denied else EgressState.ALLOWED
+            basis = {EgressDecision.DENY: "", EgressDecision.ALWAYS: _PROJECTS_FILE}.get(decision, _FOR_THE_SESSION)
+            access.hosts[host] = evolve(access.hosts[host], state=state, basis=basis)
+        if denied:
+            _cut(access, host)
+        return access.hosts[host]
+
+    def end(self, session_id: str) -> None:
+        """Cut off a session that is over, and put on record what passed.  Twice is safe."""
+        access = self._open.pop(session_id, None)
+        if access is None:
+            return
+        _cut(access)
+        reached = (each for each in access.hosts.values() if each.sent)
+        hosts: list[JSON] = [{"host": each.host, "sent": each.sent, "received": each.received} for each in reached]
+        self._record(self._event("egress.ended", session_id, hosts=hosts))
+
+    def report(self, type_: str, access: Access, host: str, why: str) -> None:
+        """Put on record, once, why a connection that was admitted to a host came to nothing."""
+        told = (type_, host, why)
+        if told not in access.told and len(access.told) < _MOST_TOLD:
+            access.told.add(told)
+            self._record(self._event_of(access, host, type_, why=why))
+
+    async def stop(self) -> None:
+        """Cut off all, and wait until that is on record."""
+        for session_id in tuple(self._open):
+            self.end(session_id)
+        while self._writing:
+            await next(iter(self._writing))
+
+    def _record(self, event: Event) -> None:
+        """Record what has happened already; a failure is logged."""
+        writing = Deferred.fromCoroutine(self._audit.append(event))
+        self._writing.add(writing)
+        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
+        writing.addBoth(lambda _: self._writing.discard(writing))
+
+    def _judge(self, access: Access, host: str) -> tuple[str, bool] | None:
+        """Return by what a host is allowed, and whether it may be private; L{None}: by nothing.
+
+        :raises EgressRefused: it is denied, or must not even be asked about now.
+        """
+        if any(pause.session_id in (None, access.session_id) for pause in self._operator_limits.pauses()):
+            raise EgressRefused("Aileron is paused")
+        known = access.hosts.get(host)
+        if known is not None and known.state is EgressState.DENIED:
+            raise EgressRefused("it was denied for this session")
+        rule = self._file.find(access.project, host)
+        private = rule is not None and rule.private_network
+        if host in access.words:
+            return access.words[host], private
+        if rule is not None:
+            return _PROJECTS_FILE, private
+        if known is not None and known.basis == _FOR_THE_SESSION:
+            return _FOR_THE_SESSION, False
+        if known is None and (access.pending() >= MOST_PENDING or len(access.hosts) >= _MOST_HOSTS):
+            raise EgressRefused("too many hosts of this session wait for approval")
+        return None
+
+    async def _note(self, access: Access, host: str, allowed: tuple[str, bool] | None) -> None:
+        """Remember that a host was asked for; what is new about it goes on record first."""
+        state = EgressState.PENDING if allowed is None else EgressState.ALLOWED
+        basis = "" if allowed is None else allowed[0]
+        known = access.hosts.get(host)
+        if known is None or (known.state, known.basis) != (state, basis):
+            type_ = "egress.refused" if allowed is None else "egress.admitted"
+            await self._audit.append(self._event_of(access, host, type_, basis=basis))
+        known = access.hosts.get(host) or EgressHost(
+            id=self._ids(),
+            session_id=access.session_id,
+            project=access.project,
+            host=host,
+            state=state,
+            basis=basis,
+            asked_at=utc(self._clock.seconds()),
+            times=0,
+        )
+        access.hosts[host] = evolve(known, state=state, basis=basis, times=known.times + 1)
+
+    def _find(self, host_id: str) -> tuple[Access, str]:
+        for access in self._open.values():
+            for host, each in access.hosts.items():
+                if each.id == host_id:
+                    return access, host
+        raise NotFound("No running session asked for this host.")
+
+    def _mint(self, session_id: str) -> str:
+        now = self._clock.seconds()
+        self._tickets = {key: (whose, until) for key, (whose, until) in self._tickets.items() if until >= now}
+        if sum(whose == session_id for whose, _ in self._tickets.values()) >= _MOST_TICKETS:
+            raise Conflict("This session opens too many connections at once.")
+        ticket = secrets.token_urlsafe(32)
+        self._tickets[_digest(ticket)] = (session_id, now + _TICKET_SECONDS)
+        return ticket
+
+    def _event_of(self, access: Access, host: str, type_: str, actor: Actor = DAEMON, **more: JSON) -> Event:
+        return self._event(type_, access.session_id, actor, host=host, project=access.project, **more)
+
+    def _event(self, type_: str, session_id: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
+        return Event(self._ids(), type_, utc(self._clock.seconds()), actor, payload, session_id=session_id)
+
+
+@contextmanager
+def _on_record() -> Iterator[None]:
+    try:
+        yield
+    except StoreUnavailable:
+        raise EgressRefused("the audit log cannot be written; see aileron doctor") from None
+
+
+def _cut(access: Access, host: str | None = None) -> None:
+    for tunnel in tuple(access.tunnels):
+        if host in (None, tunnel.host):
+            tunnel.cut()
+
+
+def _digest(ticket: str) -> bytes:
+    return sha256(ticket.encode("utf-8")).digest()

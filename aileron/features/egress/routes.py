@@ -1,0 +1,85 @@
+"""The hosts that sandboxed sessions connect to by the proxy: named by their launcher, decided by the operator."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from aileron.api.dependencies import Egress
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
+from aileron.api.shapes.schemas import COUNT, TEXT, described, list_of, made_of
+from aileron.api.shapes.values import to_json
+from aileron.model.errors import InvalidRequest, NotFound
+from aileron.model.sessions import Session
+
+from .values import EgressDecision, EgressHost, EgressState
+
+TABLE = EndpointTable()
+
+_WORDS: Schema = {**list_of({"type": "string", "minLength": 1, "maxLength": 300}), "minItems": 1, "maxItems": 100}
+_HOST = described(
+    EgressHost,
+    project={"description": "the session's directory: a claim"},
+    host={"description": "with its port"},
+    basis={"description": "by what it is allowed; empty: it is not"},
+    times={"description": "how often it was asked for"},
+    sent={"description": "bytes"},
+    received={"description": "bytes"},
+)
+_DECISION: Schema = {"enum": [each.value for each in EgressDecision]}
+_STATE: Schema = {"enum": [each.value for each in EgressState]}
+
+
+@TABLE.route(
+    "POST",
+    "/v1/sessions/<session_id>/egress",
+    agents=Who.LAUNCH,
+    body=made_of({"allow": _WORDS}),
+    answers={200: made_of({"port": COUNT, "ticket": TEXT})},
+)
+async def open_egress(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
+    """Let a session connect to some hosts; what is answered opens one connection to the proxy, within seconds."""
+    egress, words = _egress(deps), tuple(cast("list[str]", context.body["allow"]))
+    try:
+        port, ticket = await egress.open(await _find_live(deps, session_id), words)
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from None
+    try:
+        await _find_live(deps, session_id)
+    except NotFound:
+        egress.end(session_id)  # it ended meanwhile, and who ended it found nothing open yet
+        raise
+    return answer({"port": port, "ticket": ticket})
+
+
+@TABLE.route("GET", "/v1/egress", operators=READERS, answers={200: made_of({"items": list_of(_HOST)})})
+async def list_egress(context: RequestContext, deps: Dependencies) -> Answer:
+    """List the hosts that live sessions asked for: those that wait for a decision first, then the newest."""
+    return answer({"items": [to_json(each) for each in _egress(deps).hosts()]})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/egress/<host_id>/decision",
+    operators=Who.OPERATOR,
+    body=made_of({"decision": _DECISION, "state": _STATE}),
+    answers={200: _HOST},
+)
+async def decide_egress(context: RequestContext, deps: Dependencies, host_id: str) -> Answer:
+    """Allow a host for its session, or always for its project, or deny it; 409 if it stands otherwise than C{state}."""
+    decision, state = EgressDecision(str(context.body["decision"])), EgressState(str(context.body["state"]))
+    return answer(to_json(await _egress(deps).decide(host_id, decision, state, context.caller.actor)))
+
+
+async def _find_live(deps: Dependencies, session_id: str) -> Session:
+    session = await deps.sessions.get(session_id)
+    if session is None or not session.live:
+        raise NotFound("There is no such session, or it has ended.")
+    return session
+
+
+def _egress(deps: Dependencies) -> Egress:
+    if deps.egress is None:
+        raise NotFound("This daemon has no proxy for sandboxes.")
+    return deps.egress

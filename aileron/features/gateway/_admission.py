@@ -1,0 +1,113 @@
+"""Admits requests: what a head must keep before any of it is carried on, and whether the vault lets anything out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import NamedTuple
+
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.base.http1 import RequestHead
+from aileron.model.errors import Forbidden
+from aileron.model.interfaces.vault import IVault
+from aileron.model.vault import VaultState
+
+KEY_FIELD = b"x-aileron-gateway-key"
+
+_SESSION_PATH = re.compile(rb"/s/([^/]+)(/.*)").fullmatch  # whatever stands there is a key, if one that nobody has
+_KEY_LINES = re.compile(rb"\r\nx-aileron-gateway-key:[^\r]*", re.IGNORECASE)
+_OURS = re.compile(rb"ail_[alogi]_[A-Za-z0-9_-]{43}").search
+_COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
+_WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:[/;]|$)|\\|%5c|#", re.IGNORECASE).search
+_ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE).search
+# Not Sec-Fetch-Mode, which Node's fetch sends alone; a browser that sends it sends the other two with it.
+_BROWSERS = frozenset((b"origin", b"sec-fetch-site", b"sec-fetch-dest"))
+
+
+class Keyed(NamedTuple):
+    """A request's target and fields, and the gateway key that tied it to a session, taken out of them.
+
+    :ivar path: without the query.
+    :ivar query: with its question mark, or empty.
+    :ivar lines: all fields as they came, each with the line end before it.
+    :ivar key: L{None}: it brought none.
+    """
+
+    path: bytes
+    query: bytes
+    lines: bytes
+    key: bytes | None
+
+    @property
+    def digest(self) -> bytes | None:
+        """SHA-256 of the key."""
+        return None if self.key is None else hashlib.sha256(self.key).digest()
+
+
+def keyed(head: RequestHead) -> Keyed:
+    """Take the gateway key out, which stands before the path or in a field of its own; the path's comes first."""
+    path, mark, query = head.target.partition(b"?")
+    lines, key = head.lines, head.fields.get(KEY_FIELD)
+    if key is not None:
+        lines = _KEY_LINES.sub(b"", lines)
+    match = _SESSION_PATH(path) if path.startswith(b"/s/") else None
+    if match is not None:
+        key, path = match.groups()
+    return Keyed(path, mark + query, lines, key)
+
+
+def is_sound(path: bytes, *, encoded_slashes: bool = True) -> bool:
+    """Tell whether a path can be taken for no other one.
+
+    :param encoded_slashes: whether it may have some; where it goes on below another path they could lead out of that.
+    """
+    return not _WALKS(path) and (encoded_slashes or not _ENCODED_SLASH(path))
+
+
+def check(head: RequestHead, found: Keyed) -> None:
+    """Refuse what no agent sends, and what must not leave.
+
+    :raises Forbidden: it comes from a browser, asks for a tunnel, or holds what is ours.
+    """
+    if head.method == b"CONNECT":
+        raise Forbidden("There are no tunnels through the gateway.")
+    if not _BROWSERS.isdisjoint(head.fields):
+        raise Forbidden("Pages of a browser may not speak to the gateway.")
+    if b"cookie" in head.fields and _COOKIE(head.fields[b"cookie"]):
+        raise Forbidden("A cookie of Aileron's own must not leave this machine: nothing was sent.")
+    if b"ail_" in head.raw and (_OURS(found.lines) or _OURS(found.path + found.query)):
+        raise Forbidden("A key of Aileron's own must not leave this machine: nothing was sent.")
+
+
+REMEMBERED_SECONDS = 1.0
+
+_SHUT = {
+    VaultState.LOCKED: "Aileron's vault is locked: run aileron vault unlock in a terminal of your own, then try again.",
+    VaultState.LOST: "Aileron's vault is lost: run aileron doctor in a terminal of your own.",
+}
+
+
+class GatewaySwitch:
+    """Says whether anything may leave, which the vault's state decides.
+
+    That the vault is locked is known at once; that its file vanished or came, within L{REMEMBERED_SECONDS}.
+    """
+
+    def __init__(self, vault: IVault, clock: IReactorTime) -> None:
+        self._vault = vault
+        self._clock = clock
+        self._why: str | None = None
+        self._until = clock.seconds()
+        vault.locked().addCallback(self._forget)
+
+    def shut(self) -> str | None:
+        """Why nothing may leave, for the user; L{None}: it may."""
+        now = self._clock.seconds()
+        if not self._until - REMEMBERED_SECONDS <= now < self._until:  # a clock may be set back
+            self._why = _SHUT.get(self._vault.state())
+            self._until = now + REMEMBERED_SECONDS
+        return self._why
+
+    def _forget(self, _: object) -> None:
+        self._until = self._clock.seconds()

@@ -1,0 +1,101 @@
+"""Whom an upstream's certificate may be vouched for by, and what is wrong with one that is not."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from attrs import define, field
+
+from aileron.base.addresses import SYSTEM_BUNDLES, system_authorities
+
+from ._unreachable import Cause, UpstreamUnreachable
+
+_UNKNOWN = "nobody that this machine trusts vouches for it (gateway.ca_certificates of config.yaml adds authorities)"
+
+_FAULTS: Mapping[int, str] = {
+    2: _UNKNOWN,
+    9: "it is not valid yet (is this machine's clock right?)",
+    10: "it has expired (is this machine's clock right?)",
+    18: "it is self-signed (gateway.ca_certificates of config.yaml can make it trusted)",
+    19: _UNKNOWN,
+    20: _UNKNOWN,
+    21: _UNKNOWN,
+    23: "it has been revoked",
+    62: "it belongs to another host",
+    64: "it belongs to another address",
+}
+"""By OpenSSL's number (X509_V_ERR_…)."""
+
+
+@define(eq=False)
+class Identity:
+    """The identity that the peer must prove, and the session that the next handshake with it may resume.
+
+    :ivar context: what verifies it.
+    :ivar host: that its certificate must name: a name or an address without brackets.
+    :ivar who: how it is called in errors.
+    """
+
+    context: ssl.SSLContext
+    host: str
+    who: str
+    _session: ssl.SSLSession | None = field(default=None, repr=False)
+
+    def secure(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
+        """Make a fresh client's side, its handshake still to come."""
+        return self.context.wrap_bio(incoming, outgoing, server_hostname=self.host, session=self._session)
+
+    def remember(self, session: ssl.SSLSession | None) -> None:
+        """Resume this one the next time."""
+        self._session = session
+
+
+@cache
+def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLContext:
+    """Make what verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.
+
+    One serves all who trust the same: roots are heavy.
+
+    :param pem: authorities beside the system's, or the empty text.
+    :raises Unreachable: C{pem} cannot be read.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    context.options |= ssl.OP_NO_RENEGOTIATION  # so that a write never has to wait for a read
+    context.set_alpn_protocols(["http/1.1"])
+    _trust_system(context, bundles)
+    _trust(context, pem)
+    return context
+
+
+def handshake_failed(error: ssl.SSLError, who: str) -> UpstreamUnreachable:
+    """Tell what a failed handshake means.
+
+    :param who: the upstream, with its port.
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        fault = _FAULTS.get(error.verify_code, f"it does not verify ({error.verify_message})")
+        return UpstreamUnreachable.because(Cause.TLS, f"The certificate of {who} is refused: {fault}.")
+    if error.reason in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"}:
+        return UpstreamUnreachable.because(Cause.TLS, f"{who} does not speak TLS.")
+    return UpstreamUnreachable.because(
+        Cause.TLS, f"The TLS handshake with {who} failed ({error.reason or 'no reason given'})."
+    )
+
+
+def _trust_system(context: ssl.SSLContext, bundles: Iterable[str]) -> None:
+    if found := system_authorities(bundles):
+        context.load_verify_locations(cadata=b"\n".join(found).decode("ascii"))
+
+
+def _trust(context: ssl.SSLContext, pem: str) -> None:
+    if not pem.strip():
+        return
+    try:
+        context.load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        message = "gateway.ca_certificates of config.yaml holds no certificates that can be read."
+        raise UpstreamUnreachable.because(Cause.TLS, message) from None

@@ -1,0 +1,81 @@
+"""The destination of requests to a provider, and the head of a request that goes there."""
+
+from __future__ import annotations
+
+import re
+from typing import Self, cast
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.base.addresses import may_be_loopback, read_base_url
+from aileron.base.http1 import RequestHead, end_to_end
+from aileron.model.interfaces.services import IConnectingReactor
+
+from ._admission import Keyed
+from ._dialler import Forwarding, dialler, forwarding
+from ._pool import UpstreamPool
+from ._proxies import Proxies
+from ._unreachable import UpstreamUnreachable
+from .values import Provider
+
+_HOST = re.compile(rb"\r\n[hH][oO][sS][tT]:").search
+
+
+@frozen
+class Destination:
+    """A provider with the connections to it.
+
+    :ivar before: what stands before every path.
+    :ivar host: what stands in the line of that name, with the space before it.
+    :ivar more: lines that a proxy wants, each with its end.
+    :ivar loopback_port: where it listens, if that may be on this machine.
+    """
+
+    provider: Provider
+    pool: UpstreamPool
+    before: bytes
+    host: bytes
+    more: bytes
+    loopback_port: int | None
+
+    @classmethod
+    def build(cls, provider: Provider, reactor: IConnectingReactor, proxies: Proxies, pem: str) -> Self:
+        """Make the destination that C{provider} names, and what connects to it once it is asked.
+
+        :param pem: authorities trusted beside the system's.
+        """
+        pool = UpstreamPool(dialler(reactor, provider, proxies, pem), cast("IReactorTime", reactor))
+        try:
+            return cls.of(provider, pool, forwarding(provider, proxies))
+        except UpstreamUnreachable:  # a client that connects gets the same error, with its cause
+            return cls.of(provider, pool, Forwarding())
+
+    @classmethod
+    def of(cls, provider: Provider, pool: UpstreamPool, forwarding: Forwarding) -> Self:
+        """Make the destination that C{provider} names; nothing of it ever comes from a request."""
+        base = read_base_url(provider.base_url)
+        before = forwarding.target_prefix + base.path.encode("ascii")
+        host = b" " + base.origin.authority.encode("ascii")
+        loopback_port = base.origin.port if may_be_loopback(base.origin.host) else None
+        return cls(provider, pool, before, host, forwarding.lines, loopback_port)
+
+    def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
+        """Write the head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
+
+        :param path: without what said which provider it is for.
+        """
+        lines = self._with_host(end_to_end(found.lines, head.fields.get(b"connection")))
+        return b"".join((head.method, b" ", self.before, path, found.query, b" HTTP/1.1", lines, b"\r\n\r\n"))
+
+    def _with_host(self, lines: bytes) -> bytes:
+        """Put this Host in the place of the one that was called; every head that is taken has one."""
+        called = _HOST(lines)
+        if called is None:
+            return lines + b"\r\nHost:" + self.host
+        end = lines.find(b"\r\n", called.end())
+        return b"".join((lines[: called.end()], self.host, b"" if end < 0 else lines[end:]))
+
+    def for_proxy(self, head: bytes) -> bytes:
+        """Write the same head with what a proxy wants."""
+        return b"".join((head[:-2], self.more, b"\r\n")) if self.more else head

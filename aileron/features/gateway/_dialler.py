@@ -1,0 +1,158 @@
+"""The way to an upstream: through its proxy or not, with TLS or without, as one endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol, TypeVar, cast
+
+from attrs import define, field, frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.error import ConnectError, ConnectingCancelledError, DNSLookupError
+from twisted.internet.interfaces import (
+    IProtocol,
+    IProtocolFactory,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Factory
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from aileron.base.addresses import Origin, read_address, read_origin
+from aileron.base.waiting import given_up_at_once
+from aileron.model.interfaces.services import IConnectingReactor
+
+from ._certificates import Identity, verifying
+from ._proxies import Proxies, Proxy
+from ._tls import TlsLayer
+from ._tunnel import TunnelLayer
+from ._unreachable import connecting_failed, silent
+from .values import Provider
+
+_T = TypeVar("_T")
+
+CONNECT_SECONDS = 10.0
+
+
+@frozen
+class Forwarding:
+    """The form of a request on the way to its upstream.
+
+    :ivar target_prefix: stands before its path: empty, or scheme and authority where a proxy wants them.
+    :ivar lines: to be added to its head, each with its end.
+    """
+
+    target_prefix: bytes = b""
+    lines: bytes = field(default=b"", repr=False)
+
+
+def dialler(
+    reactor: IConnectingReactor, provider: Provider, proxies: Proxies, pem: str, timeout: float = CONNECT_SECONDS
+) -> IStreamClientEndpoint:
+    """Make the endpoint of a provider.
+
+    Its C{connect} fires when requests may be sent: with plain http the protocol's transport is the reactor's own.  It
+    fails with L{Unreachable}; cancelling it closes everything at once.
+
+    :param pem: authorities trusted beside the system's.
+    :param timeout: in seconds, of each step: the connection with the look-up of its name, the proxy's answer, the
+        handshake.
+    """
+    upstream = read_origin(provider.base_url)
+    identity = cache(lambda: Identity(verifying(pem), upstream.host, upstream.host_and_port))
+    return _Dialler(reactor, upstream, proxies, identity, timeout)
+
+
+def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
+    """Choose how requests to a provider look: only one of plain http that goes to a proxy is changed.
+
+    :raises Unreachable: its proxy cannot be used.
+    """
+    upstream = read_origin(provider.base_url)
+    proxy = proxies.before(upstream) if upstream.scheme == "http" else None
+    if proxy is None:
+        return Forwarding()
+    return Forwarding(f"http://{upstream.host_and_port}".encode("ascii"), proxy.credentials)
+
+
+class _Layer(Protocol):
+    """A protocol that puts something between its transport and the protocol above it."""
+
+    opened: Deferred[IProtocol]
+
+
+@implementer(IStreamClientEndpoint)
+@define(eq=False)
+class _Dialler:
+    """Connects to one upstream."""
+
+    _reactor: IConnectingReactor
+    _upstream: Origin
+    _proxies: Proxies
+    _identity: Callable[[], Identity]
+    _seconds: float
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        return given_up_at_once(Deferred.fromCoroutine(self._connect(protocolFactory)))
+
+    async def _connect(self, above: IProtocolFactory) -> IProtocol:
+        upstream, proxy = self._upstream, self._proxies.before(self._upstream)
+        if upstream.scheme == "http":
+            return await self._tcp(proxy, above)
+        identity = self._identity()
+        tls = _Wrapping(above, lambda protocol: TlsLayer(protocol, identity, self._reactor))
+        layer = await (self._tcp(None, tls) if proxy is None else self._tunnel(proxy, tls))
+        return await self._open(layer, upstream.host_and_port)
+
+    async def _tunnel(self, proxy: Proxy, above: IProtocolFactory) -> IProtocol:
+        target = self._upstream.host_and_port
+        tunnel = _Wrapping(above, lambda protocol: TunnelLayer(protocol, proxy, target))
+        return await self._open(await self._tcp(proxy, tunnel), _called(proxy))
+
+    async def _open(self, layer: IProtocol, who: str) -> IProtocol:
+        return await self._in_time(cast(_Layer, layer).opened, who)
+
+    async def _tcp(self, proxy: Proxy | None, above: IProtocolFactory) -> IProtocol:
+        to = self._upstream if proxy is None else proxy.origin
+        who = to.host_and_port if proxy is None else _called(proxy)
+        endpoint = _endpoint(self._reactor, to.host, to.port, self._seconds)
+        try:
+            return await self._in_time(endpoint.connect(above), who)
+        except ConnectingCancelledError:
+            raise CancelledError from None
+        except (ConnectError, DNSLookupError, ValueError) as error:
+            raise connecting_failed(error, who) from None
+
+    def _in_time(self, waited_for: Deferred[_T], who: str) -> Deferred[_T]:
+        def too_late(_: object, seconds: float) -> Failure:
+            return Failure(silent(who, seconds))
+
+        return waited_for.addTimeout(self._seconds, self._reactor, too_late)
+
+
+def _endpoint(reactor: IConnectingReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
+    """Make the endpoint; an address needs neither a look-up nor a race between families, which cost memory."""
+    address = read_address(host)
+    if address is None:
+        return HostnameEndpoint(reactor, host, port, timeout=seconds)
+    return (TCP4ClientEndpoint if address.version == 4 else TCP6ClientEndpoint)(reactor, host, port, timeout=seconds)
+
+
+class _Wrapping(Factory):
+    """Puts a layer below each protocol of another factory."""
+
+    noisy = False
+
+    def __init__(self, above: IProtocolFactory, layer: Callable[[IProtocol], Any]) -> None:
+        self._above = above
+        self._layer = layer
+
+    def buildProtocol(self, addr: Any) -> Any:
+        """Build the layer; L{None} where there is nothing to put it below."""
+        protocol = self._above.buildProtocol(addr)
+        return None if protocol is None else self._layer(protocol)
+
+
+def _called(proxy: Proxy) -> str:
+    return f"The proxy {proxy.authority}"

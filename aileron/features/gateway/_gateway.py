@@ -1,0 +1,366 @@
+"""The gateway: takes requests off the agent site's channel and carries them to their providers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TypeAlias, cast
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from aileron.base.http1 import HeadCache, RelayClient, RequestHead, Route
+from aileron.features.provider_tools.watch import ToolWatch
+from aileron.model.errors import (
+    AileronError,
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    NetworkError,
+    NotFound,
+    VaultLocked,
+)
+from aileron.model.interfaces.services import IConnectingReactor, IMeters
+from aileron.model.interfaces.store import IBindingFlags, ISessions
+from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.sessions import SANDBOX_ADDRESS, Session
+from aileron.redaction import SecretFilter
+
+from ._admission import GatewaySwitch, Keyed, check, keyed
+from ._client_side import Refusal, RelayTerms, answer
+from ._destination import Destination
+from ._eager import writer
+from ._injection import Injection, LeakRecorder
+from ._limits import Account, ByteBudget
+from ._proxies import read_proxies
+from ._routes import RelayTo, RouteTable, routes
+from ._tally import Tally
+from .exchange import UpstreamExchange
+from .values import Ending, GatewaySettings
+
+_log = Logger()
+_UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
+_PREFIXED = (
+    "{path} is relayed only below a provider's prefix, so nothing was sent. Let the client's base URL end in "
+    "{prefix}/v1, not in /v1; for a provider of your own the prefix is gateway.providers.<name>.prefix in config.yaml."
+)
+_NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
+_STOPPING = "Aileron's daemon is being stopped: try again once it runs."
+_NO_SESSION = "This session has ended, or never was: launch the agent again."
+
+
+_LOOKS = 4
+_LONGEST_SECONDS = 10.0
+
+
+class SilenceWatch:
+    """The exchanges under way, all asked by one clock, since a timer for each would cost more.
+
+    An exchange is told that it is L{UpstreamExchange.silent} once nothing of it has stirred for C{seconds}, and at the
+    latest a quarter or ten seconds after that, whichever is less.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        looks = max(_LOOKS, math.ceil(seconds / _LONGEST_SECONDS))
+        self.step = seconds / looks
+        self._most = looks - 1
+        self._quiet: dict[UpstreamExchange, int] = {}
+
+    def watch(self, exchange: UpstreamExchange) -> None:
+        """Begin with an exchange."""
+        self._quiet[exchange] = 0
+
+    def forget(self, exchange: UpstreamExchange) -> None:
+        """Note that it is over. Twice is safe."""
+        self._quiet.pop(exchange, None)
+
+    def watched(self) -> list[UpstreamExchange]:
+        """All of them."""
+        return list(self._quiet)
+
+    def look(self) -> None:
+        """Time has gone on by C{step}."""
+        for exchange, quiet in list(self._quiet.items()):
+            if exchange.over:
+                continue  # since this look began
+            if exchange.stirred:
+                exchange.stirred = False
+                self._quiet[exchange] = 0
+            elif quiet < self._most:
+                self._quiet[exchange] = quiet + 1
+            else:
+                exchange.silent(self.seconds)
+
+
+@define(eq=False)
+class RelayRoute:
+    """Carries on one client's requests that differ in their length alone.  It is L{aileron.base.http1.Route}.
+
+    :ivar digest: SHA-256 of the gateway key that they bring; L{None}: they bring none.
+    :ivar onward: their heads as they go to the provider, but for what a proxy wants or a credential changes.
+    :ivar begin: finds the connection to the provider for an exchange, or has it fail.
+    """
+
+    terms: RelayTerms
+    to: RelayTo
+    digest: bytes | None = field(repr=False)
+    onward: HeadCache
+    begin: Callable[[RelayRoute, UpstreamExchange], None]
+    _budget: ByteBudget
+    _account: Account | None = field(default=None, init=False)
+    _account_of: str | None = field(default=None, init=False)
+    _sandboxed: bool | None = field(default=None, init=False)
+
+    def exchange(self, length: int) -> UpstreamExchange:
+        return UpstreamExchange(self.terms, length, partial(self.begin, self))
+
+    def account(self, session_id: str | None) -> Account:
+        """Return the session's account, which is looked up once for all requests of this route."""
+        account = self._account
+        if account is None or self._account_of != session_id:
+            account = self._account = self._budget.account(session_id)
+            self._account_of = session_id
+        return account
+
+    def notes_tools(self, session: Session | None) -> bool:
+        """Tell whether tools are noted whatever the configuration says; a sandboxed agent may leave out its key."""
+        if session is not None:
+            return session.notes_tools
+        if self._sandboxed is None:
+            peer = self.terms.client.transport.getPeer()
+            self._sandboxed = getattr(peer, "host", None) == SANDBOX_ADDRESS
+        return self._sandboxed
+
+
+GoOn: TypeAlias = Callable[[UpstreamExchange, RelayRoute, Session | None], None]
+"""A step of an exchange whose session is known."""
+
+
+class Gateway:
+    """Takes requests over and begins their exchanges.  It is L{aileron.base.http1.RelayHandler}."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        destinations: Mapping[str, Destination],
+        *,
+        sessions: ISessions,
+        vault: IVault,
+        meters: IMeters,
+        injection: Injection,
+        tools: ToolWatch,
+        clock: IReactorTime,
+    ) -> None:
+        """Make it; L{open} sets it going.
+
+        :param destinations: by the provider's name.
+        """
+        self._settings = settings
+        self._destinations = destinations
+        self._sessions, self._meters, self._injection, self._tools = sessions, meters, injection, tools
+        self._door = GatewaySwitch(vault, clock)
+        self._looping: frozenset[str] = frozenset()
+        self._table = RouteTable(routes(settings), settings.providers)
+        self._silence = SilenceWatch(settings.silence_seconds)
+        self._budget = ByteBudget()
+        self._looking = LoopingCall(self._look)
+        self._looking.clock = clock
+
+    def open(self, own_ports: Collection[int]) -> None:
+        """Watch the clock from now on.
+
+        :param own_ports: of this daemon, to which nothing is relayed.
+        """
+        self._looping = frozenset(
+            name for name, destination in self._destinations.items() if destination.loopback_port in own_ports
+        )
+        self._looking.start(self._silence.step, now=False)
+
+    def close(self) -> None:
+        """Watch it no more, break off what is under way, and close what is kept for later requests."""
+        self._looking.stop()
+        for exchange in self._silence.watched():
+            exchange.fail(NetworkError(_STOPPING), 502, Ending.CUT)
+        self._tools.read_rest()
+        for destination in self._destinations.values():
+            destination.pool.close()
+
+    def _look(self) -> None:
+        try:
+            self._silence.look()
+            for destination in self._destinations.values():
+                destination.pool.sweep()
+        except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
+            _log.failure("looking at what is under way")
+
+    def route(self, head: RequestHead, client: RelayClient) -> Route | None:
+        found = keyed(head)
+        to = self._table.decide(head, found.path)
+        if to is None:
+            return None
+        try:
+            check(head, found)
+        except AileronError as error:
+            return Refusal(client, answer(error, to.refusal, to.dialect))
+        if not to.sound:
+            return Refusal(client, answer(InvalidRequest(_UNSOUND), 400, to.dialect))
+        if to.prefixed:
+            elsewhere = NotFound(_PREFIXED.format(path=to.path.decode("ascii")[:100], prefix=to.provider.prefix))
+            return Refusal(client, answer(elsewhere, elsewhere.status, to.dialect))
+        if to.upgrade:
+            return Refusal(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
+        return self._onward(head, client, found, to)
+
+    def _onward(self, head: RequestHead, client: RelayClient, found: Keyed, to: RelayTo) -> RelayRoute:
+        terms = RelayTerms(
+            client,
+            writer(client.transport),
+            head.method,
+            to.dialect,
+            keep=b"close" not in head.fields.get(b"connection", b"").lower(),
+            most_bytes=self._settings.max_body_bytes,
+            hindrance=self._hindrance,
+            ended=self._silence.forget,
+        )
+        onward = self._destinations[to.provider.name].head(head, found, to.path)
+        return RelayRoute(terms, to, found.digest, HeadCache(onward, head.length), self._begin, self._budget)
+
+    def _begin(self, asked: RelayRoute, exchange: UpstreamExchange) -> None:
+        digest = asked.digest
+        session = None if digest is None else self._sessions.known_gateway_key(digest)
+        if digest is None or session is not None:
+            self._carry(exchange, asked, session)
+            return
+        exchange.count_on(asked.account(None))
+        if not exchange.over:
+            self._go_on_once_known(exchange, asked, self._carry)
+
+    def _hindrance(self) -> AileronError | None:
+        shut = self._door.shut()
+        return None if shut is None else VaultLocked(shut)
+
+    def _go_on_once_known(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
+        """Look the session up, and go on with it if it lives and the exchange still does."""
+        Deferred.fromCoroutine(self._look_up(exchange, asked, go_on)).addErrback(_answer_failed, exchange)
+
+    async def _look_up(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
+        session = None if asked.digest is None else await self._sessions.by_gateway_key(asked.digest)
+        if exchange.over:
+            return
+        if asked.digest is not None and (session is None or not session.live):
+            exchange.fail(Forbidden(_NO_SESSION), asked.to.refusal)
+        else:
+            go_on(exchange, asked, session)
+
+    def _carry(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        to, provider = asked.to, asked.to.provider
+        session_id = None
+        if session is not None:
+            session_id = session.id
+            asked.terms.client.keep(session_id)
+        exchange.meter = self._meters.begin(provider, session_id, to.inference, to.path)
+        if to.refusal != exchange.refusal:  # else its class says it
+            exchange.refusal = to.refusal
+        noting = asked.notes_tools(session)
+        reads = noting or provider.name in self._tools.providers
+        exchange.count_on(asked.account(session_id), opens=provider.credential is None and not reads)
+        if exchange.over:
+            return
+        shut = self._door.shut()
+        if shut is not None:
+            exchange.fail(VaultLocked(shut), to.refusal)
+        elif provider.name in self._looping:
+            exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
+        elif reads:
+            self._silence.watch(exchange)  # its body may have to come first
+            self._tools.watch(
+                exchange,
+                provider,
+                session_id,
+                noting=noting,
+                head=asked.onward.with_length(exchange.length),
+                go=partial(self._go, exchange, asked, session),
+                go_later=partial(self._go_on_once_known, exchange, asked, self._go_late),
+            )
+        elif provider.credential is None:
+            self._send(exchange, asked, asked.onward.with_length(exchange.length))
+        else:
+            self._go(exchange, asked, session)
+
+    def _go_late(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        """Send what was held until it had come whole, if that may still be sent."""
+        hindrance = self._hindrance()
+        if hindrance is not None:
+            exchange.fail(hindrance, asked.to.refusal)
+        else:
+            self._go(exchange, asked, session)
+
+    def _go(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        if asked.to.provider.credential is not None:
+            Deferred.fromCoroutine(self._send_with_key(exchange, asked, session)).addErrback(_answer_failed, exchange)
+        else:
+            self._send(exchange, asked, asked.onward.with_length(exchange.length))
+
+    async def _send_with_key(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        to, onward = asked.to, asked.onward.with_length(exchange.length)
+        try:
+            onward, screen = await self._injection.inject(onward, to.provider, session, inference=to.inference)
+        except AileronError as error:
+            if not exchange.over:
+                exchange.fail(error, to.refusal)
+            return
+        if not exchange.over:
+            self._send(exchange, asked, onward, screen)
+
+    def _send(
+        self, exchange: UpstreamExchange, asked: RelayRoute, onward: bytes, screen: SecretFilter | None = None
+    ) -> None:
+        destination = self._destinations[asked.to.provider.name]
+        exchange.open(destination.for_proxy(onward) if destination.more else onward, screen)
+        if not exchange.over:
+            self._silence.watch(exchange)
+            destination.pool.carry(exchange)
+
+
+def build(
+    settings: GatewaySettings,
+    reactor: IConnectingReactor,
+    *,
+    sessions: ISessions,
+    vault: IVault,
+    bindings: IBindings,
+    flags: IBindingFlags,
+    tally: Tally,
+    ids: Callable[[], str],
+) -> Gateway:
+    """Build the gateway to all providers of C{settings}. It neither listens nor connects before it is asked.
+
+    :param ids: fresh ULIDs.
+    """
+    proxies, clock = read_proxies(dict(settings.environment)), cast(IReactorTime, reactor)
+    return Gateway(
+        settings,
+        {each.name: Destination.build(each, reactor, proxies, settings.ca_certificates) for each in settings.providers},
+        sessions=sessions,
+        vault=vault,
+        meters=tally,
+        injection=Injection(bindings, LeakRecorder(flags, clock, ids).tell),
+        tools=ToolWatch(settings, tally.tools, clock),
+        clock=clock,
+    )
+
+
+def _answer_failed(failure: Failure, exchange: UpstreamExchange) -> None:
+    """Answer for a request that failed while it waited for its session or its key."""
+    error = failure.value
+    if not isinstance(error, AileronError):
+        _log.failure("beginning to relay", failure)
+        error = InternalError("The gateway failed: its log says more.")
+    if not exchange.over:
+        exchange.fail(error, error.status)

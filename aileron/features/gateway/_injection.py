@@ -1,0 +1,178 @@
+"""Puts the key that the operator bound to a provider in the place of the agent's own, and records its leaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from aileron.base.addresses import OVERRIDING_HEADERS, PARTIAL_HEADERS, overriding_parameters
+from aileron.base.json import utc
+from aileron.base.text import visible
+from aileron.model.audit import Actor, Event
+from aileron.model.errors import BindingFailed, BindingRequired, Forbidden, Unauthorized
+from aileron.model.interfaces.store import IBindingFlags
+from aileron.model.interfaces.vault import IBindings
+from aileron.model.sessions import Session
+from aileron.model.vault import Binding, BindingFlag, Scope
+from aileron.redaction import SecretFilter
+
+from .values import BASE_URL_VARIABLES, Provider, UpstreamSource
+
+# What shows who the client is; what would have the provider do another thing than the route says, or send the call and
+# its key on to where the client wants; and what codings the client takes.  To some, "_" in a name is the same as "-".
+_CLIENTS_OWN = re.compile(
+    rb"\r\n(?:(?:proxy[-_])?authorization|(?:x[-_])?(?:goog[-_])?api[-_]key|ocp[-_]apim[-_]subscription[-_]key"
+    rb"|x[-_](?:auth|access|amz[-_]security)[-_]token|x[-_]aileron[-_]gateway[-_]key|cookie2?|accept[-_]encoding"
+    rb"|"
+    + b"|".join(sorted(each.replace("-", "[-_]").encode() for each in OVERRIDING_HEADERS | PARTIAL_HEADERS))
+    + rb"|[!#$%&'*+\-.^_`|~0-9a-z]+[-_](?:url|uri|host|base|override)):[^\r]*",
+    re.IGNORECASE,
+)
+
+
+@frozen
+class SecretLeak:
+    """Tells that a provider sent the key back.
+
+    :ivar kind: of the form that it had.
+    """
+
+    provider: Provider
+    binding: Binding
+    session: Session
+    kind: str
+
+
+@frozen
+class Injection:
+    """Puts keys in: into model calls of live sessions alone, and each only where it was bound for.
+
+    :ivar echoed: told of each key that came back.
+    """
+
+    _bindings: IBindings
+    _echoed: Callable[[SecretLeak], None]
+
+    async def inject(
+        self, head: bytes, provider: Provider, session: Session | None, *, inference: bool
+    ) -> tuple[bytes, SecretFilter]:
+        """Write the same head with the provider's key in it, and say what its answer must pass.
+
+        :param head: as it would be written to the provider: nothing is taken out of it afterwards.
+        :param provider: that has a credential.
+        :param session: whose gateway key the request brought.
+        :param inference: whether it asks a model for something, by one of the named routes.
+        :raises Unauthorized: it brought none, or of a session that ended.
+        :raises Forbidden: it asks for something else.
+        :raises BindingRequired: what the configuration names is not there.
+        :raises BindingFailed: it was bound for elsewhere, or does not open.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+        session = _admit(provider, session, inference)
+        _refuse_override(head, provider)
+        scope = provider.scope()
+        binding = self._binding(provider, scope)
+        key = await self._bindings.credential(binding, scope).reveal()
+        screen = SecretFilter(
+            key, provider.name, lambda kind: self._echoed(SecretLeak(provider, binding, session, kind))
+        )
+        return _with_key(head, scope, key), screen
+
+    def _binding(self, provider: Provider, scope: Scope) -> Binding:
+        name = provider.credential or ""
+        binding = self._bindings.get(name)
+        details = {"binding": name, "connector": provider.fqn}
+        if binding is None:
+            raise BindingRequired(
+                f"There is no binding {name}, whose key is to go to {provider.name}: "
+                f"run `aileron credential setup {provider.fqn}`.",
+                details,
+            )
+        if binding.connector != provider.fqn:
+            raise BindingFailed(f"The binding {name} is for {binding.connector}, not for {provider.fqn}.", details)
+        if binding.scope != scope:
+            raise BindingFailed(
+                f"The key of {provider.name} was not bound for {scope.hosts[0]} as it is now set in "
+                f"{_name_source(provider)}. If you mean it to go there: `aileron credential rebind {name}`.",
+                details,
+            )
+        return binding
+
+
+def _admit(provider: Provider, session: Session | None, inference: bool) -> Session:
+    if session is None or not session.live:
+        raise Unauthorized(
+            f"Calls of {provider.name} get their key from Aileron, in a live session only: "
+            "run the agent with `aileron launch`."
+        )
+    if not inference:
+        raise Forbidden(f"Aileron puts the key of {provider.name} into model calls only, and this is none.")
+    return session
+
+
+def _refuse_override(head: bytes, provider: Provider) -> None:
+    """Refuse a query that some framework would read as another method or path.
+
+    :raises Forbidden: it has such a parameter.
+    """
+    query = head[: head.find(b"\r\n")].partition(b"?")[2].partition(b" ")[0].decode("latin-1")
+    if query and (name := next(overriding_parameters(query), "")):
+        raise Forbidden(
+            f"The parameter {visible(name)} would make another request of it: {provider.name} was not called."
+        )
+
+
+def _name_source(provider: Provider) -> str:
+    """Name what says that the provider is where it is."""
+    if provider.source is UpstreamSource.ENVIRONMENT:
+        return BASE_URL_VARIABLES[provider.name]
+    return "config.yaml" if provider.source is UpstreamSource.CONFIG else "Aileron's defaults"
+
+
+def _with_key(head: bytes, scope: Scope, key: bytes) -> bytes:
+    value = scope.format.encode("ascii").replace(b"{key}", key)
+    lines = (_CLIENTS_OWN.sub(b"", head)[:-4], scope.header.encode("ascii") + b": " + value)
+    return b"\r\n".join((*lines, b"accept-encoding: identity", b"", b""))
+
+
+_log = Logger()
+
+
+@frozen
+class LeakRecorder:
+    """Records secret leaks, and does not make its teller wait.  What is under way the store's close drains.
+
+    :ivar ids: fresh ULIDs.
+    """
+
+    _flags: IBindingFlags
+    _clock: IReactorTime
+    _ids: Callable[[], str]
+
+    def tell(self, echo: SecretLeak) -> None:
+        """Keep it, as soon as may be; where that fails, the log says so."""
+        Deferred.fromCoroutine(self._keep(echo)).addErrback(_note_lost)
+
+    async def _keep(self, echo: SecretLeak) -> None:
+        now, name, fqn = utc(self._clock.seconds()), echo.binding.name, echo.provider.fqn
+        event = Event(
+            self._ids(),
+            "secret.echoed",
+            now,
+            Actor("agent", echo.session.id),
+            {"binding": name, "forms": [echo.kind]},
+            session_id=echo.session.id,
+            connector=fqn,
+        )
+        reason = f"An answer of {fqn} held this credential."
+        await self._flags.put(BindingFlag(name, echo.binding.revision, now, reason), (event,))
+
+
+def _note_lost(failure: Failure) -> None:
+    _log.failure("recording that a provider sent its key back", failure)

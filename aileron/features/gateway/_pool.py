@@ -1,0 +1,205 @@
+"""Connections to a provider: opened on demand, kept for a while, each carrying one exchange at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from twisted.internet.defer import CancelledError
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IAddress, IPushProducer, IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from aileron.model.errors import AileronError, NetworkError
+
+from ._eager import Write, heard_by, writer
+from .exchange import UpstreamExchange
+from .values import Ending
+
+MOST_IDLE = 128
+IDLE_SECONDS = 50.0
+"""Less than the minute after which many servers close."""
+
+STALE_SECONDS = 5.0
+"""Within which a connection shows that it had been closed before a request was sent by it.  Who closes later may have
+begun with the request, which must not be done twice."""
+
+
+@implementer(IPushProducer)
+class Connection(Protocol):
+    """One connection to a provider, which carries one exchange at a time.
+
+    :ivar idle_since: of the clock; while an exchange is carried, since when that is.
+    """
+
+    transport: Any
+    write: Write
+    idle_since = 0.0
+    _exchange: UpstreamExchange | None = None
+    _served = 0
+    _held = False
+
+    def __init__(self, pool: UpstreamPool) -> None:
+        self._pool = pool
+
+    def connectionMade(self) -> None:
+        """Be told when what is sent has to wait."""
+        heard_by(self.transport, self)
+        self.transport.setTcpNoDelay(True)
+        self.transport.setTcpKeepAlive(True)
+        self.transport.registerProducer(self, True)
+        self.write = writer(self.transport)
+
+    def carry(self, exchange: UpstreamExchange) -> None:
+        """Send the exchange's request, and hand it the answer."""
+        self._served += 1
+        self._exchange = exchange
+        self.idle_since = self._pool.seconds()
+        exchange.attach(self, fresh=self._served == 1)
+
+    def dataReceived(self, data: bytes) -> None:
+        """Bytes of an answer; those that nobody asked for end the connection."""
+        if self._exchange is not None:
+            self._exchange.receive(data)
+        else:
+            self._pool.forget(self)  # at once: it is told of its end only a turn later
+            self.abort()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Tell the exchange, or try it again where the provider only closed a connection that it had kept too long."""
+        exchange, self._exchange = self._exchange, None
+        self._pool.forget(self)
+        if exchange is None:
+            return
+        if self._served > 1 and exchange.replayable and self._pool.seconds() - self.idle_since <= STALE_SECONDS:
+            exchange.upstream = None
+            self._pool.open(exchange)
+        else:
+            exchange.upstream_left(cleanly=reason.check(ConnectionDone) is not None)
+
+    # for the exchange ----------------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Deliver no more of what the provider sends."""
+        self._held = True
+        self.transport.pauseProducing()
+
+    def release(self) -> None:
+        """Deliver again."""
+        if self._held:
+            self._held = False
+            self.transport.resumeProducing()
+
+    def done(self, keep: bool) -> None:
+        """Note that the exchange is over.
+
+        :param keep: whether the connection may serve another.
+        """
+        self._exchange = None
+        if keep:
+            self._pool.keep(self)
+        else:
+            self.close()
+        if self._held:
+            self.release()
+
+    def abort(self) -> None:
+        """Drop the connection at once; the exchange hears nothing more of it."""
+        self._exchange = None
+        self.transport.abortConnection()
+
+    def close(self) -> None:
+        """Close; nothing is under way."""
+        self.transport.unregisterProducer()
+        self.transport.loseConnection()
+
+    # the transport's producer: what the client sends ----------------------------------------------------------------
+
+    def pauseProducing(self) -> None:
+        """Note that what was sent has to wait."""
+        if self._exchange is not None:
+            self._exchange.upstream_is_slow()
+
+    def resumeProducing(self) -> None:
+        """Note that it was sent."""
+        if self._exchange is not None:
+            self._exchange.upstream_has_caught_up()
+
+    def stopProducing(self) -> None:
+        """Do nothing: the connection is gone, and L{connectionLost} follows."""
+
+
+class UpstreamPool(Factory):
+    """All connections to one provider.
+
+    :ivar seconds: the time.
+    """
+
+    noisy = False
+
+    def __init__(self, endpoint: IStreamClientEndpoint, clock: IReactorTime) -> None:
+        self._endpoint = endpoint
+        self.seconds = clock.seconds
+        self._idle: deque[Connection] = deque()
+
+    def buildProtocol(self, addr: IAddress | None) -> Connection:
+        return Connection(self)
+
+    def carry(self, exchange: UpstreamExchange) -> None:
+        """Send an exchange on its way, by the connection that was used last if one is kept."""
+        if self._idle:
+            self._idle.pop().carry(exchange)
+        else:
+            self.open(exchange)
+
+    def open(self, exchange: UpstreamExchange) -> None:
+        """Send it by a new connection."""
+        connecting = self._endpoint.connect(self)
+        exchange.give_up = connecting.cancel
+        connecting.addCallbacks(self._carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
+
+    def _carry(self, connection: Any, exchange: UpstreamExchange) -> None:
+        exchange.give_up = None
+        hindrance = exchange.terms.hindrance()  # which may have come while the exchange waited
+        if hindrance is not None:
+            exchange.fail(hindrance, exchange.refusal)
+        if exchange.over:
+            connection.close()
+        else:
+            connection.carry(exchange)
+
+    def keep(self, connection: Connection) -> None:
+        """Keep a connection for another exchange, unless there are many."""
+        if len(self._idle) >= MOST_IDLE:
+            connection.close()
+        else:
+            connection.idle_since = self.seconds()
+            self._idle.append(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """Note that it is gone."""
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def sweep(self) -> None:
+        """Close what was kept too long; those that were used last are at the end."""
+        oldest = self.seconds() - IDLE_SECONDS
+        while self._idle and self._idle[0].idle_since <= oldest:
+            self._idle.popleft().close()
+
+    def close(self) -> None:
+        """Close what is kept."""
+        while self._idle:
+            self._idle.popleft().close()
+
+
+def _fail(failure: Failure, exchange: UpstreamExchange) -> None:
+    if failure.check(CancelledError):
+        return  # by the exchange's own end
+    exchange.give_up = None
+    error = failure.value
+    if not isinstance(error, AileronError):
+        error = NetworkError("The provider could not be connected to.")
+    exchange.fail(error, 502, Ending.UNREACHABLE)

@@ -1,0 +1,180 @@
+"""The tokens and the cost of an answer, read out of the first and last bytes of its text; best effort, no error.
+
+Both dialects say them in an object named C{usage}, which stands at the outermost level of an answer that comes at once,
+and in the last events of one that is streamed.  What only looks like it, such as a tool call's argument of that name,
+stands within a string or deeper, and is not taken.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .values import Usage
+
+FIRST_BYTES = 8 * 1024
+LAST_BYTES = 16 * 1024
+
+_NAME = b'"usage"'
+_NAMED = re.compile(_NAME + rb"\s*:\s*(?=\{)").match
+_MOST_TRIED = 8  # each may cost a parse of all that is kept
+_MOST_TOKENS, _MOST_DOLLARS, _MICRODOLLARS = 10**9, 10_000, 1_000_000
+_DATA = b"data:"
+_DECODER = json.JSONDecoder()
+# Before the rest of a text that begins with the object named "usage": these make it whole if it stood at that place,
+# and nothing that can be read if it stood deeper.
+_OUTERMOST = b'{"usage":'
+_OF_RESPONSE = b'{"response":{"usage":'
+
+
+class TextExcerpt(NamedTuple):
+    """The excerpt of a text that is kept.
+
+    :ivar first: its beginning.
+    :ivar last: its end; where it is C{whole}, all that follows C{first}.
+    """
+
+    first: bytes
+    last: bytes
+    whole: bool
+
+    def __repr__(self) -> str:
+        """Nothing of the text."""
+        return f"<TextExcerpt of {len(self.first)} and {len(self.last)} bytes>"
+
+    @classmethod
+    def of(cls, text: bytes) -> TextExcerpt:
+        """Make the excerpt of a text in hand."""
+        if len(text) <= FIRST_BYTES + LAST_BYTES:
+            return cls(text, b"", True)
+        return cls(text[:FIRST_BYTES], text[-LAST_BYTES:], False)
+
+    @property
+    def end(self) -> bytes:
+        """The longest end of the text that was kept in one piece."""
+        return self.first + self.last if self.whole else self.last
+
+
+def usage_at_once(text: TextExcerpt) -> Usage | None:
+    """Read what a JSON object tells of tokens, or L{None}."""
+    end = text.end
+    for start in _places(end):
+        usage = read_counts(_is_told(_load(_OUTERMOST + end[start:])))
+        if usage is not None:
+            return usage
+    return None
+
+
+def usage_streamed(text: TextExcerpt) -> Usage | None:
+    """Read what a stream of events tells of tokens, or L{None}.
+
+    Anthropic tells what was read first and what was written last; a later number is the truer one.
+    """
+    closing = next(filter(None, _closing(text.end)), {})
+    return read_counts({**_opening(text.first), **{name: told for name, told in closing.items() if told is not None}})
+
+
+def _opening(text: bytes) -> Mapping[str, Any]:
+    start = text.find(_NAME)
+    event = {} if start < 0 else _event(text, start)
+    return _inside(event, "message") if event.get("type") == "message_start" else {}
+
+
+def _closing(text: bytes) -> Iterator[Mapping[str, Any]]:
+    """Yield what the last events tell, latest first."""
+    for start in _places(text):
+        event = _event(text, start)
+        # A response's closing event holds all that was asked and answered: it may be longer than what we have.
+        yield _of_event(event) if event else _of_rest(text[start : _line_end(text, start)])
+
+
+def _of_event(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    if str(event.get("type")).startswith("response."):
+        return _inside(event, "response")
+    return _is_told(event)
+
+
+def _of_rest(rest: bytes) -> Mapping[str, Any]:
+    return _inside(_load(_OF_RESPONSE + rest), "response") or _is_told(_load(_OUTERMOST + rest))
+
+
+def _places(text: bytes) -> Iterator[int]:
+    """Find where objects of that name begin, latest first."""
+    end = len(text)
+    for _ in range(_MOST_TRIED):
+        end = text.rfind(_NAME, 0, end)
+        if end < 0:
+            return
+        named = _NAMED(text, end)
+        if named is not None:
+            yield named.end()
+
+
+def _event(text: bytes, position: int) -> Mapping[str, Any]:
+    """Find the event around C{position}; an empty one where there is none that is whole."""
+    return _load(text[text.rfind(b"\n", 0, position) + 1 : _line_end(text, position)].removeprefix(_DATA))
+
+
+def _line_end(text: bytes, position: int) -> int:
+    end = text.find(b"\n", position)
+    return len(text) if end < 0 else end
+
+
+def _load(text: bytes) -> Mapping[str, Any]:
+    """Load the object that C{text} is; an empty one where it is none."""
+    try:
+        value = _DECODER.decode(text.decode())  # what json.loads does, without asking for the coding
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_told(holder: Mapping[str, Any]) -> Mapping[str, Any]:
+    usage = holder.get("usage")
+    return usage if isinstance(usage, dict) else {}
+
+
+def _inside(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    holder = event.get(name)
+    return _is_told(holder) if isinstance(holder, dict) else {}
+
+
+def read_counts(told: Mapping[str, Any]) -> Usage | None:
+    """Read the numbers under the names of either dialect; L{None}: there are none of these names."""
+    if "prompt_tokens" in told:
+        return Usage(
+            _number(told, "prompt_tokens"),
+            _number(told, "completion_tokens"),
+            _of_details(told, "prompt_tokens_details"),
+            _cost(told),
+        )
+    if "input_tokens" not in told and "output_tokens" not in told:
+        return None
+    # Anthropic's input_tokens are those that no cache had to do with; the other dialect's are all.
+    from_cache = _number(told, "cache_read_input_tokens")
+    return Usage(
+        _number(told, "input_tokens") + from_cache + _number(told, "cache_creation_input_tokens"),
+        _number(told, "output_tokens"),
+        from_cache or _of_details(told, "input_tokens_details"),
+        _cost(told),
+    )
+
+
+def _of_details(told: Mapping[str, Any], name: str) -> int:
+    details = told.get(name)
+    return _number(details, "cached_tokens") if isinstance(details, dict) else 0
+
+
+def _number(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name)
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
+
+
+def _cost(told: Mapping[str, Any]) -> int | None:
+    """Read the cost in dollars, as OpenRouter tells it beside the tokens; L{None} where there is none to believe."""
+    value = told.get("cost")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_DOLLARS:
+        return None  # NaN is within no bounds
+    return round(value * _MICRODOLLARS)

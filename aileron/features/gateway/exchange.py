@@ -1,0 +1,390 @@
+"""One request carried to an upstream and its answer carried back, as the bytes that they are.  No clock, no reactor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from aileron.base.http1 import Body, Chunked, Malformed, ResponseHead, Tee, UntilClose, announced, read_response_prefix
+from aileron.model.errors import (
+    AileronError,
+    ExternalApiError,
+    InvalidRequest,
+    LimitExceeded,
+    NetworkError,
+    ResourceLimitExceeded,
+)
+from aileron.model.interfaces.services import IMeter
+from aileron.redaction import SecretFilter
+
+from ._client_side import RelayTerms, answer
+from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account
+from ._tally import UNCOUNTED
+from .values import Ending
+
+if TYPE_CHECKING:
+    from ._pool import Connection
+
+MOST_KEPT_BYTES = 1024 * 1024
+"""How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
+
+PROGRESS_BYTES = 16 * 1024
+"""How much of a request's body, or the end of it, has to come before its client counts as silent."""
+
+_NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
+
+
+class UpstreamExchange:
+    """One request and its answer.  It is L{aileron.base.http1.RelayedExchange} to the client's channel.
+
+    What is the same for most stands in the class, so that making one for each request costs little.
+
+    :ivar stirred: whether either side has sent something since this was last set to false.
+    :ivar over: whether it is over, in whatever way.
+    :ivar answered: whether the answer is whole; some of it may still wait for the client, and then it is not over.
+    :ivar terms: what it has in common with others of its client.
+    :ivar length: of the request's body in bytes, or L{aileron.base.http1.CHUNKED}.
+    :ivar refusal: status of what the gateway refuses.
+    :ivar meter: counts it.
+    :ivar give_up: ends the search for an upstream, while there is one.
+    """
+
+    stirred = True
+    over = False
+    answered = False
+    refusal = 403
+    meter: IMeter = UNCOUNTED
+    upstream: Connection | None = None
+    give_up: Callable[[], object] | None = None
+    _kept_bytes = 0
+    _replayable = True
+    _account: Account | None = None
+    _counted = 0
+    _uploaded = 0
+    _progress_at = PROGRESS_BYTES
+    _partial = b""
+    _answer: Body | None = None
+    _screen: SecretFilter | None = None
+    _begun = _spoiled = _reusable = _slow = _held = _collects = False
+
+    def __init__(self, terms: RelayTerms, length: int, begin: Callable[[UpstreamExchange], None]) -> None:
+        """Make it.
+
+        :param begin: finds its upstream; called once.
+        """
+        self.terms, self.length = terms, length
+        self._begin: Callable[[UpstreamExchange], None] | None = begin  # let go early: answers may take long
+        self._write, self._keep = terms.write, terms.keep
+        self._request = announced(length)
+        self._pieces: list[bytes] = []
+
+    # the client's side: see RelayedExchange ---------------------------------------------------------------------------
+
+    def take(self, data: bytes) -> int:
+        body = self._request
+        if body is None:
+            return 0
+        try:
+            end = body.take(data)
+        except Malformed as fault:
+            self.fail(InvalidRequest(str(fault)), 400)
+            return -1
+        if end >= 0:
+            self._request = None
+            data = data[:end]
+        self._uploaded += len(data)
+        most = self.terms.most_bytes
+        if most is not None and self._uploaded > most:
+            self._too_long(most)
+            return -1
+        progress = end >= 0 or self._uploaded >= self._progress_at
+        if progress:
+            self._progress_at = self._uploaded + PROGRESS_BYTES
+            self.stirred = True
+        self._send(data, counts=progress)
+        return end
+
+    def _send(self, data: bytes, *, counts: bool) -> None:
+        if self._replayable:
+            self._pieces.append(data)
+            self._kept_bytes += len(data)
+        if self._account is not None and (counts or self._replayable):
+            self._count()
+        if self.upstream is not None:
+            self.upstream.write(data)
+            if self._uploaded > MOST_KEPT_BYTES:
+                self._forget_request()
+        elif self._uploaded > MOST_WAITING_BYTES and not (self.over or self._collects):
+            self.upstream_is_slow()
+
+    def start(self) -> None:
+        most, begin = self.terms.most_bytes, self._begin
+        if most is not None and self.length > most:
+            self._too_long(most)
+        elif begin is not None:
+            self._begin = None
+            begin(self)
+
+    def _too_long(self, most: int) -> None:
+        self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
+
+    def count_on(self, account: Account, *, opens: bool = False) -> None:
+        """Count what is held of request and answer on an account from now on; it may give way at once.
+
+        :param opens: whether L{open} follows at once, which counts.
+        """
+        former, self._account = self._account, account
+        if former is not None and self._counted:
+            former.count(self, 0)
+            self._counted = 0
+        if not opens:
+            self._count()
+
+    def watch(self, read: Callable[[bytes, bool], None], *, holds: bool) -> None:
+        """Hand the request's body to a reader too, as L{Tee} does; to be called before L{open}.
+
+        :param holds: whether L{open} waits for all of it, however long; the reader bounds that.
+        """
+        self._collects, body = holds, self._request
+        self.upstream_has_caught_up()  # what the client sends from now on comes later
+        self._request = body and Tee(body, read)
+        read(b"".join(self._pieces), body is None)
+
+    def open(self, head: bytes, screen: SecretFilter | None = None) -> None:
+        """Put the head before everything that the client sends; it may give way at once.
+
+        :param screen: watches the answer; L{None}: it goes on unseen.
+        """
+        self._pieces.insert(0, head)
+        self._kept_bytes += len(head)
+        self._screen = screen
+        self._count()
+
+    def attach(self, upstream: Connection, *, fresh: bool = False) -> None:
+        """Send what there is of the request, and go on with the rest as it comes.
+
+        :param fresh: nothing was sent by that connection before, so it never has to be replaced by another.
+        """
+        self.upstream, self.give_up = upstream, None
+        waited, self._held = self._held, False
+        upstream.write(b"".join(self._pieces))  # which may be told at once that this has to wait
+        self.meter.sent()
+        if fresh:
+            self._forget_request()
+        if waited and not self._held:
+            self._held = True
+            self.upstream_has_caught_up()
+
+    @property
+    def completion(self) -> str:
+        return self.meter.completion
+
+    @property
+    def replayable(self) -> bool:
+        """True while the request so far is all in hand, and not one byte of an answer has come."""
+        return self._replayable and not self._spoiled
+
+    def client_is_slow(self) -> None:
+        self._slow = True
+        if self.upstream is not None:
+            self.upstream.hold()
+        self._count()
+
+    def client_has_caught_up(self) -> None:
+        self._slow, self.stirred = False, True
+        self._count()
+        if self.upstream is not None:
+            self.upstream.release()
+        if self.answered:
+            self._complete()
+
+    def client_left(self) -> None:
+        """Let the upstream's connection go too, also one that is being opened."""
+        self._let_go_of_upstream()
+        self._end(Ending.CLIENT_LEFT)
+
+    # the upstream's side --------------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the answer."""
+        self.stirred = True
+        body = self._answer
+        if body is None:
+            self._receive_head(data)
+            return
+        try:
+            end = body.take(data)
+            whole = data if end < 0 else data[:end]
+            if self._screen is not None:
+                whole = self._screen.body(whole)
+            if whole:
+                self._write(whole)
+                self.meter.passed(whole)
+            if end >= 0:
+                self._finish(clean=end == len(data))
+        except Malformed as fault:
+            self.fail(NetworkError(str(fault)), 502, Ending.CUT)
+        except ExternalApiError as error:
+            self.fail(error, 502, Ending.CUT)
+
+    def _receive_head(self, data: bytes) -> None:
+        self._spoiled = True
+        try:
+            found = read_response_prefix(self._partial + data if self._partial else data)
+            if found.interim:
+                self._write(found.interim if self._screen is None else self._screen.head(found.interim, chunked=False))
+            if found.head is None:
+                self._partial = found.rest
+                self._count()
+            elif not self.over:  # since that interim answer was written
+                self._begin_answer(found.head, found.raw, found.rest)
+        except Malformed as fault:
+            self.fail(NetworkError(str(fault)), 502, Ending.UNREACHABLE)
+        except ExternalApiError as error:
+            self.fail(error, 502, Ending.CUT)
+
+    def _begin_answer(self, head: ResponseHead, raw: bytes, rest: bytes) -> None:
+        self.meter.arrived()
+        body = head.body(self.terms.method)
+        end = 0 if body is None else body.take(rest)
+        closes = type(body) is UntilClose
+        self._keep = self._keep and not closes and self._request is None
+        whole = rest if end < 0 else rest[:end]
+        last = b"\r\n\r\n" if self._keep else b"\r\nConnection: close\r\n\r\n"
+        onward = b"".join((b"HTTP/1.1 ", head.status, head.end_to_end(), last))
+        if self._screen is not None:
+            onward, whole = self._screen.head(onward, chunked=type(body) is Chunked), self._screen.body(whole)
+        self._answer, self._begun, self._partial = body, True, b""
+        self._reusable = head.keep and not closes
+        self._write(onward + whole)
+        meter = self.meter
+        meter.answered(head.code, raw)
+        if whole:
+            meter.passed(whole)
+        if end >= 0:
+            self._finish(clean=end == len(rest))
+        if not self.over:
+            self._forget_request()
+
+    def _finish(self, *, clean: bool) -> None:
+        """Note that the answer has come whole.
+
+        :param clean: whether the upstream sent nothing beyond it.
+        """
+        if self.over:
+            return  # since the last of it was written
+        if self._screen is not None:
+            self._pass_rest()
+        upstream, self.upstream = self.upstream, None
+        if upstream is not None:
+            if self._request is None and not self._held:
+                upstream.done(clean and self._reusable)
+            else:
+                upstream.abort()  # else what it does not read of the request would keep it open
+        self._complete()
+
+    def _complete(self) -> None:
+        """Note that the answer is written, whole; it goes on being counted while some of it waits for the client."""
+        self.answered = True
+        if not (self._slow or self.over):
+            self._end(Ending.COMPLETE)
+            self.terms.client.over(self._keep)
+
+    def upstream_left(self, *, cleanly: bool) -> None:
+        """Note that the upstream's connection is gone before the answer was whole."""
+        self.upstream = None
+        if not cleanly or type(self._answer) is not UntilClose:
+            ending = Ending.CUT if self._spoiled else Ending.UNREACHABLE
+            self.fail(NetworkError("The provider closed the connection before its answer was whole."), 502, ending)
+            return
+        try:
+            self._pass_rest()
+            self._complete()
+        except ExternalApiError as error:
+            self.fail(error, 502, Ending.CUT)
+
+    def _pass_rest(self) -> None:
+        """Pass on what was held back for want of knowing how it goes on."""
+        rest = b"" if self._screen is None else self._screen.rest()
+        if rest:
+            self._write(rest)
+            self.meter.passed(rest)
+
+    def upstream_is_slow(self) -> None:
+        """Take no more from the client: what was sent to the upstream waits."""
+        if not self._held:
+            self._held = True
+            self.terms.client.hold()
+            self._count()
+
+    def upstream_has_caught_up(self) -> None:
+        """Take from the client again: it was sent."""
+        if self._held:
+            self._held, self.stirred = False, True
+            self._count()
+            self.terms.client.release()
+
+    # ends -----------------------------------------------------------------------------------------------------------
+
+    def silent(self, seconds: float) -> None:
+        """Nothing has stirred for so long: not the provider, nor the client, whose part it may be to read."""
+        if self._slow:
+            self.fail(InvalidRequest(f"The answer was not read for {seconds:g} seconds."), 408, Ending.SILENT)
+        elif self._request is None or self._held:
+            self.fail(NetworkError(f"The provider was silent for {seconds:g} seconds."), 504, Ending.SILENT)
+        else:
+            missing = f"The rest of the request did not come in {seconds:g} seconds."
+            self.fail(InvalidRequest(missing), 408, Ending.SILENT)
+
+    def give_way(self) -> None:
+        """Hold less, or end: of a request that is on its way the copy for another try is given up first."""
+        if self.upstream is not None and self._kept_bytes:
+            self._forget_request()
+        else:
+            self.fail(LimitExceeded(_NO_ROOM), LimitExceeded.status, Ending.CUT)
+
+    def fail(self, error: AileronError, status: int, ending: Ending = Ending.REFUSED) -> None:
+        """Never a half answer: tell the client, or where an answer has begun break it off so that this is noticed.
+
+        What waits for a client that does not read is thrown away.
+        """
+        self._let_go_of_upstream()
+        self._end(ending)
+        if self._begun:
+            self.terms.client.cut(framed=type(self._answer) is not UntilClose and not self._slow)
+        else:
+            self.terms.client.dismiss(answer(error, status, self.terms.dialect))
+
+    def _let_go_of_upstream(self) -> None:
+        upstream, self.upstream = self.upstream, None
+        give_up, self.give_up = self.give_up, None
+        if upstream is not None:
+            upstream.abort()
+        if give_up is not None:
+            give_up()
+
+    def _end(self, ending: Ending) -> None:
+        self.over = True
+        account, self._account = self._account, None
+        self._replayable, self._pieces, self._kept_bytes = False, [], 0
+        if account is not None and self._counted:
+            account.count(self, 0)
+        self.terms.ended(self)
+        self.meter.ended(ending, self._uploaded)
+
+    # what it holds --------------------------------------------------------------------------------------------------
+
+    def _forget_request(self) -> None:
+        """Forget the request, which will not be sent again."""
+        self._replayable, self._pieces, self._kept_bytes = False, [], 0
+        self._count()
+
+    def _count(self) -> None:
+        """Have what it holds counted: in its own buffers, and in those of connections whose other end does not read."""
+        if self._account is not None:
+            size = self._kept_bytes + len(self._partial) + RESERVED_BYTES * (self._held + self._slow)
+            if self._request is not None:
+                size += UPLOAD_BYTES
+            if size or self._counted:
+                self._counted = size
+                self._account.count(self, size)

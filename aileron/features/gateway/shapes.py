@@ -1,0 +1,140 @@
+"""The gateway in the operator's API: where it relays to, without secrets, and what it counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+from typing import cast
+
+from aileron.api.dependencies import Dependencies
+from aileron.api.endpoint import Schema
+from aileron.api.shapes.schemas import BOOLEAN, CACHED, CALLS, COST, COUNT, TEXT, list_of, made_of
+from aileron.api.shapes.values import ANSWERS, to_json
+from aileron.base.converter import INLINE, OMITTED, Member
+from aileron.base.json import JSON
+from aileron.features.provider_tools.values import ToolKind
+
+from .values import Ending, GatewaySettings, GatewayTotals, Provider, Traffic, UpstreamSource, Usage, UsageSum
+
+_SCHEME = re.compile(r"https?|socks(4a?|5h?)?", re.IGNORECASE)
+_PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
+_AFTER = re.compile("[/?#]")
+_EXCEPTION = re.compile(r"[][a-z0-9_.*:-]+(/[0-9]{1,3})?", re.IGNORECASE)
+_UNREADABLE = "(unreadable)"
+
+UPSTREAMS: dict[str, Schema] = {
+    "providers": list_of(
+        made_of(
+            {
+                "name": TEXT,
+                "base_url": TEXT,
+                "prefix": TEXT,
+                "credential": {**BOOLEAN, "description": "Whether its key comes from the vault"},
+                "provider_tools": {**TEXT, "description": "off, note, refuse, or the rules of some kinds"},
+                "source": {"enum": [each.value for each in UpstreamSource], "description": "Who said base_url"},
+            }
+        )
+    ),
+    "proxies": list_of(made_of({"variable": TEXT, "value": {**TEXT, "description": "Without user and password"}})),
+}
+
+
+def upstreams_json(settings: GatewaySettings) -> dict[str, JSON]:
+    """Every provider, and what the environment says of proxies without user and password."""
+    return {
+        "providers": [
+            {**to_json(each), "provider_tools": str(settings.tool_rules(each))} for each in settings.providers
+        ],
+        "proxies": [{"variable": name, "value": proxy_shown(name, text)} for name, text in settings.environment],
+    }
+
+
+ANSWERS.differ(
+    Provider, dialect=OMITTED, provider_tools=OMITTED, credential=Member(write=lambda name: name is not None)
+)
+
+
+def proxy_shown(variable: str, text: str) -> str:
+    """Return what a variable of the environment says of proxies, without user and password."""
+    if variable != "no_proxy":
+        return _proxy(text)
+    found = text.replace(",", " ").split()
+    return ",".join(each if _EXCEPTION.fullmatch(each) else _UNREADABLE for each in found)
+
+
+def _proxy(text: str) -> str:
+    """Scheme, host and port: nothing of what stands before the last C{@} or after the port; of what is odd nothing."""
+    scheme, colons, rest = text.rpartition("://")
+    place = _AFTER.split(rest.rpartition("@")[2], maxsplit=1)[0]
+    proper = _PLACE.fullmatch(place) and (not colons or _SCHEME.fullmatch(scheme))
+    return f"{scheme}{colons}{place}" if proper else _UNREADABLE
+
+
+_PROVIDER = made_of(
+    {
+        "name": TEXT,
+        **CALLS,
+        "cached_tokens": CACHED,
+        "untold": {**COUNT, "description": "Answers whose tokens could not be told"},
+        "under_way": COUNT,
+        "answers": made_of(dict.fromkeys(("none", "1xx", "2xx", "3xx", "4xx", "5xx"), COUNT)),
+        "endings": made_of({ending.value: COUNT for ending in Ending}),
+        "sent_bytes": COUNT,
+        "received_bytes": COUNT,
+    },
+    COST,
+)
+_TOOL = made_of({"provider": TEXT, "kind": {"enum": list(ToolKind)}, "requests": COUNT, "refused": COUNT})
+TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER), "provider_tools": list_of(_TOOL)})
+
+
+def totals(deps: Dependencies) -> GatewayTotals:
+    """Tell what was counted; nothing where nobody counts."""
+    return GatewayTotals() if deps.totals is None else deps.totals.snapshot()
+
+
+def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
+    """All calls since the daemon's start, and those of each provider."""
+    providers: list[dict[str, JSON]] = [
+        {"name": name, **to_json(traffic)} for name, traffic in counted.providers.items()
+    ]
+    sums = {name: sum(cast("int", each[name]) for each in providers) for name in CALLS}
+    return {**sums, "providers": providers, "provider_tools": list(_tools_json(counted))}
+
+
+def _tools_json(counted: GatewayTotals) -> Iterator[JSON]:
+    """Yield how many requests asked for each kind of tool, and how many of these were refused; no session, no host."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for each in counted.tools:
+        found = sums.setdefault((each.provider, each.tool.kind.value), [0, 0])
+        found[0] += each.requests
+        found[1] += each.requests if each.refused else 0
+    for (provider, kind), (requests, refused) in sorted(sums.items()):
+        yield {"provider": provider, "kind": kind, "requests": requests, "refused": refused}
+
+
+async def session_traffic(deps: Dependencies, *session_ids: str) -> Mapping[str, Mapping[str, JSON]]:
+    """Return the member C{gateway} of each of these sessions by its id; nothing for one that made no call."""
+    used = await deps.usage.of_sessions(session_ids)
+    return {each: {"gateway": to_json(used[each])} if each in used else {} for each in session_ids}
+
+
+ANSWERS.differ(
+    Traffic,
+    begun=Member("requests"),
+    usage=INLINE,
+    told=OMITTED,
+    first_byte=OMITTED,
+    added=OMITTED,
+    whole=OMITTED,
+    computed={"under_way": attrgetter("under_way")},
+)
+ANSWERS.differ(
+    Usage,
+    input=Member("input_tokens"),
+    output=Member("output_tokens"),
+    cached=Member("cached_tokens"),
+    cost_microdollars=Member(optional=True),
+)
+ANSWERS.differ(UsageSum, usage=INLINE, calls=Member("requests"))

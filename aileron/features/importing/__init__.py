@@ -1,0 +1,1 @@
+"""Imports descriptions of APIs (OpenAPI, GraphQL, AWS, Discovery, curl, MCP) as connector and action files."""

@@ -1,0 +1,102 @@
+"""Collects the arguments of one operation, with what could not be derived of them."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from aileron.base.json import JSON
+
+from ._derive import name_of
+from ._references import ApiDocument, Inexpressible, WorkBudget, table_of, text_of
+from ._schemas import narrow
+from .description import BODY, GIVEN, ApiParameter, name_left_out
+
+_MOST_FOUND = 300
+_MOST_INPUT_NAME = 60
+_BODIES = (BODY, GIVEN)
+
+
+@define
+class ArgumentList:
+    """The arguments of one operation, as they are found.
+
+    :ivar reserved: names, in lower case, of the header or query parameter that is the credential's.
+    :ivar headers: that are the same in every request.
+    :ivar body: the kind of the body.
+    :ivar joined: how inputs of several parts become one text, by their names.
+    :ivar optional_body: whether no body is sent if no input of it is given.
+    """
+
+    document: ApiDocument
+    work: WorkBudget
+    reserved: frozenset[str]
+    found: list[ApiParameter] = field(factory=list, init=False)
+    constant: list[tuple[tuple[str, ...], JSON]] = field(factory=list, init=False)
+    headers: dict[str, JSON] = field(factory=dict, init=False)
+    body: str = field(default="", init=False)
+    joined: dict[str, JSON] = field(factory=dict, init=False)
+    optional_body: bool = field(default=False, init=False)
+    _unchecked: list[str] = field(factory=list, init=False)
+    _left_out: dict[str, list[str]] = field(factory=dict, init=False)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Return what could not be derived of them all."""
+        left_out = (each for why, names in self._left_out.items() for each in name_left_out(f"it {why}", names))
+        return (*dict.fromkeys(self._unchecked), *left_out)
+
+    def mark(self, *marks: str) -> None:
+        """Add what could not be derived."""
+        self._unchecked += marks
+
+    def omit(self, name: str, problem: str) -> None:
+        """Leave an argument out, even if it is required."""
+        self._left_out.setdefault(problem, []).append(name)
+
+    def leave_out(self, name: str, problem: Inexpressible, required: bool) -> None:
+        """Leave out what cannot be said.
+
+        :raises Inexpressible: it is required.
+        """
+        if required:
+            raise Inexpressible(f"{name} is required and {problem}") from None
+        self.omit(name, str(problem))
+
+    def keep(self, parameter: ApiParameter) -> None:
+        """Keep an argument.
+
+        :raises Inexpressible: another one has its place in the request, and only one of them would get there.
+        """
+        if parameter.place != GIVEN and any(map(parameter.is_placed_like, self.found)):
+            raise Inexpressible("has the name of another one in the request")
+        self.found.append(parameter)
+
+    def make(
+        self,
+        name: str,
+        place: str,
+        steps: tuple[str, ...],
+        value: JSON,
+        trail: frozenset[str] = frozenset(),
+        *,
+        required: bool,
+        said: str = "",
+    ) -> ApiParameter:
+        """Make an argument, under a name that no other has; it is not kept yet.
+
+        :param value: its schema in the document.
+        :raises Inexpressible: no input can say it.
+        """
+        if len(self.found) >= _MOST_FOUND:
+            raise Inexpressible("is one of too many")
+        taken = {each.name for each in self.found}
+        own = name_of(name, most=_MOST_INPUT_NAME)
+        own = name_of(f"{place}_{own}" if own in taken else own, taken, _MOST_INPUT_NAME)
+        narrowed = narrow(self.document, value, self.work, trail, usual="object" if place == BODY else "string")
+        described = said or text_of(narrowed.schema.get("description"))
+        if not name.isascii() and name not in described:
+            described = f"{described} Called {name} by the service.".strip()
+        default = table_of(value).get("default")
+        if isinstance(default, str | int | float) and default != "" and "default" not in described.lower():
+            described = f"{described} Default: {str(default).lower() if isinstance(default, bool) else default}."
+        return ApiParameter(own, narrowed.schema, place, steps, required, described.strip(), narrowed.marks)

@@ -1,0 +1,177 @@
+"""Makes the request of an operation of AWS's from the shape of its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl
+
+from attrs import define, field, frozen
+
+from aileron.base.json import JSON
+from aileron.model.connectors import WRITE
+
+from ._references import Inexpressible, NamedTypes, list_of, reference, table_of, text_of
+from ._requests import BYTES_TYPE, Arguments
+from .description import HEADER, PATH, QUERY
+
+JSON_RPC, REST_JSON = "json", "rest-json"
+
+OWN_HEADERS = frozenset({"accept-encoding", "expect", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"})
+"""What signing and sending a request sets."""
+
+_TYPES = {"structure": "object", "map": "object", "list": "array", "boolean": "boolean"}
+_TYPES |= dict.fromkeys(("integer", "long", "short", "byte", "bigInteger"), "integer")
+_TYPES |= dict.fromkeys(("float", "double", "bigDecimal"), "number")
+_BOUNDS = {"string": "Length", "array": "Items", "integer": "imum", "number": "imum"}
+_PLACES = {"uri": PATH, "querystring": QUERY, "header": HEADER}
+_UUID_CHARACTERS = 36
+_KEY = "${effect.uuid}"
+
+
+def parts(shape: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what a shape is made of: its members by name, its elements, or its values."""
+    yield from ((name, table_of(each)) for name, each in table_of(shape.get("members")).items())
+    yield from ((key, shape[key]) for key in ("member", "value") if isinstance(shape.get(key), Mapping))
+
+
+def wire_name(name: str, member: Mapping[str, Any]) -> str:
+    """Return what a member is called in a request or an answer."""
+    return text_of(member.get("locationName")) or name
+
+
+@frozen
+class Shapes:
+    """The shapes of a model, and what holds for all of them.
+
+    :ivar protocol: L{JSON_RPC} or L{REST_JSON}.
+    """
+
+    protocol: str
+    metadata: Mapping[str, Any]
+    by_name: Mapping[str, Any] = field(repr=False)
+
+    @cached_property
+    def types(self) -> NamedTypes:
+        """The shapes as JSON Schemas."""
+        return NamedTypes.of({name: _schema(table_of(each)) for name, each in self.by_name.items()})
+
+    def of(self, member: object) -> Mapping[str, Any]:
+        """Find the shape that a member, an input or an output names."""
+        return table_of(self.by_name.get(text_of(table_of(member).get("shape"))))
+
+
+def schema_of(member: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, JSON]:
+    """Write what a member is as JSON Schema."""
+    words = {"description": member["documentation"]} if "documentation" in member else {}
+    if shape.get("type") == "timestamp" and "location" in member:
+        moment = {"format": "date-time"} if member["location"] == "querystring" else {}
+        return {"type": "string", **moment, **words}
+    return {**reference(text_of(member.get("shape"))), **words}
+
+
+def _schema(shape: Mapping[str, Any]) -> dict[str, JSON]:
+    kind = _TYPES.get(text_of(shape.get("type")), "string")
+    found: dict[str, JSON] = {"type": kind}
+    if shape.get("type") == "timestamp":
+        return {"type": "number" if shape.get("timestampFormat") in (None, "unixTimestamp") else "string"}
+    if shape.get("type") == "blob":
+        return {"type": "string", "format": "byte", "description": "In base64."}
+    found |= {f"{key}{_BOUNDS[kind]}": shape[key] for key in ("min", "max") if key in shape and kind in _BOUNDS}
+    if "enum" in shape:
+        found["enum"] = shape["enum"]
+    if kind == "array":
+        found["items"] = reference(text_of(table_of(shape.get("member")).get("shape")))
+    if members := table_of(shape.get("members")):
+        named = {name: wire_name(name, table_of(each)) for name, each in members.items()}
+        found["properties"] = {named[name]: schema_of(table_of(each), {}) for name, each in members.items()}
+        found["required"] = [named[name] for name in map(text_of, list_of(shape.get("required"))) if name in named]
+    return {**found, "minProperties": 1, "maxProperties": 1} if shape.get("union") is True else found
+
+
+@define
+class AwsRequest:
+    """The request of one operation, as its parts are found.
+
+    :ivar target: the path, with what stands in the query of every request.
+    :ivar has_key: whether the service knows a repetition by a token in it.
+    """
+
+    shapes: Shapes
+    arguments: Arguments
+    target: str
+    query: dict[str, JSON] = field(factory=dict)
+    has_key: bool = False
+    _parameters: list[JSON] = field(factory=list)
+    _members: dict[str, JSON] = field(factory=dict)
+    _needed: list[JSON] = field(factory=list)
+
+    def add(self, operation: str, shape: Mapping[str, Any]) -> None:
+        """Take in the shape of an input.
+
+        :raises Inexpressible: a part that is required cannot be said.
+        """
+        self.query |= parse_qsl(self.target.partition("?")[2], keep_blank_values=True)
+        payload, needed = text_of(shape.get("payload")), list_of(shape.get("required"))
+        for name, member in parts(shape):
+            inside, required = self.shapes.of(member), name in needed
+            if name != payload or "location" in member:
+                self._add(name, member, required)
+            elif inside.get("type") in ("blob", "string"):
+                self.arguments.add_body({"required": required, "content": {BYTES_TYPE: {}}})
+            else:
+                for each, part in parts(inside):
+                    self._add(each, part, required and each in list_of(inside.get("required")))
+        self.arguments.add_parameters(self._parameters)
+        self._add_body(operation)
+
+    def _add_body(self, operation: str) -> None:
+        """Take in what was found of the body, and what the protocol has in it beside."""
+        about = self.shapes.metadata
+        if self._members:
+            self.arguments.add_members({"type": "object", "properties": self._members, "required": self._needed})
+        elif self.arguments.constant and not self.arguments.body:
+            self.arguments.body = "json"
+        if self.shapes.protocol == JSON_RPC:
+            target, version = f"{text_of(about.get('targetPrefix'))}.{operation}", text_of(about.get("jsonVersion"))
+            headers = {"X-Amz-Target": target, "Content-Type": f"application/x-amz-json-{version or '1.0'}"}
+            self.arguments.headers |= headers
+
+    def _add(self, name: str, member: Mapping[str, Any], required: bool) -> None:
+        """Take in one member."""
+        wire, inside, location = wire_name(name, member), self.shapes.of(member), text_of(member.get("location"))
+        if member.get("deprecated") is True and not required:
+            return
+        if inside.get("eventstream") is True:
+            raise Inexpressible("it sends a stream of events")
+        if member.get("idempotencyToken") is True and inside.get("max") not in range(_UUID_CHARACTERS):
+            self._add_key(wire, location)
+        elif location in _PLACES and member.get("jsonvalue") is not True:
+            schema = schema_of(member, inside)
+            self._parameters.append({"name": wire, "in": _PLACES[location], "required": required, "schema": schema})
+        elif location:
+            self.arguments.leave_out(wire, Inexpressible("is a table of headers"), required)
+        else:
+            self._members[wire] = schema_of(member, inside)
+            self._needed += [wire] if required else []
+
+    def _add_key(self, wire: str, location: str) -> None:
+        """Put the effect key where the service looks for repetitions."""
+        self.has_key = True
+        if location == "header":
+            self.arguments.headers[wire] = _KEY
+        elif location == "querystring":
+            self.query[wire] = _KEY
+        else:
+            self.arguments.constant.append(((wire,), _KEY))
+
+    def keys(self, effect: str) -> dict[str, JSON]:
+        """Return the further keys of the operation's table."""
+        same = {"headers": self.arguments.headers, "query": self.query}
+        found: dict[str, JSON] = {key: each for key, each in same.items() if each}
+        if self.shapes.protocol == JSON_RPC and not self.arguments.body:
+            found["json"] = {}
+        if self.has_key and effect == WRITE:
+            found["idempotent"] = True
+        return found

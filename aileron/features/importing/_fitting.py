@@ -1,0 +1,87 @@
+"""Fits an operation into what an action has room for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+
+from attrs import evolve
+
+from aileron.actions import MAX_INPUTS
+from aileron.base.json import JSON
+from aileron.base.text import visible
+
+from .description import BODY, QUERY, ApiOperation, ApiParameter, name_left_out
+
+MOST_SCHEMAS = 64 * 1024
+"""Bytes of all schemas of an action; writing them takes time that grows with the square of their members."""
+_BY_INPUT = frozenset({"joined", "slashes"})
+"""Keys of an operation that name inputs."""
+
+
+def fit(operation: ApiOperation) -> ApiOperation:
+    """Leave out what an action has no room for: of what is optional that which lies deepest."""
+    if operation.refused:
+        return operation
+    ordered = sorted(operation.parameters, key=lambda each: _rank(each, paging_of(operation)))
+    room, left_out = MOST_SCHEMAS, dict[str, list[str]]()
+    names = set[str]()
+    for each in ordered:
+        text = json.dumps([each.steps, each.schema], ensure_ascii=False, default=dict)
+        if why := _misfit(text, room, len(names)):
+            if each.required:
+                return evolve(operation, refused=f"{each.name} is required, but {why}")
+            left_out.setdefault(why, []).append(each.name)
+        else:
+            room -= len(text)
+            names.add(each.name)
+    kept = tuple(each for each in operation.parameters if each.name in names)
+    extra = {key: each for key, each in operation.extra.items() if key not in _BY_INPUT}
+    for key in _BY_INPUT & operation.extra.keys():
+        extra |= _only_of(key, operation.extra[key], names)
+    operation = evolve(operation, extra=extra)
+    operation, unpaged = _with_pages(operation, {".".join(each.steps) for each in kept if each.place in (QUERY, BODY)})
+    marks = [*unpaged, *(each for why, gone in left_out.items() for each in name_left_out(why, gone))]
+    return evolve(operation, parameters=kept, marks=(*operation.marks, *marks))
+
+
+def paging_of(operation: ApiOperation) -> frozenset[str]:
+    """Return what the service calls the parameters by which its answer is paged."""
+    pages = operation.extra.get("pages", operation.pages)
+    found = (pages.get(key) for key in ("parameter", "size")) if isinstance(pages, Mapping) else ()
+    return frozenset(str(each) for each in found if each is not None)
+
+
+def _with_pages(operation: ApiOperation, names: Collection[str]) -> tuple[ApiOperation, list[str]]:
+    """Return an operation without its pages, and a mark, if a parameter that says which page is not among C{names}."""
+    needed = paging_of(operation)
+    if needed <= {*names}:
+        return operation, []
+    extra = {key: each for key, each in operation.extra.items() if key not in ("pages", "result")}
+    return evolve(operation, extra=extra, pages=None), [
+        f"its pages are not read: {', '.join(sorted(needed))} is left out"
+    ]
+
+
+def _rank(parameter: ApiParameter, paging: frozenset[str]) -> tuple[bool, bool, int]:
+    """Rank what is kept: what is required, then what pages, then what lies least deep."""
+    pages = parameter.place in (QUERY, BODY) and ".".join(parameter.steps) in paging
+    return not parameter.required, not pages, sum(1 + step.count("[") for step in parameter.steps)
+
+
+def _only_of(key: str, value: JSON, names: Collection[str]) -> dict[str, JSON]:
+    """Return a key that names inputs with those of C{names}, unless none is left."""
+    if isinstance(value, Mapping):
+        value = {name: each for name, each in value.items() if name in names}
+    elif isinstance(value, list):
+        value = [name for name in value if name in names]
+    return {key: value} if value else {}
+
+
+def _misfit(text: str, room: int, number: int) -> str:
+    """Tell why an argument has no place in an action; empty: it has."""
+    if visible(text) != text:
+        return "it holds characters that cannot be seen"
+    if len(text) > room:
+        return "an action would be too large"
+    return f"an action has at most {MAX_INPUTS} inputs" if number == MAX_INPUTS else ""

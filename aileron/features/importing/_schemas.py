@@ -1,0 +1,333 @@
+"""Narrows the schemas of a foreign document to what an input of an action can say.
+
+What comes out allows nothing that the document's schema refuses; where that cannot be, a mark says what is not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from aileron.actions import input_schema_problem
+from aileron.base.json import JSON, compact
+
+from ._references import ApiDocument, Inexpressible, Node, WorkBudget, list_of, table_of, text_of
+from .files import one_line
+
+_MOST_NESTED_WORDS = 160
+_MOST_PATTERN_CHARACTERS = 65_536
+_MOST_NUMBER = 2**53 - 1
+_ATTEMPTS = ((_MOST_NESTED_WORDS, 12), (0, 12), (0, 6), (0, 4), (0, 2))
+"""How long the descriptions inside a schema may be, and how deep it may be, until it fits."""
+
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
+_OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "string": ("minLength", "maxLength", "format"),
+    "integer": _OF_NUMBERS,
+    "number": _OF_NUMBERS,
+    "boolean": (),
+    "array": ("minItems", "maxItems", "uniqueItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+_UNCHECKED = (
+    "not",
+    "if",
+    "patternProperties",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "prefixItems",
+    "contains",
+)
+_NESTED = ("array", "object")
+_WORDS = ("title", "description", "example", "examples", "default", "deprecated", "xml", "externalDocs")
+_ALTERNATIVES = ("oneOf", "anyOf")
+_BOTH: Mapping[str, Callable[[Any, Any], Any]] = {
+    "required": lambda one, other: list(dict.fromkeys([*one, *other])),
+    "enum": lambda one, other: _common(one, {compact(each) for each in other}),
+    "items": lambda one, other: {"allOf": [one, other]},
+    "additionalProperties": lambda one, other: False if False in (one, other) else other if one is True else one,
+    "nullable": lambda one, other: one and other,
+    **dict.fromkeys(("minimum", "minLength", "minItems", "minProperties"), max),
+    **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), min),
+    **dict.fromkeys(_WORDS, lambda _, other: other),
+}
+"""How two schemas that must both hold say one keyword."""
+
+
+def _common(options: list[Any], others: set[str]) -> list[Any]:
+    return [each for each in options if compact(each) in others]
+
+
+@frozen
+class Narrowed:
+    """A schema that an input can have.
+
+    :ivar marks: what it does not check, or no longer allows.
+    """
+
+    schema: Mapping[str, JSON]
+    marks: tuple[str, ...] = ()
+
+
+def narrow(
+    document: ApiDocument, value: JSON, work: WorkBudget, trail: frozenset[str] = frozenset(), *, usual: str = "string"
+) -> Narrowed:
+    """Narrow a schema of a document.
+
+    :param usual: the type of what may be anything.
+    :raises Inexpressible: no input can say it, nor anything narrower.
+    """
+    problem = "is too large"
+    for words, levels in _ATTEMPTS:
+        narrowing = _Narrowing(document, work, words)
+        schema = narrowing.of(value, levels, trail)
+        if "type" not in schema:
+            schema = narrowing.with_type(schema, usual)
+        try:
+            problem = input_schema_problem(schema) or ""
+        except ValueError:
+            problem = "it holds a value that the file format cannot hold"
+        if not problem:
+            return Narrowed(schema, tuple(dict.fromkeys(narrowing.marks)))
+    raise Inexpressible(f"cannot be written as an input: {problem}")
+
+
+def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozenset[str] = frozenset()) -> Node:
+    """Return a schema as one object: its reference followed, and all of C{allOf} in it.
+
+    :raises Inexpressible: two of them contradict each other, or it is no schema.
+    """
+    if isinstance(value, Mapping) and not isinstance(value.get("$ref"), str):
+        node = Node(value, trail)
+    else:
+        node = document.follow({} if value is True else value, trail)
+        for beside in filter(None, reversed(node.beside)):
+            keys = _merge(node.keys, beside)
+            node = evolve(node, keys=keys, marks=(*node.marks, *_refused_members(keys, (node.keys, beside))))
+    work.take(1 + sum(len(each) for each in node.keys.values() if isinstance(each, list | dict)))
+    parts = list_of(node.keys.get("allOf"))
+    own = {key: each for key, each in node.keys.items() if key not in ("allOf", "const")}
+    if "const" in node.keys:
+        own = _merge({"enum": [node.keys["const"]]}, own)
+    trail, marks, merged = node.trail, [*node.marks], list[Mapping[str, Any]]([own])
+    for part in parts:
+        inside = flatten(document, part, work, node.trail)
+        merged.append(inside.keys)
+        own, trail = _merge(inside.keys, own) if own else dict(inside.keys), trail | inside.trail
+        marks += inside.marks
+    return Node(own, trail, (*marks, *_refused_members(own, merged)))
+
+
+def _refused_members(merged: Mapping[str, Any], parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Mark the members of a merged schema that one of its parts describes, and another does not allow.
+
+    A part that only closes the object, and describes no member, is meant for the members of all.
+    """
+    closed = [each for each in parts if each.get("additionalProperties") is False and "properties" in each]
+    members = table_of(merged.get("properties"))
+    allowed = {*members}.intersection(*(table_of(each["properties"]) for each in closed))
+    names = one_line(", ".join(each for each in members if each not in allowed), _MOST_NESTED_WORDS)
+    return (f"another part of the schema does not allow {names}",) if names else ()
+
+
+def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema that allows what both allow."""
+    found = dict(one)
+    for key, value in other.items():
+        if key not in found or (key != "enum" and found[key] == value):  # True is equal to 1
+            found[key] = value
+        elif key == "properties":
+            found[key] = _merge_properties(table_of(found[key]), table_of(value))
+        elif key == "type":
+            found[key] = _common_type(found[key], value)
+        elif key in _BOTH:
+            try:
+                found[key] = _BOTH[key](found[key], value)
+            except TypeError:
+                raise Inexpressible(f"has a `{key}` that is none") from None
+        elif not key.startswith("x-"):
+            raise Inexpressible(f"has two of `{key}`")
+    return found
+
+
+def _merge_properties(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {**one, **{name: {"allOf": [one[name], each]} if name in one else each for name, each in other.items()}}
+
+
+def _common_type(one: Any, other: Any) -> list[str]:
+    mine, theirs = (each if isinstance(each, list) else [each] for each in (one, other))
+    if not (common := [each for each in mine if each in theirs]):
+        raise Inexpressible("must be of two types at once")
+    return common
+
+
+@define
+class _Narrowing:
+    """One attempt at a schema, with its marks so far.
+
+    :ivar words: how long a description inside it may be.
+    """
+
+    document: ApiDocument
+    work: WorkBudget
+    words: int
+    marks: list[str] = field(factory=list)
+
+    def of(self, value: JSON, levels: int, trail: frozenset[str]) -> dict[str, JSON]:
+        """Narrow the schema C{value}."""
+        if levels == 0:
+            raise Inexpressible("is nested too deeply")
+        node = flatten(self.document, value, self.work, trail)
+        self.marks += [*node.marks, *(f"`{key}` is not checked" for key in _UNCHECKED if key in node.keys)]
+        for key in _ALTERNATIVES:
+            if list_of(node.keys.get(key)):
+                return self._alternatives(key, node, levels)
+        kinds = _types(node.keys)
+        if len(kinds) == 1:
+            return self._one(kinds[0], node, levels)
+        if not kinds:
+            return self._described(node)
+        return {"anyOf": [self._one(kind, node, levels) for kind in kinds]}
+
+    def with_type(self, schema: Mapping[str, JSON], usual: str) -> dict[str, JSON]:
+        """Give a schema that allows several types, or any, one of them, as an input must have."""
+        options = [each for key in _ALTERNATIVES for each in list_of(schema.get(key))]
+        kinds = list(dict.fromkeys(str(each.get("type")) for each in options if each.get("type") in _TYPES))
+        if not kinds:
+            self.marks.append(f"it can be of any type; only the type {usual} can be given")
+            return {"type": usual}
+        kind = next((each for each in ("object", "array") if each in kinds), kinds[0])
+        fitting = [each for each in options if each.get("type") == kind]
+        self.marks.append(f"only the type {kind} can be given, of {', '.join(kinds)}")
+        return dict(fitting[0]) if len(fitting) == 1 else {"type": kind, "anyOf": fitting}
+
+    def _alternatives(self, key: str, node: Node, levels: int) -> dict[str, JSON]:
+        base = {name: each for name, each in node.keys.items() if name != key}
+        given = [each for each in node.keys[key] if not self._is_nothing(each, node.trail)]
+        found: list[dict[str, JSON]] = []
+        for each in given:
+            try:
+                found.append(self.of({"allOf": [base, each]} if base else each, levels - 1, node.trail))
+            except Inexpressible as problem:
+                self.marks.append(f"an alternative of it {problem}, and cannot be given")
+        if not found:
+            raise Inexpressible("has no alternative that can be written as an input")
+        if len(found) == 1:
+            return found[0]
+        kinds = {each.get("type") for each in found}
+        own: dict[str, JSON] = {"type": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
+        if key == "oneOf" and len(found) < len(given):
+            self.marks.append("that it matches only one alternative is not checked")
+        return {**own, key: found}
+
+    def _is_nothing(self, value: JSON, trail: frozenset[str]) -> bool:
+        """Tell whether an alternative only says that there may be nothing: null, or an empty text."""
+        try:
+            keys = self.document.follow(value, trail).keys
+        except Inexpressible:
+            return False
+        options = keys.get("enum")
+        return keys.get("type") == "null" or (isinstance(options, list) and all(each in (None, "") for each in options))
+
+    def _one(self, kind: str, node: Node, levels: int) -> dict[str, JSON]:
+        """Narrow a schema of one type."""
+        keys = node.keys
+        schema: dict[str, JSON] = {"type": kind, **self._described(node)}
+        schema.update({key: keys[key] for key in _KEYWORDS[kind] if key in keys and not _is_beyond(keys[key])})
+        if "enum" in keys:
+            schema.pop("format", None)
+            schema["enum"] = _choose(kind, list_of(keys["enum"]))
+        for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            said = schema.pop(exclusive, None)
+            if said is True and bound in schema:  # as OpenAPI 3.0 has it
+                schema[exclusive] = schema.pop(bound)
+            elif said is not None and not isinstance(said, bool):  # 0 and 1 are equal to these
+                schema[exclusive] = said
+        if kind == "string" and isinstance(keys.get("pattern"), str):
+            self._add_pattern(schema, keys["pattern"])
+        if kind == "array" and keys.get("items") not in (None, {}, True):
+            schema["items"] = self.of(keys["items"], levels - 1, node.trail)
+        return schema | self._members(node, levels) if kind == "object" else schema
+
+    def _described(self, node: Node) -> dict[str, JSON]:
+        words = one_line(text_of(node.keys.get("description")), self.words) if self.words else ""
+        return {"description": words} if words else {}
+
+    def _add_pattern(self, schema: dict[str, JSON], pattern: str) -> None:
+        most = schema.get("maxLength")
+        most = min(most, _MOST_PATTERN_CHARACTERS) if isinstance(most, int) else None
+        wanted = {**schema, "pattern": pattern, **({} if most is None else {"maxLength": most})}
+        if input_schema_problem(wanted) is None:
+            schema.update(wanted)
+        else:
+            self.marks.append(f"the pattern {one_line(pattern, 80)} is not checked")
+
+    def _members(self, node: Node, levels: int) -> dict[str, JSON]:
+        keys, found, closed = node.keys, dict[str, JSON](), node.keys.get("additionalProperties") is False
+        properties = table_of(keys.get("properties"))
+        needed = dict.fromkeys(each for each in list_of(keys.get("required")) if isinstance(each, str))
+        for name, value in properties.items():
+            if table_of(value).get("readOnly") is True:
+                needed.pop(name, None)
+                continue
+            try:
+                found[name] = self.of(value, levels - 1, node.trail)
+            except Inexpressible as problem:
+                if name in needed:
+                    raise Inexpressible(f"needs {one_line(name, 60)}, which {problem}") from None
+                self.marks.append(f"{one_line(name, 60)} in it {problem}, and cannot be given")
+                closed = True
+        if closed and not needed.keys() <= found.keys():
+            raise Inexpressible("needs a member that it does not describe")
+        if table_of(keys.get("additionalProperties")) and not closed:
+            self.marks.append("the values of its further members are not checked")
+        said: dict[str, JSON] = {"properties": found} if found else {}
+        said |= {"required": list(needed)} if needed else {}
+        return {**said, "additionalProperties": False} if closed else said
+
+
+def _choose(kind: str, options: Sequence[Any]) -> list[JSON]:
+    """Return the choices of one type, each once."""
+    found = {compact(each): each for each in options if kind in _types_of_value(each) and kind not in _NESTED}
+    if not found:
+        raise Inexpressible(f"has a choice of no {kind}")
+    return list(found.values())
+
+
+def _types(keys: Mapping[str, Any]) -> list[str]:
+    """Return the types that a schema allows, but for null; none: any."""
+    said = keys.get("type")
+    if said is not None:
+        kinds = [each for each in (said if isinstance(said, list) else [said]) if each in _TYPES]
+        if not kinds:
+            raise Inexpressible(f"is of the type {one_line(str(said), 40)}")
+        return kinds
+    if "enum" in keys:
+        options = list_of(keys["enum"])
+        kinds = list(dict.fromkeys(kind for each in options for kind in list(_types_of_value(each))[:1]))
+        if not kinds:
+            raise Inexpressible("has a choice of nothing")
+        return kinds
+    implied = (("object", ("properties", "additionalProperties")), ("array", ("items",)), ("string", ("pattern",)))
+    return [kind for kind, words in implied if any(word in keys for word in words)][:1]
+
+
+def _types_of_value(value: Any) -> Iterator[str]:
+    if isinstance(value, bool):
+        yield "boolean"
+    elif isinstance(value, (int, float)):
+        if not _is_beyond(value):
+            yield from ("integer", "number") if float(value).is_integer() else ("number",)
+    elif isinstance(value, str):
+        yield "string"
+    elif isinstance(value, (list, dict)):
+        yield "array" if isinstance(value, list) else "object"
+
+
+def _is_beyond(value: Any) -> bool:
+    """Tell whether it is a number that no argument can be: as a bound it allows them all."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) > _MOST_NUMBER

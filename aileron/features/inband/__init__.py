@@ -1,0 +1,1 @@
+"""In-band mode: offers actions inside LLM traffic, to clients that cannot speak MCP."""

@@ -1,0 +1,252 @@
+"""One request of a client's: collected within bounds once its client is known, and carried on to the reply's end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from aileron.base.http1 import CHUNKED, Body, ChunkedContent, Malformed, RelayClient, announced
+from aileron.model.errors import LimitExceeded
+
+from ._reply import ClientReply
+from .protocols import MOST_VALUES, ValueCounter
+
+MOST_BODY_BYTES = 32 * 1024 * 1024
+"""Of one request; providers take no more."""
+
+MOST_BODIES_BYTES = 128 * 1024 * 1024
+"""Held of all requests that are collected or under way, and of their replies; of one session's half of it at most."""
+
+SILENT_SECONDS = 60.0
+"""After which a request that has not come whole is given up."""
+
+_TOO_MUCH = "Too many requests are under way. Try again later."
+_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+_log = Logger()
+
+
+@define
+class BodyBudget:
+    """The bytes that are held of all requests and their replies.
+
+    :ivar held: now.
+    """
+
+    most: int = MOST_BODIES_BYTES
+    held: int = 0
+    _shares: Counter[str] = field(factory=Counter, init=False)
+
+    def count(self, owner: str, by: int) -> bool:
+        """Count so many more bytes of a session's, and return whether that is within bounds."""
+        self.held += by
+        self._shares[owner] += by
+        share = self._shares[owner]
+        if not share:
+            del self._shares[owner]
+        return self.held <= self.most and share <= self.most // 2
+
+
+Converse = Callable[["InBandExchange"], Coroutine[Deferred[Any], Any, None]]
+"""Carries a request on to its end."""
+
+
+@define(eq=False)
+class InBandExchange:
+    """A request that in-band mode took over.  It is L{aileron.base.http1.RelayedExchange}.
+
+    :ivar asks: whether the client waits to be told before it sends a body.
+    :ivar error: writes a document of the client's protocol that says what is wrong, for a status.
+    :ivar reply: what the client gets.
+    :ivar throttle: told whether the client reads slowly, by who reads from the provider now; L{None}: nobody does.
+    """
+
+    client: RelayClient
+    length: int
+    asks: bool
+    reply: ClientReply
+    error: Callable[[str, int], bytes]
+    _converse: Converse
+    _budget: BodyBudget
+    _clock: IReactorTime
+    throttle: Callable[[bool], object] | None = field(default=None, init=False)
+    _pieces: list[bytes] = field(factory=list, init=False)
+    _held: int = field(default=0, init=False)
+    _owner: str = field(default="", init=False)
+    _running: Deferred[None] | None = field(default=None, init=False)
+    _whole: Deferred[None] | None = field(default=None, init=False)
+    _deadline: IDelayedCall | None = field(default=None, init=False)
+    _body: Body | None = field(init=False)
+    _content: ChunkedContent | None = field(init=False)
+    _values: ValueCounter = field(factory=ValueCounter, init=False)
+    _digest: Any = field(factory=hashlib.sha256, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._body = announced(self.length)
+        self._content = ChunkedContent() if self.length == CHUNKED else None
+
+    @property
+    def values(self) -> int:
+        """The number of values in the body, as far as it came."""
+        return self._values.count
+
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 of the body, as far as it came."""
+        digest: bytes = self._digest.digest()
+        return digest
+
+    @property
+    def completion(self) -> str:
+        """Empty: each turn is recorded as a completion of its own."""
+        return ""
+
+    @property
+    def answered(self) -> bool:
+        """True once the reply is whole and only waits for the client to read it."""
+        return self.reply.answered
+
+    def take(self, data: bytes) -> int:
+        if self._body is None:
+            return 0
+        try:
+            end = self._body.take(data)
+        except Malformed as fault:
+            self._dismiss(str(fault), 400)
+            return -1
+        used = len(data) if end < 0 else end
+        piece = data[:used]  # decoded as it comes: a whole body of small chunks would take seconds
+        self._keep(piece if self._content is None else self._content.take(piece))
+        self._count(self._held + used)
+        if self.reply.over:
+            return -1
+        if end >= 0:
+            self._body = None
+        if self._whole is not None:
+            self._await_body(self._whole)
+        return end
+
+    def _keep(self, content: bytes) -> None:
+        self._pieces.append(content)
+        self._digest.update(content)
+        self._values.feed(content)
+
+    def start(self) -> None:
+        if self.length > MOST_BODY_BYTES:
+            self._refuse_long()
+            return
+        if self._body is not None:
+            self.client.hold()  # until it is known whose request this is
+        self._running = Deferred.fromCoroutine(self._converse(self))
+        self._running.addErrback(self._failed).addBoth(lambda _: self._release())
+
+    def belong_to(self, owner: str) -> None:
+        """Note whose session this request is of.
+
+        :raises LimitExceeded: it holds too much already.
+        """
+        self.client.keep(owner)
+        self._budget.count(self._owner, -self._held)
+        self._owner = owner
+        if not self._budget.count(owner, self._held):
+            raise LimitExceeded(_TOO_MUCH)
+
+    async def collect(self) -> None:
+        """Have the client send its body, and wait for it."""
+        self._whole = whole = Deferred[None]()
+        if self.asks and not self._held and self._body is not None:
+            self.client.transport.write(_GO_ON)
+        self.client.release()
+        self._await_body(whole)
+        await whole
+
+    @property
+    def size(self) -> int:
+        """The bytes that are held."""
+        return self._held
+
+    def give(self) -> bytes:
+        """Give the body away, once."""
+        body, self._pieces = b"".join(self._pieces), []
+        return body
+
+    def charge(self, size: int) -> None:
+        """Count what is held of the request and its reply from now on.
+
+        :raises LimitExceeded: it is too much.
+        """
+        if self.reply.over:
+            return
+        by, self._held = size - self._held, size
+        if not self._budget.count(self._owner, by) and by > 0:
+            raise LimitExceeded(_TOO_MUCH)
+
+    def client_is_slow(self) -> None:
+        self.reply.client_is_slow()
+        if self.throttle is not None:
+            self.throttle(True)
+
+    def client_has_caught_up(self) -> None:
+        self.reply.client_has_caught_up()
+        if self.throttle is not None:
+            self.throttle(False)
+
+    def client_left(self) -> None:
+        """End the conversation: what it waits for goes on without it."""
+        self.reply.over = True
+        self._release()
+        if self._running is not None:
+            self._running.cancel()
+
+    def _await_body(self, whole: Deferred[None]) -> None:
+        self._stop_clock()
+        if self._body is None:
+            self._whole, self.reply.unread = None, False
+            whole.callback(None)
+        else:
+            late = "The request did not come whole."
+            self._deadline = self._clock.callLater(SILENT_SECONDS, self._dismiss, late, 408)
+
+    def _failed(self, failure: Any) -> None:
+        """Cut the reply off where even its own end failed; what failed is logged without a word of what was said."""
+        if failure.check(CancelledError) is None:
+            _log.error("in-band mode failed: {kind}", kind=failure.type.__qualname__)
+            self.reply.cut(framed=True)
+
+    def _count(self, size: int) -> None:
+        is_within = self._budget.count(self._owner, size - self._held)
+        self._held = size
+        if size > MOST_BODY_BYTES:
+            self._refuse_long()
+        elif self.values > MOST_VALUES:
+            self._dismiss(f"The body has more than {MOST_VALUES} values. In-band mode takes no more.", 413)
+        elif not is_within:
+            self._dismiss(_TOO_MUCH, 429)
+
+    def _refuse_long(self) -> None:
+        self._dismiss(f"The body is longer than {MOST_BODY_BYTES} bytes.", 413)
+
+    def _dismiss(self, message: str, status: int) -> None:
+        """Refuse a request that is not whole, and read nothing more of it."""
+        self._release()
+        self._pieces = []
+        self.reply.refuse(status, self.error(message, status))
+        if self._running is not None:
+            self._running.cancel()
+
+    def _release(self) -> None:
+        self._stop_clock()
+        self._budget.count(self._owner, -self._held)
+        self._held = 0
+
+    def _stop_clock(self) -> None:
+        deadline, self._deadline = self._deadline, None
+        if deadline is not None and deadline.active():
+            deadline.cancel()

@@ -1,0 +1,141 @@
+"""The preview of a launch, for people and programs to read before it: every secret has a stand-in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from aileron.base.json import JSON, plain
+from aileron.redaction import is_secret
+
+from .agent import Agent
+from .formats import parse_jsonc
+from .plan import DaemonFacts, LaunchPlan, prepare
+from .registration import GatewayAccess, Invocation
+
+TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
+GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
+IN_BAND_KEY_STAND_IN = "<the session's in-band key>"
+DIRECTORY_STAND_IN = "/tmp/aileron-agent-XXXXXXXX"  # noqa: S108  # nothing lies there
+
+_YOURS, _CHANGED = "<as you have it>", "<yours, changed>"
+_SHORTEST_SECRET = 6
+
+
+@frozen
+class LaunchPreview:
+    """A preview of a launch, without secrets.
+
+    :ivar argv: what would run.
+    :ivar directory: where.
+    :ivar added: variables that the agent gets besides the user's own, or in their place.
+    :ivar removed: names of those that it does not get.
+    :ivar files: texts that would be written, by their path.
+    :ivar gateway: where its LLM traffic would go, and each provider's upstream; L{None}: that is left alone.
+    :ivar notes: what the user would be told.
+    """
+
+    argv: tuple[str, ...]
+    directory: str
+    added: Mapping[str, str]
+    removed: tuple[str, ...]
+    files: Mapping[str, str]
+    gateway: Mapping[str, Any] | None
+    notes: tuple[str, ...]
+
+
+def preview_launch(
+    agent: Agent,
+    invocation: Invocation,
+    facts: DaemonFacts,
+    interpreter: str,
+    *,
+    through_gateway: bool = True,
+    sandboxed: bool = False,
+) -> LaunchPreview:
+    """Describe what a launch would do; nothing is started, opened or written.
+
+    :param facts: of the daemon; its launch key is not used.
+    :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
+    """
+    key = IN_BAND_KEY_STAND_IN if agent.in_band else GATEWAY_KEY_STAND_IN
+    gateway = facts.gateway(key, notes_tools=sandboxed) if through_gateway else None
+    prepared = prepare(agent, invocation, interpreter)
+    return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
+
+
+def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | None) -> LaunchPreview:
+    """Describe what C{plan} would do.
+
+    The plan holds stand-ins where a session's secrets would be; the user's own, as far as their variables' names tell
+    them, are replaced by C{<NAME>}, and what the user has set in a variable that is added to is not repeated.
+
+    :param gateway: as it was planned with.
+    """
+    theirs = invocation.environment
+    secrets = {
+        value: f"<{name}>"
+        for name, value in theirs.items()
+        if len(value) >= _SHORTEST_SECRET and is_secret(name, value)
+    }
+
+    def safe(text: str) -> str:
+        for secret, stand_in in secrets.items():
+            text = text.replace(secret, stand_in)
+        return text
+
+    changed = {name: value for name, value in plan.environment.items() if theirs.get(name) != value}
+    return LaunchPreview(
+        argv=tuple(map(safe, plan.argv)),
+        directory=invocation.directory,
+        added={name: safe(_addition(theirs.get(name, ""), value)) for name, value in sorted(changed.items())},
+        removed=tuple(sorted(set(theirs) - set(plan.environment))),
+        files={f"{plan.directory}/{name}": safe(text) for name, text in sorted(plan.files.items())},
+        gateway=None if gateway is None else {"url": gateway.url, "upstreams": dict(_routes(gateway))},
+        notes=tuple(map(safe, plan.notes)),
+    )
+
+
+def _routes(gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
+    for name, upstream in sorted(gateway.upstreams.items()):
+        whose = "key from the vault" if upstream.injected else "the agent's own key"
+        yield name, f"{upstream.base_url}, {whose}"
+
+
+def _addition(before: str, after: str) -> str:
+    """Return what of C{after} is ours, where the user has set C{before}."""
+    ours = _object(after)
+    if not before.strip():
+        return after if ours is None else _indent(ours)
+    if ours is not None:
+        theirs = _object(before)
+        return _CHANGED if theirs is None else _indent(_new(theirs, ours))
+    return after.replace(before, _YOURS) if before in after else _CHANGED
+
+
+def _new(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return the parts of C{after} that C{before} does not have so."""
+    new: dict[str, JSON] = {}
+    for name, each in after.items():
+        old = before.get(name)
+        if not isinstance(each, Mapping) or not isinstance(old, Mapping):
+            if name not in before or each != old:
+                new[name] = each
+        elif inner := _new(old, each):
+            new[name] = inner
+    return new
+
+
+def _object(text: str) -> Mapping[str, JSON] | None:
+    try:
+        value = parse_jsonc(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, Mapping) else None
+
+
+def _indent(value: Mapping[str, JSON]) -> str:
+    return json.dumps(plain(value), indent=2)

@@ -1,0 +1,228 @@
+"""Claude Code: its tool server comes by a flag that names variables, and these hold the secrets.
+
+Seen in Claude Code 2.1: the C{env} of its settings wins over the environment that it is started in.  It reads them in
+C{.claude.json} and C{settings.json} of its own directory, in C{.claude} of the working directory and of the
+repository's root, from C{--settings}, and from the administrator.  We look between those two as well: the
+more we find, the more we leave alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from attrs import evolve
+
+from aileron.features.launch import routing
+from aileron.features.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.features.launch.formats import read_text, to_text
+from aileron.features.launch.layers import (
+    AgentSettings,
+    Location,
+    SettingsLayer,
+    SettingsSource,
+    Text,
+    Topic,
+    environment_variables,
+    files,
+    project_files,
+)
+from aileron.features.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.features.launch.servers import HERE, ServerSource
+
+_BASE_URL = "ANTHROPIC_BASE_URL"
+_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
+_AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"
+_ADDRESSES = (_BASE_URL, "CLAUDE_CODE_API_BASE_URL")
+_KEYS = (
+    "ANTHROPIC_API_KEY",
+    _AUTH_TOKEN,
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_FEDERATION_RULE_ID",
+)
+_LOGINS = ("apiKeyHelper", "oauthAccount", "primaryApiKey")
+_OTHERS = tuple(
+    f"CLAUDE_CODE_USE_{name}"
+    for name in ("BEDROCK", "VERTEX", "FOUNDRY", "ANTHROPIC_AWS", "ANTHROPIC_GOOGLE_CLOUD", "MANTLE", "GATEWAY")
+)
+_SOCKET = "ANTHROPIC_UNIX_SOCKET"
+_YES = ("1", "true", "yes", "on")
+
+_DIRECTORY = Location("$CLAUDE_CONFIG_DIR", "~/.claude")
+_SHARED = Location("$ANTHROPIC_CONFIG_DIR", "$XDG_CONFIG_HOME/anthropic", "~/.config/anthropic")
+_NAMES = ("settings.json", "settings.local.json")
+_MANAGED = ("managed-settings.json", "managed-settings.d/*.json")
+_OPTION = "--settings"
+
+# Not what later sessions source or start, outside of a sandbox too: session-env, shell-snapshots, jobs.
+_OWN = ("file-history", "plans", "projects", "tasks", "todos")
+
+# Behind another argument it takes the shorter of them for prompts.
+_COMMANDS = frozenset(
+    "agents attach auth auto-mode bridge daemon doctor gateway import install kill logs mcp plugin plugins purge rc "
+    "remote remote-control respawn rm sandbox self-hosted-runner setup-token stop sync ultrareview update upgrade "
+    "--help -h --version -v".split()
+)
+_HEADLESS = frozenset(("-p", "--print"))
+_BACKGROUND = frozenset(("--bg", "--background"))
+
+
+def _find_options(invocation: Invocation) -> Iterator[Text]:
+    """Yield the settings that follow C{--settings}: the text of a file, or JSON in the argument itself."""
+    for value in invocation.option(_OPTION):
+        if value.lstrip().startswith("{") or len(value) > 4096 or "\0" in value:
+            yield Text(_OPTION, value)
+        else:
+            try:
+                text = read_text(Path(invocation.directory) / value)
+            except ValueError:
+                text = None
+            yield Text(_OPTION, text or "")  # which is no JSON
+
+
+def _register(settings: AgentSettings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
+    # With a space they would take the user's own arguments for more of theirs.
+    ours = (f"--mcp-config={json.dumps(_configuration(server))}", f"--allowedTools=mcp__{SERVER_NAME}__*")
+    lasting = "outlives this launch, and then has no tools and no gateway."
+    notes = (f"aileron: background work of claude {lasting}",)
+    is_lasting = _BACKGROUND.intersection(settings.invocation.arguments)
+    return Registration(server.environment, notes if is_lasting else (), ours)
+
+
+def _configuration(server: McpServer) -> Mapping[str, object]:
+    """Return the configuration of our server; C{alwaysLoad} puts its tools before the model, not behind a search."""
+    entry = {
+        "type": "stdio",
+        "command": server.command,
+        "args": [],
+        "env": {name: f"${{{name}}}" for name in server.environment},
+        "alwaysLoad": True,
+        "timeout": CALL_TIMEOUT_SECONDS * 1000,  # also ends half an hour's patience with a server that says nothing
+    }
+    return {"mcpServers": {SERVER_NAME: entry}}
+
+
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
+    """Send what it says through the gateway, with whatever login the user has, or say why not."""
+    variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
+    written = variables.about(Topic.SETTINGS, Topic.LOGINS).layers
+    told = {name: value for layer in written for name, value in (layer.values or {}).items()}
+    ours = _variables(settings.environment, told, gateway, has_login=_has_login(settings, variables))
+    won = {name: value for name, value in ours.items() if name in told}
+    reason = (
+        routing.find_unreadable(variables)
+        or _other_service(variables)
+        or _other_address(variables, gateway)
+        or _not_to_be_won(variables, won)
+    )
+    if reason is not None:
+        return Registration(notes=(f"aileron: claude does not use the gateway: {reason}",))
+    arguments = (f"{_OPTION}={json.dumps({'env': won})}",) if won else ()
+    return Registration(variables=ours, arguments=arguments, notes=routing.note_routes("claude", ("anthropic",), {}))
+
+
+def _variables_of(layer: SettingsLayer) -> SettingsLayer:
+    """Return the variables that one layer puts into Claude Code's environment."""
+    if layer.topic is Topic.VARIABLES:
+        return layer
+    if layer.topic is Topic.LOGINS:  # one that cannot be read is none
+        address = layer.part().get("base_url")
+        return evolve(layer, values={_BASE_URL: to_text(address)} if address else {})
+    variables = None if layer.values is None else layer.values.get("env", {})
+    texts = {name: to_text(value) for name, value in variables.items()} if isinstance(variables, Mapping) else None
+    return evolve(layer, values=texts)
+
+
+def _has_login(settings: AgentSettings, variables: AgentSettings) -> bool:
+    """Return whether Claude Code has a key, a key helper or a login to send."""
+    named = any(value for name in _KEYS for _, value in variables.values(name))
+    helped = any(value for name in _LOGINS for _, value in settings.about(Topic.SETTINGS).values(name))
+    return named or helped or any(layer.values for layer in settings.about(Topic.LOGINS).layers)
+
+
+def _other_service(variables: AgentSettings) -> str | None:
+    for name in (*_OTHERS, _SOCKET):
+        for place, value in variables.values(name):
+            if value and (name == _SOCKET or value.lower() in _YES):
+                return f"{name} ({place}) selects another service."
+    return None
+
+
+def _other_address(variables: AgentSettings, gateway: GatewayAccess) -> str | None:
+    for name in _ADDRESSES:
+        for place, value in variables.values(name):
+            if value.strip("/") and not gateway.is_own("anthropic", value):
+                return routing.explain_elsewhere(place, "anthropic")
+    return None
+
+
+def _variables(
+    environment: Mapping[str, str], told: Mapping[str, str], gateway: GatewayAccess, *, has_login: bool
+) -> Mapping[str, str]:
+    """Return the variables that lead to the gateway.
+
+    :param told: those that settings and logins put into Claude Code's environment.
+    """
+    stand_in = {_AUTH_TOKEN: routing.STAND_IN_KEY} if gateway.upstream("anthropic").injected and not has_login else {}
+    past = routing.bypass_proxy({**environment, **told}, gateway.url)
+    if _HEADERS in told:
+        # They would win over ours, and what wins over them stands where every user of the machine can read it.
+        return {_BASE_URL: gateway.url_with_key, **stand_in, **past}
+    headers = _join_headers(environment.get(_HEADERS, ""), gateway.key)
+    return {_BASE_URL: gateway.url, _HEADERS: headers, **stand_in, **past}
+
+
+def _join_headers(theirs: str, key: str) -> str:
+    """Return the user's own header lines and the gateway key's; one of another launch goes."""
+    header = routing.KEY_HEADER
+    kept = [line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != header.lower()]
+    return "\n".join((*kept, f"{header}: {key}"))
+
+
+def _not_to_be_won(variables: AgentSettings, won: Mapping[str, str]) -> str | None:
+    """Return why the settings cannot be won over, if so."""
+    for layer in variables.layers:
+        if layer.final and (names := won.keys() & (layer.values or {}).keys()):
+            return f"{layer.name} sets {', '.join(sorted(names))}."
+    if won and any(layer.name == _OPTION for layer in variables.layers):
+        return f"your settings set {', '.join(sorted(won))}, and {_OPTION} is where it cannot be overridden."
+    if "/s/" in won.get(_BASE_URL, ""):
+        return f"your settings set both {_BASE_URL} and {_HEADERS}: remove the first, the gateway uses it anyway."
+    return None
+
+
+AGENT = Agent(
+    name="claude",
+    sources=(
+        environment_variables,
+        SettingsSource(files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json")),
+        SettingsSource(files(_DIRECTORY, *_NAMES)),
+        SettingsSource(project_files(*(f".claude/{name}" for name in _NAMES), root=".git")),
+        SettingsSource(files(_DIRECTORY, "remote-settings.json"), final=True),
+        SettingsSource(files(Location("/etc/claude-code"), *_MANAGED), final=True),
+        SettingsSource(files(Location("/Library/Application Support/ClaudeCode"), *_MANAGED), final=True),
+        SettingsSource(files(_DIRECTORY, ".credentials.json"), topic=Topic.LOGINS),
+        SettingsSource(files(_SHARED, "configs/*.json"), topic=Topic.LOGINS),
+        SettingsSource(_find_options, final=True),
+    ),
+    servers=(
+        ServerSource(
+            files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json"),
+            (("mcpServers",), ("projects", HERE, "mcpServers")),
+        ),
+        ServerSource(project_files(".mcp.json", root=".git"), project=True),
+    ),
+    # What else lies beside them are settings, and programs that it starts.
+    own=(
+        *(_DIRECTORY / name for name in _OWN),
+        Location("$XDG_CACHE_HOME/claude-cli-nodejs", "~/.cache/claude-cli-nodejs"),
+    ),
+    settings=(_DIRECTORY,),
+    commands=_COMMANDS,
+    alone="it gets no tools and no gateway.",
+    draws=lambda arguments: not _HEADLESS.intersection(arguments),
+    register=_register,
+    route=_route,
+)

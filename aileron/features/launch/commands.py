@@ -1,0 +1,375 @@
+"""C{aileron launch} and C{demo}: an agent in a session of its own, or what a launch would run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, cast
+
+import click
+from attrs import asdict
+
+from aileron.base.json import JSON
+from aileron.cli import completion as _completion
+from aileron.cli.context import CliContext, Links, pass_cli
+from aileron.cli.daemon.ensuring import ensure_daemon
+from aileron.cli.output import block, heading, note, say, say_json, values
+from aileron.features.egress.values import EGRESS_PRESETS, read_egress
+from aileron.features.gateway.values import BUILT_IN_PROVIDERS
+from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.ports import load_ports
+from aileron.model.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorTime
+
+    from aileron.client import Daemon
+    from aileron.features.sandbox.layout import SandboxLayout
+
+    from ._launch import Enclose
+    from ._preview import LaunchPreview
+    from .agent import Agent
+    from .plan import DaemonFacts, LaunchPlan
+    from .registration import Invocation
+
+MOST_WAIT_SECONDS = 3585
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--in-band",
+    is_flag=True,
+    help="Run any program that cannot use MCP: actions are added to its requests to OpenAI and Anthropic.",
+)
+@click.option("--lean", is_flag=True, help="List only a few actions as tools; the agent searches for the others.")
+@click.option("--no-bell", is_flag=True, help="Do not announce pending approvals in this terminal.")
+@click.option("--no-gateway", is_flag=True, help="Do not route the agent's LLM traffic through the gateway.")
+@click.option("--print", "only_print", is_flag=True, help="Show what would run, without starting anything.")
+@click.option("--json", "as_json", is_flag=True, help="With --print: as JSON, for programs.")
+@click.option(
+    "--sandbox",
+    is_flag=True,
+    help="Run the agent without access to Aileron's home, to browsers, and to any network but Aileron.",
+)
+@click.option(
+    "--egress",
+    metavar="LIST",
+    help="With --sandbox: also let the agent reach these hosts, by presets "
+    f"({', '.join(EGRESS_PRESETS)}) or by name, and those of egress.toml for this project; "
+    "'project' means those alone.",
+)
+@click.option(
+    "--wait",
+    type=click.IntRange(0, MOST_WAIT_SECONDS),
+    metavar="SECONDS",
+    help="How long a call waits for your decision before the agent is told that it is pending.",
+)
+@click.argument("agent", shell_complete=_completion.agents)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@pass_cli
+def launch(
+    cli: CliContext,
+    /,
+    agent: str,
+    arguments: tuple[str, ...],
+    egress: str | None,
+    wait: int | None,
+    **options: bool,
+) -> None:
+    """Run an agent in a session of its own.
+
+    ARGUMENTS are passed to the agent, and its exit code is returned. The daemon is started if necessary.
+    The agent's own configuration is not changed.
+    """
+    from aileron.client import LEAN, wait_variables
+
+    from .registration import Invocation
+
+    chosen = _choose(agent, in_band=options["in_band"])
+    if options["in_band"] and options["no_gateway"]:
+        raise click.UsageError("--in-band needs the gateway: leave out --no-gateway.")
+    if options["as_json"] and not options["only_print"]:
+        raise click.UsageError("--json requires --print, before the agent's name.")
+    words = _read_egress(egress, sandbox=options["sandbox"])
+    theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
+    if options["in_band"] and wait is not None:
+        raise click.UsageError("--wait does not apply to --in-band.")
+    waits = {} if wait is None else wait_variables(wait)
+    environ = {**cli.environ, **(LEAN if options["lean"] else {}), **waits}
+    invocation = Invocation(theirs, environ, os.getcwd())
+    layout = _layout(cli, chosen, invocation) if options["sandbox"] else None
+    if options["only_print"]:
+        _show_plan(cli, chosen, invocation, words, **options)
+    else:
+        code = cli.drive(
+            lambda links: _launch(
+                cli,
+                links,
+                chosen,
+                invocation,
+                layout,
+                words,
+                bell=not options["no_bell"],
+                gateway=not options["no_gateway"],
+            )
+        )
+        click.get_current_context().exit(code)
+
+
+def _choose(name: str, *, in_band: bool) -> Agent:
+    """Return the agent of that name; in in-band mode it may be any program.
+
+    :raises UsageError: there is no such agent.
+    """
+    from .agents import find_agents
+    from .in_band import in_band_agent
+
+    if in_band:
+        return in_band_agent(name)
+    agents = find_agents()
+    if name not in agents:
+        raise click.UsageError(
+            f"Unknown agent. Use one of: {', '.join(sorted(agents))}. For any other program, use --in-band."
+        )
+    return agents[name]
+
+
+async def _launch(
+    cli: CliContext,
+    links: Links,
+    agent: Agent,
+    invocation: Invocation,
+    layout: SandboxLayout | None,
+    egress: tuple[str, ...],
+    *,
+    bell: bool,
+    gateway: bool,
+) -> int:
+    from twisted.internet import reactor
+
+    from aileron.client import DaemonUnreachable, Lease
+
+    from ._bell import Bell, is_multiplexed
+    from ._launch import Launcher
+
+    def say(line: str) -> None:
+        note("{line}", line=line)
+
+    def find_pages() -> str | None:
+        found = _find_daemon(cli)
+        return None if found is None else found.operator_url
+
+    launcher = Launcher(
+        reactor=reactor,
+        ensure_daemon=lambda: _facts(cli),
+        connect=links.daemon,
+        say=say,
+        interpreter=sys.executable,
+        lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
+        bell=Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ), find_pages) if bell else None,
+    )
+
+    async def dial(session_id: str) -> tuple[int, str]:
+        daemon = _with_launch_key(cli, links)
+        if daemon is None:
+            raise DaemonUnreachable("The daemon is not running.")
+        return await daemon.open_egress(session_id, egress)
+
+    enclose = None if layout is None else _enclosing(layout, invocation.environment, say, egress, dial)
+    return await launcher.launch(agent, invocation, through_gateway=gateway, enclose=enclose)
+
+
+def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
+    """Read the presets and hosts that an agent may reach.
+
+    :raises click.UsageError: one is neither, or there is no sandbox.
+    """
+    if text is None:
+        return ()
+    if not sandbox:
+        raise click.UsageError("--egress requires --sandbox: without it the agent has the whole network.")
+    words = tuple(filter(None, (each.strip() for each in text.split(","))))
+    try:
+        read_egress(words)
+    except ValueError as error:
+        raise click.UsageError(f"--egress: {error}") from None
+    if not words:
+        raise click.UsageError("--egress needs presets or hosts, separated by commas.")
+    return words
+
+
+def _enclosing(
+    layout: SandboxLayout,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    egress: tuple[str, ...],
+    dial: Callable[[str], Awaitable[tuple[int, str]]],
+) -> Enclose:
+    """Return what puts an agent into a sandbox, once it is known that there can be one.
+
+    :param egress: the hosts that it may reach; none: it has no way out.
+    :param dial: asks the daemon for one connection of a session, by its ID.
+    :raises NotFound: there is nothing here that makes them.
+    :raises Forbidden: the system does not allow it.
+    """
+    from twisted.internet import reactor
+
+    from aileron.features.sandbox.project import SandboxProject
+    from aileron.features.sandbox.sandbox import find_sandbox
+    from aileron.features.sandbox.way_out import WayOut
+
+    sandbox, project = find_sandbox(reactor, environ), SandboxProject(layout, environ, say)
+
+    def enclose(plan: LaunchPlan, url: str, session_id: str) -> AbstractContextManager[LaunchPlan]:
+        way_out = WayOut(egress, lambda: dial(session_id)) if egress else None
+        return sandbox.around(plan, project, url, way_out)
+
+    return enclose
+
+
+def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLayout:
+    """Return what an agent in a sandbox sees.
+
+    :raises InvalidRequest: the agent is not to work here.
+    """
+    from aileron.features.sandbox.layout import SandboxLayout, installed_programs
+
+    from .plan import find_programs
+
+    agent_path = find_programs(agent, invocation.environment, sys.executable).agent
+    layout = SandboxLayout(
+        home=invocation.environment.get("HOME", "/"),
+        state=str(cli.home.root),
+        project=invocation.directory,
+        own=agent.own_directories(invocation.environment),
+        own_files=agent.own_paths(invocation.environment),
+        settings=agent.settings_directories(invocation.environment),
+        programs=(
+            *installed_programs(),
+            *(os.path.dirname(each) for each in (agent_path, os.path.realpath(agent_path))),
+        ),
+    )
+    layout.arguments()  # refuses a place where it would show what it must not
+    return layout
+
+
+def _to_terminal(text: str) -> None:
+    os.write(sys.stderr.fileno(), text.encode("utf-8"))
+
+
+def _with_launch_key(cli: CliContext, links: Links) -> Daemon | None:
+    """Connect to the daemon as it runs now."""
+    found = _find_daemon(cli)
+    return None if found is None else links.daemon(found.url, found.launch_key)
+
+
+def _find_daemon(cli: CliContext) -> Discovery | None:
+    """Find the daemon as it runs now; one that is just being replaced is none."""
+    try:
+        return live_discovery(cli.home)
+    except InvalidRequest:
+        return None
+
+
+async def _facts(cli: CliContext) -> DaemonFacts:
+    return _facts_of(cli, ensure_daemon(cli))
+
+
+def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
+    """Return the facts of the daemon; of one that does not run the likely ones: its last address, no key."""
+    from .plan import DaemonFacts
+    from .registration import Upstream
+
+    if found is None:
+        ports = load_ports(cli.home)
+        url, operator_url = f"http://127.0.0.1:{ports.agent or 0}", f"http://localhost:{ports.operator or 0}"
+        built_in = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
+        return DaemonFacts(url, operator_url, "", built_in)
+    gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")
+    # None of a daemon that was started before an upgrade.
+    upstreams = gateway and {
+        each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
+    }
+    return DaemonFacts(found.url, found.operator_url, found.launch_key, upstreams)
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Approve without asking; for scripts.")
+@click.option("--no", "refuse", is_flag=True, help="Deny without asking; for scripts.")
+@click.pass_context
+@pass_cli
+def demo(cli: CliContext, context: click.Context, yes: bool, refuse: bool) -> None:
+    """Try Aileron in a few seconds.
+
+    An agent requests an action, you approve it, it runs and is recorded. Everything happens in a private home that is
+    deleted at the end; nothing leaves this machine.
+    """
+    from aileron.cli.vault.open import browser_command
+    from aileron.features.demo.play import play
+
+    if yes and refuse:
+        raise click.UsageError("Use --yes or --no, not both.")
+    answer = True if yes else False if refuse else None
+    context.exit(play(cli.environ, answer, browser=browser_command(cli.environ) is not None))
+
+
+def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tuple[str, ...], **options: bool) -> None:
+    """Print what a launch would do.
+
+    :raises Forbidden: it would be refused: the vault's passphrase is in the environment.
+    :raises NotFound: a program is not installed.
+    :raises InvalidRequest: the user's own settings cannot be added to.
+    """
+    from ._preview import preview_launch
+
+    found, sandbox = live_discovery(cli.home), options["sandbox"]
+    facts, through_gateway = _facts_of(cli, found), not options["no_gateway"]
+    described = preview_launch(
+        agent, invocation, facts, sys.executable, through_gateway=through_gateway, sandboxed=sandbox
+    )
+    if options["as_json"]:
+        about: dict[str, JSON] = {
+            "agent": agent.name,
+            "daemon": found is not None,
+            "sandbox": sandbox,
+            "egress": list(egress),
+        }
+        say_json({**about, **asdict(described)})
+    else:
+        _show(agent.name, described, egress, sandbox=sandbox)
+    if found is None:
+        note("The daemon is not running; a launch would start it. The address shown is its last known one.")
+
+
+def _show(agent: str, described: LaunchPreview, egress: tuple[str, ...], *, sandbox: bool) -> None:
+    heading("Command for {agent}", agent=agent)
+    for word in described.argv:
+        block(word, "  ")
+    reach = ", ".join(egress) or "none"
+    values({"working directory": described.directory, "sandbox": "yes" if sandbox else "no"}, "  ")
+    if sandbox:
+        values({"hosts beside Aileron": reach}, "  ")
+    heading("Variables removed from the environment")
+    say("  {names}", names=", ".join(described.removed) or "none")
+    heading("Variables added to the environment")
+    _texts(described.added)
+    heading("Temporary files, deleted when the agent ends")
+    _texts(described.files)
+    heading("Gateway")
+    if described.gateway is None:
+        say("  not used")
+    else:
+        values({"address": described.gateway["url"], **described.gateway["upstreams"]}, "  ")
+    heading("Messages")
+    for line in described.notes or ("none",):
+        say("  {line}", line=line)
+
+
+def _texts(texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        say("  {name}", name=name)
+        block(text, "    ")
+    if not texts:
+        say("  none")

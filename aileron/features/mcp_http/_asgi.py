@@ -1,0 +1,161 @@
+"""One request carried through an ASGI application: it runs in the loop, and its answer is fetched from the reactor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, TypeAlias
+
+from aileron.base.bridge import SideGone, ThreadBridge
+from aileron.model.errors import InternalError
+from aileron.model.sessions import McpReply, McpRequest
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+_log = logging.getLogger(__name__)
+
+_OF_THE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding"))
+_WITHHELD = frozenset((b"authorization", b"cookie", b"last-event-id"))  # no event is kept to go on from
+
+
+async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) -> McpReply:
+    """Have C{app} answer, and return once the head of its answer is there; the body comes as it is asked for.
+
+    :raises InternalError: it ended without an answer.
+    """
+    exchange = AsgiExchange(app, request)
+    try:
+        status, headers = await bridge.ask(exchange.begin)
+    except BaseException:
+        _leave(bridge, exchange)
+        raise
+    return McpReply(status, headers, _chunks(bridge, exchange), lambda: _leave(bridge, exchange))
+
+
+async def _chunks(bridge: ThreadBridge, exchange: AsgiExchange) -> AsyncIterator[bytes]:
+    yield b""  # sends the head: a stream's client waits for it, and the first event may be long in coming
+    more = True
+    while more:
+        try:
+            chunk, more = await bridge.ask(exchange.more)
+        except SideGone:
+            raise InternalError("The daemon is stopping.") from None
+        yield chunk
+
+
+def _leave(bridge: ThreadBridge, exchange: AsgiExchange) -> None:
+    with contextlib.suppress(SideGone):
+        bridge.post(exchange.leave)
+
+
+class AsgiExchange:
+    """A request and its answer, as the application in the loop sees them.
+
+    Of the body one piece waits at most: the application makes the next when that was fetched.
+    """
+
+    def __init__(self, app: App, request: McpRequest) -> None:
+        self._app = app
+        self._scope = _scope(request)
+        self._body: bytes | None = request.body
+        self._gone = asyncio.Event()
+        self._heads: asyncio.Queue[tuple[int, Mapping[str, str]] | None] = asyncio.Queue(1)
+        self._pieces: asyncio.Queue[tuple[bytes, bool] | None] = asyncio.Queue(1)
+        self._whole = False
+        self._running: asyncio.Task[None] | None = None
+
+    async def begin(self) -> tuple[int, Mapping[str, str]]:
+        """Start the application; its status and headers.
+
+        :raises InternalError: it ended without an answer.
+        """
+        self._running = asyncio.get_running_loop().create_task(self._run())
+        head = await self._heads.get()
+        if head is None:
+            raise InternalError("The MCP server failed.")
+        return head
+
+    async def more(self) -> tuple[bytes, bool]:
+        """Return the next piece of the body, and whether another follows.
+
+        :raises InternalError: it ended before its end.
+        """
+        piece = await self._pieces.get()
+        if piece is None:
+            raise InternalError("The MCP server ended an answer early.")
+        return piece
+
+    def leave(self) -> None:
+        """Let the client go, which asks for no more: the application hears that, and writes into the void."""
+        self._gone.set()
+        self._drop()
+
+    async def _run(self) -> None:
+        try:
+            await self._app(self._scope, self._receive, self._send)
+        except Exception:  # noqa: BLE001 - a rim: nobody awaits this task, and its answer shows that it failed
+            _log.exception("an exchange failed")
+        finally:
+            self._tell_end()
+
+    def _tell_end(self) -> None:
+        """Tell the reader that no more parts will come. It must not wait: a cancelled task ends here."""
+        with contextlib.suppress(asyncio.QueueFull):
+            self._heads.put_nowait(None)
+        if not self._whole:
+            self._drop()
+            self._pieces.put_nowait(None)
+
+    def _drop(self) -> None:
+        while not self._pieces.empty():
+            self._pieces.get_nowait()
+
+    async def _receive(self) -> Message:
+        body, self._body = self._body, None
+        if body is not None:
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        if self._gone.is_set():
+            return
+        if message["type"] == "http.response.start":
+            await self._heads.put((message["status"], _headers(message.get("headers", ()))))
+        elif message["type"] == "http.response.body":
+            more = bool(message.get("more_body", False))
+            await self._pieces.put((bytes(message.get("body", b"")), more))
+            self._whole = not more
+
+
+def _scope(request: McpRequest) -> MutableMapping[str, Any]:
+    """Return the scope of a request, as ASGI specifies it; without the credential, which stays with us."""
+    fields = [(name.lower(), value) for name, value in request.fields if name.lower() not in _WITHHELD]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": request.path,
+        "raw_path": request.path.encode("ascii"),
+        "query_string": b"",
+        "root_path": "",
+        "headers": fields,
+        "client": None,
+        "server": None,
+        "state": {},
+    }
+
+
+def _headers(given: Any) -> Mapping[str, str]:
+    return {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in given
+        if name.lower() not in _OF_THE_CONNECTION
+    }

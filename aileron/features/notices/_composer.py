@@ -1,0 +1,237 @@
+"""Composes messages of what is still so, and words them: short, and without contents unless they are wanted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from attrs import evolve, frozen
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from aileron.base.json import utc
+from aileron.base.text import visible
+from aileron.model.interfaces.store import IRuns, ISessions
+from aileron.model.interfaces.vault import IVault
+from aileron.model.queries import RunQuery
+from aileron.model.runs import Run, RunState
+from aileron.model.vault import VaultState
+
+from .values import Message, Notice, NoticeKind
+
+MOST_LINES = 6
+_MOST_CHARACTERS: Mapping[str, int] = {
+    **dict.fromkeys(("action", "session_id", "run_id", "agent"), 80),
+    "why": 200,
+    "arguments": 300,
+}
+_CUT = "…"
+
+_URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD, NoticeKind.UNKNOWN))
+_TITLES: Mapping[NoticeKind, tuple[str, str]] = {
+    NoticeKind.TAMPER: ("signs of tampering found", "signs of tampering found {n} times"),
+    NoticeKind.BROKEN: ("{what} is stopped temporarily", "{n} sessions or actions are stopped temporarily"),
+    NoticeKind.FLOOD: ("a session makes too many requests", "{n} sessions make too many requests"),
+    NoticeKind.UNKNOWN: ("outcome of {action} is unknown", "outcome of {n} runs is unknown"),
+    NoticeKind.LOCKED: ("{action} is waiting for the vault", "{n} runs are waiting for the vault"),
+    NoticeKind.STALLED: ("{action} is waiting for a credential", "{n} runs are waiting for a credential"),
+    NoticeKind.NEEDS_YOU: ("a credential must be renewed", "{n} credentials must be renewed"),
+    NoticeKind.APPROVAL: ("{action} is waiting for your approval", "{n} requests are waiting for your approval"),
+    NoticeKind.ASKED_ANEW: ("{action} needs your approval again", "{n} requests need your approval again"),
+    NoticeKind.HOST: ("a sandboxed agent wants to connect to a host", "{n} hosts are waiting for your approval"),
+    NoticeKind.PAUSED: ("{whole} is paused", "{n} items are paused"),
+    NoticeKind.RESUMED: ("{whole} is resumed", "{n} items are resumed"),
+    NoticeKind.TEST: ("this is a test", "this is a test"),
+}
+"""The titles of one notice, and of many; the worst comes first."""
+_ORDER = tuple(_TITLES)
+
+_WAITING: Mapping[NoticeKind, RunState] = {
+    NoticeKind.APPROVAL: RunState.PENDING,
+    NoticeKind.ASKED_ANEW: RunState.PENDING,
+    NoticeKind.LOCKED: RunState.AWAITING_VAULT,
+    NoticeKind.STALLED: RunState.AWAITING_CREDENTIAL,
+    NoticeKind.UNKNOWN: RunState.UNKNOWN,
+}
+"""Of what is told only as long as it is so."""
+
+_PENDING = RunQuery(states=(RunState.PENDING,), limit=1, oldest_first=True)
+_MOST_ARGUMENTS = 2000
+_log = Logger()
+T = TypeVar("T")
+
+
+@frozen(kw_only=True)
+class MessageComposer:
+    """Composes messages.  Where the store does not answer, less is said.
+
+    :param ids: a fresh one at each call.
+    :param operator_url: of the operator's site, once that is bound.
+    :param contents: whether arguments are told.
+    """
+
+    runs: IRuns
+    sessions: ISessions
+    vault: IVault
+    clock: IReactorTime
+    ids: Callable[[], str]
+    operator_url: Callable[[], str]
+    contents: bool = False
+
+    async def compose(self, notices: Sequence[Notice], more: int = 0) -> Message | None:
+        """Compose a message of those of C{notices} that are still so; L{None}: none is.
+
+        :param more: how many there were besides.
+        """
+        found = [await _or_else(each, self._complete(each)) for each in notices]
+        current = [each for each in found if each is not None]
+        if not current:
+            return None
+        now = utc(self.clock.seconds())
+        return message_of(
+            current, more, message_id=self.ids(), now=now, page=self._page, besides=await self._besides(now)
+        )
+
+    async def _besides(self, now: datetime) -> Sequence[str]:
+        """Return lines about all that waits, and the vault."""
+        waiting, oldest = await _or_else((0, None), self._count_waiting())
+        lines = []
+        if oldest is not None and waiting > 1:
+            lines.append(f"{waiting} pending approvals in total, the oldest for {_age(now, oldest)}.")
+        if self.vault.state() is VaultState.LOCKED:
+            lines.append("The vault is locked. Unlock it: aileron vault unlock")
+        return lines
+
+    async def _count_waiting(self) -> tuple[int, datetime | None]:
+        """Count the pending calls, and return when the oldest was received."""
+        first = (await self.runs.list(_PENDING)).items
+        return await self.runs.count(_PENDING), first[0].received_at if first else None
+
+    async def _complete(self, notice: Notice) -> Notice | None:
+        run = None if notice.run_id is None else await self.runs.get(notice.run_id)
+        wanted = _WAITING.get(notice.kind)
+        if wanted is not None and (run is None or run.state is not wanted):
+            return None
+        session = None if notice.session_id is None else await self.sessions.get(notice.session_id)
+        return evolve(notice, agent=None if session is None else str(session.agent), arguments=self._arguments(run))
+
+    def _arguments(self, run: Run | None) -> str | None:
+        if run is None or not self.contents:
+            return None
+        return json.dumps(dict(run.arguments), ensure_ascii=False, default=str)[:_MOST_ARGUMENTS]
+
+    def _page(self, run_id: str | None) -> str:
+        return f"{self.operator_url()}/approvals" + ("" if run_id is None else f"/{run_id}")
+
+
+async def _or_else(otherwise: T, looking: Awaitable[T]) -> T:
+    """Return what C{looking} finds, or C{otherwise}: a row that somebody made unreadable silences nothing."""
+    try:
+        return await looking
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - less is told then; what the error says may be contents
+        _log.warn("less is told than could be: it cannot be looked up ({kind})", kind=type(error).__name__)
+        return otherwise
+
+
+def message_of(
+    notices: Sequence[Notice],
+    more: int,
+    *,
+    message_id: str,
+    now: datetime,
+    page: Callable[[str | None], str],
+    besides: Sequence[str] = (),
+) -> Message:
+    """Word one message of all of C{notices}, of which there is one at least.
+
+    :param more: how many there were besides.
+    :param message_id: of the message.
+    :param page: where one looks at a run, or at all that waits.
+    :param besides: lines to be told beside the notices.
+    """
+    shown = tuple(_to_shown(each) for each in sorted(notices, key=lambda each: (_ORDER.index(each.kind), each.at)))
+    runs = {each.run_id for each in shown}
+    only = runs.pop() if len(runs) == 1 and not more else None
+    return Message(
+        id=message_id,
+        at=now,
+        title=f"Aileron: {_title(shown, more)}",
+        lines=(*_lines(shown, more, now), *besides),
+        url=page(only),
+        notices=shown,
+        urgent=any(each.kind in _URGENT for each in shown),
+        contents=tuple(_contents(shown)),
+        more=more,
+    )
+
+
+def _to_shown(notice: Notice) -> Notice:
+    """Make each text visible and short."""
+    texts: dict[str, Any] = {name: _text(getattr(notice, name), most) for name, most in _MOST_CHARACTERS.items()}
+    return evolve(notice, **texts)
+
+
+def _text(text: str | None, most: int) -> str | None:
+    if text is None:
+        return None
+    seen = visible(text[: most + 1])
+    return seen if len(seen) <= most else seen[: most - 1] + _CUT
+
+
+def _title(notices: Sequence[Notice], more: int) -> str:
+    first = notices[0]
+    alike = sum(each.kind is first.kind for each in notices)
+    others = len(notices) - alike + more
+    said = _TITLES[first.kind][1].format(n=alike) if alike > 1 else _one(first)
+    return f"{said}, and {others} more" if others else said
+
+
+def _one(notice: Notice) -> str:
+    stopped = f"the action {notice.action}" if notice.session_id is None else "a session"
+    whole = "everything" if notice.session_id is None else "a session"
+    return _TITLES[notice.kind][0].format(action=notice.action or "a request", what=stopped, whole=whole)
+
+
+def _lines(notices: Sequence[Notice], more: int, now: datetime) -> Iterable[str]:
+    grouped: dict[tuple[object, ...], list[Notice]] = {}
+    for each in notices:
+        grouped.setdefault((each.kind, each.action, each.session_id, each.why), []).append(each)
+    groups = list(grouped.values())
+    for alike in groups[:MOST_LINES]:
+        yield _line(alike, now)
+    left = sum(len(alike) for alike in groups[MOST_LINES:]) + more
+    if left:
+        yield f"… and {left} more."
+
+
+def _line(alike: Sequence[Notice], now: datetime) -> str:
+    first, times = alike[0], f" ({len(alike)} times)" if len(alike) > 1 else ""
+    said = _one(first)
+    since = "" if first.kind is NoticeKind.TEST else f", {_age(now, first.at)} ago"
+    why = f": {first.why}" if first.why else "."
+    return f"{said[0].upper()}{said[1:]}{times}{_who(first)}{since}{why}"
+
+
+def _who(notice: Notice) -> str:
+    """Say whose it is; the agent's name is its own claim."""
+    if notice.session_id is None:
+        return ""
+    agent = "" if notice.agent is None else f"{notice.agent}, "
+    return f", by {agent}session {notice.session_id}"
+
+
+def _age(now: datetime, then: datetime) -> str:
+    seconds = max(0, round((now - then).total_seconds()))
+    minutes, hours = seconds // 60, seconds // 3600
+    return f"{hours} h" if hours else f"{minutes} min" if minutes else f"{seconds} s"
+
+
+def _contents(notices: Sequence[Notice]) -> Iterable[str]:
+    told = [each for each in notices if each.arguments is not None]
+    for each in told[:MOST_LINES]:
+        yield f"{each.action}: {each.arguments}"

@@ -1,0 +1,178 @@
+"""Tells the operator of what is put on record: follows it, coalesces bursts, and queues messages for the channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred, gatherResults
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from aileron.base.json import utc
+from aileron.model.interfaces.services import INotifier
+from aileron.model.interfaces.store import IAudit, IWatermarks
+
+from ._composer import MessageComposer
+from ._delivery import DeliveryQueue, NoticeChannel
+from ._record_follower import RecordFollower
+from .values import ChannelState, Notice, NoticeKind
+
+GATHER_SECONDS = 2.0
+PAUSES_SECONDS = (15.0, 30.0, 60.0, 120.0, 300.0)
+"""After each of some messages in a row; the last one holds from then on."""
+
+QUIET_SECONDS = 600.0
+"""After so long without a message the row begins anew."""
+
+MOST_NOTICES = 50
+"""Of one message; of what comes beyond only the number is kept."""
+
+URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD))
+_log = Logger()
+
+
+@define(eq=False)
+class Coalescer:
+    """Keeps notices until it is time for a message, which has all of them.
+
+    :param on_due: called with what was gathered, and how many notices more there were.
+    """
+
+    _clock: IReactorTime
+    _on_due: Callable[[tuple[Notice, ...], int], None]
+    _gathered: dict[Notice, None] = field(factory=dict, init=False)
+    _more: int = field(default=0, init=False)
+    _told_at: float | None = field(default=None, init=False)
+    _in_a_row: int = field(default=0, init=False)
+    _due: IDelayedCall | None = field(default=None, init=False)
+    _stopped: bool = field(default=False, init=False)
+
+    def add(self, notice: Notice) -> None:
+        """Have C{notice} told with whatever comes soon; the same one twice is told once."""
+        if self._stopped or notice in self._gathered:
+            return
+        if len(self._gathered) < MOST_NOTICES:
+            self._gathered[notice] = None
+        elif notice.kind in URGENT:
+            self._gathered.popitem()
+            self._gathered[notice] = None
+            self._more += 1
+        else:
+            self._more += 1
+        self._plan(notice.kind in URGENT)
+
+    def stop(self) -> None:
+        """Tell nothing more."""
+        self._stopped = True
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _plan(self, urgent: bool) -> None:
+        seconds = self._wait(urgent)
+        if self._due is None:
+            self._due = self._clock.callLater(seconds, self._fire)
+        elif self._due.getTime() - self._clock.seconds() > seconds:
+            self._due.reset(seconds)
+
+    def _wait(self, urgent: bool) -> float:
+        """Compute how long from now: what is wrong waits for the shortest pause alone."""
+        if self._told_at is None:
+            return GATHER_SECONDS
+        place = 0 if urgent else min(self._in_a_row, len(PAUSES_SECONDS)) - 1
+        free = self._told_at + PAUSES_SECONDS[max(place, 0)] - self._clock.seconds()
+        return max(GATHER_SECONDS, min(free, PAUSES_SECONDS[-1]))
+
+    def _fire(self) -> None:
+        now, self._due = self._clock.seconds(), None
+        quiet = self._told_at is None or abs(now - self._told_at) > QUIET_SECONDS
+        self._in_a_row = 1 if quiet else self._in_a_row + 1
+        self._told_at = now
+        gathered, more = tuple(self._gathered), self._more
+        self._gathered, self._more = {}, 0
+        self._on_due(gathered, more)
+
+
+@implementer(INotifier)
+@define(eq=False, kw_only=True)
+class Notifier:
+    """Follows the record, coalesces notices into messages, and queues each message for every channel.
+
+    Without a channel nothing is read and nothing is done.
+    """
+
+    _audit: IAudit
+    _watermarks: IWatermarks
+    _composer: MessageComposer
+    _clock: IReactorTime
+    _channels: Sequence[NoticeChannel]
+    _queues: tuple[DeliveryQueue, ...] = field(init=False)
+    _coalescer: Coalescer = field(init=False)
+    _follower: RecordFollower = field(init=False)
+    _working: set[Deferred[None]] = field(factory=set, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._queues = tuple(DeliveryQueue(each, self._clock) for each in self._channels)
+        self._coalescer = Coalescer(self._clock, self._on_due)
+        self._follower = RecordFollower(self._audit, self._watermarks, self._clock, self._coalescer.add)
+
+    async def start(self) -> None:
+        """Tell from here on, beginning with what an earlier life left untold.
+
+        :raises StoreUnavailable: it cannot be told where that is.
+        """
+        if self._queues:
+            await self._follower.begin()
+            self._keep(self._follower.follow())
+
+    def stop(self) -> None:
+        """Tell nothing more; what has not arrived by now is told after the next start."""
+        self._coalescer.stop()
+        for queue in self._queues:
+            queue.stop()
+        for work in tuple(self._working):
+            work.cancel()
+
+    def channels(self) -> tuple[ChannelState, ...]:
+        return tuple(each.state for each in self._queues)
+
+    async def test(self) -> tuple[ChannelState, ...]:
+        message = await self._composer.compose([Notice(NoticeKind.TEST, utc(self._clock.seconds()))])
+        if message is not None:
+            await gatherResults([Deferred.fromCoroutine(each.attempt(message)) for each in self._queues])
+        return self.channels()
+
+    def _on_due(self, notices: Sequence[Notice], more: int) -> None:
+        self._keep(self._tell(notices, more, self._follower.sequence))
+
+    async def _tell(self, notices: Sequence[Notice], more: int, sequence: int) -> None:
+        """Queue a message; told is what arrived somewhere, and what every channel gave up."""
+        message = await self._composer.compose(notices, more)
+        if message is None:
+            await self._follower.mark_told(sequence)
+            return
+        left = len(self._queues)
+
+        def done(arrived: bool) -> None:
+            nonlocal left
+            left -= 1
+            if arrived or left == 0:
+                self._keep(self._follower.mark_told(sequence))
+
+        for queue in self._queues:
+            queue.put(message, done)
+
+    def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        work = Deferred.fromCoroutine(coroutine)
+        self._working.add(work)
+        work.addErrback(_log_failure)
+        work.addBoth(lambda _: self._working.discard(work))
+
+
+def _log_failure(failure: Failure) -> None:
+    if not failure.check(CancelledError):
+        _log.failure("telling the operator has failed", failure)

@@ -1,0 +1,162 @@
+"""Follows the record, and picks out what concerns the operator: what happened is told once, through restarts."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from aileron.model.audit import Event
+from aileron.model.errors import StoreUnavailable
+from aileron.model.interfaces.store import IAudit, IWatermarks
+
+from .values import Notice, NoticeKind
+
+ROW = "notices"
+"""The watermark: up to which sequence the operator was told."""
+
+MOST_BEHIND = 5000
+"""Of a longer record that nobody was told of only so much is looked at."""
+
+_WAIT_SECONDS, _BREATH_SECONDS, _PAUSE_SECONDS = 300.0, 0.5, 5.0
+_FLOOD, _FLOOD_WITHIN, _FLOOD_AGAIN = 10, timedelta(minutes=1), timedelta(minutes=10)
+_MOST_SESSIONS = 1024
+_KINDS: Mapping[str, tuple[NoticeKind, str | None]] = {
+    "approval.requested": (NoticeKind.APPROVAL, None),
+    "approval.stale": (NoticeKind.ASKED_ANEW, "reason"),
+    "egress.refused": (NoticeKind.HOST, None),
+    "execution.unknown": (NoticeKind.UNKNOWN, None),
+    "run.awaiting_vault": (NoticeKind.LOCKED, None),
+    "run.awaiting_credential": (NoticeKind.STALLED, "reason"),
+    "binding.needs_you": (NoticeKind.NEEDS_YOU, "reason"),
+    "tamper.detected": (NoticeKind.TAMPER, "found"),
+    "session.broken": (NoticeKind.BROKEN, "why"),
+    "pause.begun": (NoticeKind.PAUSED, "reason"),
+    "pause.ended": (NoticeKind.RESUMED, "reason"),
+}
+"""By the type of an event: what it is to the operator, and which member of its payload says why."""
+_log = Logger()
+
+
+def notice_of(event: Event) -> Notice | None:
+    """Make the notice of C{event}; L{None}: it does not concern the operator."""
+    kind, reason = _KINDS.get(event.type, (None, None))
+    if kind is None or (kind is NoticeKind.ASKED_ANEW and not event.payload.get("was_approved")):
+        return None  # what still waits was told of when it was asked first
+    why = None if reason is None else event.payload.get(reason)
+    return Notice(kind, event.at, event.action, event.session_id, event.run_id, why if isinstance(why, str) else None)
+
+
+@define
+class _AskTimes:
+    """The moments when a session asked lately, and when the operator was told that it asks too often."""
+
+    times: deque[datetime] = field(factory=lambda: deque(maxlen=_FLOOD))
+    told_at: datetime | None = None
+
+
+@define(eq=False)
+class FloodDetector:
+    """Notices a session that asks ever more: the caps of what may wait let some through, and each is a question."""
+
+    _sessions: OrderedDict[str, _AskTimes] = field(factory=OrderedDict, init=False)
+
+    def check(self, notice: Notice) -> Notice | None:
+        """Count C{notice} if it is a session's question; make another notice where it is one too many."""
+        session = notice.session_id
+        if notice.kind is not NoticeKind.APPROVAL or session is None:
+            return None
+        asked = self._sessions.setdefault(session, _AskTimes())
+        self._sessions.move_to_end(session)
+        if len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        asked.times.append(notice.at)
+        told_lately = asked.told_at is not None and abs(notice.at - asked.told_at) < _FLOOD_AGAIN
+        if len(asked.times) < _FLOOD or asked.times[-1] - asked.times[0] > _FLOOD_WITHIN or told_lately:
+            return None
+        asked.told_at = notice.at
+        why = f"It has asked {_FLOOD} times within a minute."
+        return Notice(NoticeKind.FLOOD, notice.at, session_id=session, why=why)
+
+
+@define(eq=False)
+class RecordFollower:
+    """Reads the record as it grows, from where the operator was told last.
+
+    :param on_notice: called with each notice, in order.
+    :ivar sequence: of the last event that was read.
+    """
+
+    _audit: IAudit
+    _watermarks: IWatermarks
+    _clock: IReactorTime
+    _on_notice: Callable[[Notice], None]
+    sequence: int = field(default=0, init=False)
+    _told: int = field(default=0, init=False)
+    _floods: FloodDetector = field(factory=FloodDetector, init=False)
+
+    async def begin(self) -> None:
+        """Take up where an earlier life was; the first one of all begins with what happens from now on.
+
+        :raises StoreUnavailable: it cannot be told where that is.
+        """
+        head = await self._audit.head()
+        end = 0 if head is None else head[0]
+        written = (await self._watermarks.all()).get(ROW)
+        if written is None:
+            await self._watermarks.put(ROW, str(end))
+        self.sequence = self._told = _place(written, end)
+
+    async def follow(self) -> None:
+        """Read on until this is cancelled, whatever the store may say, and whatever one record may do to us."""
+        while True:
+            pause = _PAUSE_SECONDS
+            try:
+                pause = await self._read()
+            except CancelledError:
+                raise
+            except StoreUnavailable as error:
+                _log.warn("what is to be told cannot be read yet: {why}", why=error.message)
+            except Exception:  # noqa: BLE001 - a timer's rim: who is told of nothing any more would not know
+                _log.failure("reading what is to be told")
+            if pause:
+                await deferLater(self._clock, pause)
+
+    async def mark_told(self, sequence: int) -> None:
+        """Keep that the operator was told of all up to C{sequence}; a failure leaves it for the next time."""
+        if sequence <= self._told:
+            return
+        self._told = sequence
+        try:
+            await self._watermarks.put(ROW, str(sequence))
+        except StoreUnavailable as error:
+            _log.warn("what was told may be told once more after a restart: {why}", why=error.message)
+
+    async def _read(self) -> float:
+        """Wait for news and take them.
+
+        :return: how long to pause; 0: the store itself has waited.
+        """
+        news = await self._audit.news(self.sequence, _WAIT_SECONDS)
+        for record in news:
+            self.sequence = record.sequence  # before it is looked at: one that cannot be is passed over for ever
+            notice = notice_of(record.event)
+            if notice is not None:
+                self._on_notice(notice)
+                flood = self._floods.check(notice)
+                if flood is not None:
+                    self._on_notice(flood)
+        return _BREATH_SECONDS if news else 0.0
+
+
+def _place(written: str | None, end: int) -> int:
+    """Find where to go on: not beyond the end, which may have been put back, and not too far before it."""
+    if written is None or not written.isdecimal() or len(written) > 18:
+        return end
+    return max(min(int(written), end), end - MOST_BEHIND)

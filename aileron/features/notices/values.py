@@ -1,0 +1,173 @@
+"""The notices that the operator is sent without having asked, and the channels by which."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.base.converter import OMITTED, Member, differ
+from aileron.model.vault import Scope
+
+NOTICE = "notice://"
+"""Before a channel's name: what a secret is bound to by which this channel is reached."""
+
+
+class NoticeKind(StrEnum):
+    """Why the operator is told.
+
+    C{APPROVAL}: a call waits for a decision.  C{ASKED_ANEW}: one that was approved waits for another.  C{HOST}: a
+    sandboxed session was refused a host.  C{UNKNOWN}: a run may have happened.  C{LOCKED}: an approved run waits for
+    the vault.  C{STALLED}: one waits for a credential.  C{NEEDS_YOU}: a credential cannot be renewed without a person.
+    C{TAMPER}: a sign of tampering.  C{BROKEN}: a session or an action is stopped for a while.  C{FLOOD}: a session asks
+    and asks.  C{PAUSED}, C{RESUMED}: everything, or a session.  C{TEST}: the operator asked for a notification.
+    """
+
+    APPROVAL = "approval_requested"
+    ASKED_ANEW = "approval_asked_anew"
+    HOST = "host_refused"
+    UNKNOWN = "outcome_unknown"
+    LOCKED = "awaiting_vault"
+    STALLED = "awaiting_credential"
+    NEEDS_YOU = "credential_needs_you"
+    TAMPER = "tamper_detected"
+    BROKEN = "session_broken"
+    FLOOD = "session_floods"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    TEST = "test"
+
+
+@frozen
+class Notice:
+    """One thing to tell.
+
+    :ivar why: the daemon's own words beside the kind, or the operator's; L{None}: there is nothing to add.
+    :ivar arguments: of the call, cut to a line, where the operator wants contents told; else L{None}.
+    """
+
+    kind: NoticeKind
+    at: datetime
+    action: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    why: str | None = None
+    agent: str | None = None
+    arguments: str | None = None
+
+
+differ(
+    Notice,
+    session_id=Member("session"),
+    why=Member("reason"),
+    arguments=Member(optional=True),
+)
+
+
+@frozen
+class Message:
+    """A message that goes out by every channel: one or many notices in one.
+
+    All of its texts are fit to be shown: visible, and short.
+
+    :ivar id: the same at each attempt, so that who gets it twice can tell.
+    :ivar lines: beneath the title; without contents.
+    :ivar contents: lines with the calls' arguments, for channels that no other user of this machine can see.
+    :ivar url: the page to look at.
+    :ivar urgent: something is wrong.
+    :ivar more: how many notices are counted in it beyond C{notices}.
+    """
+
+    id: str
+    at: datetime
+    title: str
+    lines: tuple[str, ...]
+    url: str
+    notices: tuple[Notice, ...]
+    urgent: bool = False
+    contents: tuple[str, ...] = ()
+    more: int = 0
+
+
+differ(
+    Message,
+    lines=OMITTED,
+    contents=OMITTED,
+    more=OMITTED,
+    computed={
+        "text": lambda message: "\n".join((*message.lines, *message.contents)),
+        "count": lambda message: len(message.notices) + message.more,
+    },
+)
+
+
+@frozen
+class ChannelSettings:
+    """One way to the operator that needs a name: a webhook, or an address that is a secret.
+
+    :ivar url: of a webhook; L{None}: the address lies in the vault, and C{apprise} knows what to do with it.
+    :ivar signed: a key from the vault signs what the webhook is sent.
+    """
+
+    name: str
+    url: str | None = None
+    signed: bool = False
+
+    @property
+    def fqn(self) -> str:
+        """The name that a secret for this channel is bound to."""
+        return NOTICE + self.name
+
+    @property
+    def needs_secret(self) -> bool:
+        """True if it is of use only with what lies in the vault."""
+        return self.url is None or self.signed
+
+    def scope(self) -> Scope | None:
+        """Return the scope that its secret is sealed for; L{None}: it needs none."""
+        if self.url is None:
+            return Scope((), "apprise", "address", "{key}")
+        return Scope((), self.url, "Aileron-Signature", "v1=HMAC-SHA256({key})") if self.signed else None
+
+
+@frozen
+class NoticeSettings:
+    """The operator's settings of notifications; without a word of theirs nothing is sent anywhere.
+
+    :ivar contents: calls' arguments are told, by channels that no other user of this machine can see.
+    :ivar desktop: the desktop is told.
+    :ivar desktop_command: the program that tells it; L{None}: where it lies on most machines.
+    :ivar channels: by distinct names.
+    """
+
+    contents: bool = False
+    desktop: bool = False
+    desktop_command: Path | None = None
+    channels: tuple[ChannelSettings, ...] = ()
+
+    def bound_by(self, fqn: str) -> ChannelSettings | None:
+        """Return the channel that C{notice://<name>} binds a secret to; L{None}: there is none that wants one."""
+        return next((each for each in self.channels if each.needs_secret and each.fqn == fqn), None)
+
+
+@frozen
+class ChannelState:
+    """The state of a channel, in this life of the daemon.
+
+    :ivar kind: C{desktop}, C{webhook} or C{apprise}.
+    :ivar sent: how many messages got there.
+    :ivar failed: how many were given up.
+    :ivar waiting: how many are on their way.
+    :ivar problem: why the last attempt failed, without any address or secret; L{None}: it did not.
+    """
+
+    name: str
+    kind: str
+    sent: int = 0
+    failed: int = 0
+    waiting: int = 0
+    problem: str | None = None
+    problem_at: datetime | None = None
+    sent_at: datetime | None = None

@@ -1,0 +1,1 @@
+"""Packages of connectors and actions: fetched, verified, compared."""

@@ -1,0 +1,223 @@
+"""Compares a package that was fetched with what is installed: its files, what they can do, and who signed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from attrs import frozen
+
+from aileron.actions import ManifestFault, parse
+from aileron.base.json import digest_of_bytes
+from aileron.base.load_error import LoadError
+from aileron.base.text import visible
+from aileron.connectors import Spec
+from aileron.connectors import read_file as read_connector
+from aileron.model.actions import Action
+from aileron.model.connectors import READ
+from aileron.model.errors import InvalidRequest
+
+from ._lock import Installed, Lock
+from ._source import Fetched, version_key
+
+_SETTINGS = tuple(
+    "private_network network sandbox directory environment inherited repository branches tags url command".split()
+)
+"""Settings of connectors that widen what they can do."""
+
+
+@frozen
+class PackageChange:
+    """The change from what is installed to a package that was fetched.
+
+    :ivar before: what is installed of it; L{None}: nothing.
+    :ivar removed: what was uninstalled of it; L{None}: it is installed, or never was.
+    :ivar files: to be written, by their paths in the home, or removed: L{None}.
+    :ivar names: the path of the file to be written that each action and connector is in, by kind and name.
+    :ivar capabilities: lines that begin with a plus or a minus.
+    :ivar objections: sentences that say why C{--force} is needed.
+    :ivar new_key: the publisher's key, if the operator has not accepted it for this; empty: there is none.
+    """
+
+    before: Installed | None
+    removed: Installed | None
+    after: Installed
+    fetched: Fetched
+    files: Mapping[str, bytes | None]
+    names: Mapping[tuple[str, str], str]
+    capabilities: tuple[str, ...]
+    objections: tuple[str, ...]
+    new_key: str
+
+
+def compare(
+    lock: Lock,
+    fetched: Fetched,
+    there: Mapping[str, bytes],
+    *,
+    host_key: str,
+    taken: Mapping[tuple[str, str], str],
+) -> PackageChange:
+    """Compare a package with what is installed.
+
+    :param there: the files of the home that could be replaced, by their paths there.
+    :param taken: the path of the file that each action and connector of the home is in, by kind and name.
+    :raises InvalidRequest: a file has errors, or belongs to another package, or its name is that of another file.
+    """
+    package = fetched.package
+    before, removed = lock.find(package.name), lock.find_uninstalled(package.name)
+    files = {place: digest_of_bytes(data) for place, data in package.files.items()}
+    for other in lock.packages:
+        if shared := sorted(files.keys() & other.files.keys()) if other.name != package.name else []:
+            raise InvalidRequest(f"{shared[0]} is part of the package {other.name}. Nothing was installed.")
+    after = Installed(
+        name=package.name,
+        version=package.version,
+        source=fetched.source.text,
+        commit=fetched.commit,
+        digest=package.digest,
+        publisher=fetched.publisher,
+        host_key=host_key,
+        files=files,
+    )
+    old = {} if before is None else {place: there[place] for place in before.find_unchanged(there)}
+    names = _names(package.files)
+    for kind, name in names:
+        if (other_place := taken.get((kind, name))) not in {None, *package.files, *old}:
+            raise InvalidRequest(f"The {kind} {name} is in {other_place} already. Nothing was installed.")
+    return PackageChange(
+        before,
+        removed,
+        after,
+        fetched,
+        {**dict.fromkeys(old), **package.files},
+        names,
+        tuple(_difference(old, package.files)),
+        (
+            *_renamings(lock, after),
+            *_objections(before or removed, before is None, after),
+            *_conflicts(there, old, package.files),
+        ),
+        "" if after.consent in {"", *lock.publishers} else after.publisher,
+    )
+
+
+def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
+    """Find which of the files each action and connector is in.
+
+    :raises InvalidRequest: a file has errors, or two have one name.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for place in sorted(files):
+        kind, name = named = _name_of(_read(place, files[place]))
+        if named in found:
+            raise InvalidRequest(f"The {kind} {name} is in {found[named]} and {place}. Nothing was installed.")
+        found[named] = place
+    return found
+
+
+def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
+    """Yield that a source has a package of another name now, which what was agreed to does not cover."""
+    here = lock.find(after.name)
+    is_agreed = here is not None and here.source == after.source
+    for other in lock.packages if is_agreed else (*lock.packages, *lock.uninstalled):
+        if other.source == after.source and other.name != after.name:
+            yield f"{other.source} had the package {other.name} before. Now it has {after.name}."
+
+
+def _objections(before: Installed | None, is_removed: bool, after: Installed) -> Iterator[str]:
+    """Yield what the operator's approval of an earlier version does not cover.
+
+    :param is_removed: whether the earlier version was uninstalled.
+    """
+    if before is None:
+        return
+    is_installed, version = "is installed", f"installed version {before.version}"
+    signed, key = "The installed version is signed", "key of the installed version"
+    if is_removed:
+        is_installed, version = "was installed", f"version {before.version} that was uninstalled"
+        signed, key = f"Version {before.version}, which was uninstalled, was signed", f"key of {version}"
+    if before.source != after.source and (not after.publisher or before.publisher != after.publisher):
+        yield f"{before.name} {is_installed} from {before.source}, not from {after.source}."
+    if version_key(after.version) < version_key(before.version):
+        yield f"Version {after.version} is older than the {version}."
+    if before.commit and before.version == after.version and before.commit != after.commit:
+        yield f"The tag {after.version} was moved from commit {before.commit} to {after.commit}."
+    if before.publisher and not after.publisher:
+        yield f"{after.name} {after.version} is not signed. {signed} by {before.publisher}."
+    elif before.publisher != after.publisher and before.publisher:
+        yield f"{after.name} {after.version} is not signed by the {key}, {before.publisher}."
+
+
+def _conflicts(there: Mapping[str, bytes], old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
+    for place in sorted(new.keys() & there.keys() - old.keys()):
+        if there[place] != new[place]:
+            yield f"{place} exists with other contents. They would be lost."
+
+
+def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
+    before = set[str]()
+    for place, data in old.items():
+        with suppress(InvalidRequest):  # an earlier release may have read what this one does not
+            before.update(_capabilities(place, data))
+    after = {line for each in new.items() for line in _capabilities(*each)}
+    yield from (f"+ {visible(line)}" for line in sorted(after - before))
+    yield from (f"- {visible(line)}" for line in sorted(before - after))
+
+
+def _capabilities(place: str, data: bytes) -> Iterator[str]:
+    """Yield what a file lets agents do, a line each, so that two versions can be compared.
+
+    :raises InvalidRequest: it has errors.
+    """
+    found = _read(place, data)
+    yield from _of_action(found) if isinstance(found, Action) else _of_connector(found)
+
+
+def _read(place: str, data: bytes) -> Action | Spec:
+    if place.startswith("actions/"):
+        try:
+            return parse(data, place)
+        except ManifestFault as fault:
+            raise _faulty(fault.errors) from None
+    reading = read_connector(data, place, "local")
+    if reading.spec is None:
+        raise _faulty(reading.problems)
+    return reading.spec
+
+
+def _name_of(found: Action | Spec) -> tuple[str, str]:
+    return ("action", found.name) if isinstance(found, Action) else ("connector", found.description.fqn)
+
+
+def _of_connector(spec: Spec) -> Iterator[str]:
+    about, operations = spec.description, dict[str, object](spec.operations)
+    for name in _SETTINGS:
+        if value := getattr(spec, name, None):
+            yield f"{about.fqn}: {name.replace('_', ' ')}: {value}"
+    yield from (f"{about.fqn}: connects to {host}" for host in about.hosts)
+    if about.bindable:
+        yield f"{about.fqn}: a binding can choose where it connects to"
+    if need := about.credential:
+        yield f"{about.fqn}: needs a credential, {need.kind}, in {need.place}"
+        yield from (f"{about.fqn}: credential setting {name}: {value}" for name, value in need.settings.items())
+    for each in about.operations.values():
+        kind = f"{each.effect}, destructive" if each.destructive and each.effect != READ else each.effect
+        scopes = f", with {', '.join(each.scopes)}" if each.scopes else ""
+        program = getattr(operations.get(each.name), "program", "")
+        yield f"{about.fqn}: {each.name}, {kind}{scopes}{program and f', runs {program}'}"
+
+
+def _of_action(action: Action) -> Iterator[str]:
+    yield f"action {action.name}: {'asks for' if action.approval.required else 'runs without'} your approval"
+    yield from (
+        f"action {action.name}: may use {name} of {pin.name}" for pin in action.requires for name in pin.capabilities
+    )
+    for cap in action.caps:
+        scope = f" for each {cap.argument}" if cap.argument else " in each session" if cap.per_session else ""
+        yield f"action {action.name}: at most {cap.most} in {cap.seconds:g} seconds{scope}"
+
+
+def _faulty(faults: tuple[LoadError, ...]) -> InvalidRequest:
+    first = faults[0]
+    return InvalidRequest(f"{first.file}:{first.line or 1}: {first.message}. Nothing was installed.")

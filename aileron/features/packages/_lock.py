@@ -1,0 +1,170 @@
+"""The file C{packages.json} of a home: which packages are installed, and the keys of their publishers.
+
+An agent can write it, so it counts only as the operator trusts it, by its digest in the vault.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import evolve, frozen
+from zope.interface import implementer
+
+from aileron.base.converter import JsonConverter, Member
+from aileron.base.json import digest_of_bytes, loads_strict
+from aileron.base.load_error import LoadError
+from aileron.home.private_files import read_private
+from aileron.model.errors import Forbidden, InvalidRequest
+from aileron.model.interfaces.authority import ITrust
+from aileron.model.interfaces.connectors import IConfigFile
+from aileron.model.trust import Candidate, TrustKind
+
+from ._package import PLACE, VERSION
+
+NAME = "packages.json"
+_VERSION = re.compile(VERSION)
+MOST_LOCK_BYTES = 1024 * 1024
+_UNTRUSTED = "it is not trusted as it is now, so no package can be changed; read and trust it: aileron config trust"
+
+
+@frozen
+class Installed:
+    """A package as it was installed.
+
+    :ivar source: where it came from, without its version.
+    :ivar commit: the id of the commit that the tag was at; empty: it did not come from Git.
+    :ivar publisher: the key that signed it; empty: nobody did.
+    :ivar host_key: of the server, where it came over SSH.
+    :ivar files: the digest of each, by its path in the home.
+    """
+
+    name: str
+    version: str
+    source: str
+    commit: str
+    digest: str
+    publisher: str
+    host_key: str
+    files: Mapping[str, str]
+
+    def __attrs_post_init__(self) -> None:
+        if not _VERSION.fullmatch(self.version) or not all(map(PLACE.fullmatch, self.files)):
+            raise ValueError(f"the package {self.name} has an invalid version or path")
+
+    @property
+    def consent(self) -> str:
+        """The publisher's key, and for what it is accepted: a repository, else this package; empty: nobody signed."""
+        return self.publisher and f"{self.publisher} {self.source if '://' in self.source else self.name}"
+
+    def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:
+        """Return which of some files, by their paths in the home, are as they were installed."""
+        return {place for place, data in there.items() if self.files.get(place) == digest_of_bytes(data)}
+
+
+@frozen
+class Lock:
+    """The contents of C{packages.json}.
+
+    :ivar github: what C{github://} stands for.
+    :ivar publishers: the keys that the operator has accepted, each with what for, as L{Installed.consent} has it.
+    :ivar uninstalled: packages that were removed, each without its files. What is installed under one of their names
+        is compared with the version that was removed.
+    """
+
+    github: str = "https://github.com/"
+    publishers: tuple[str, ...] = ()
+    packages: tuple[Installed, ...] = ()
+    uninstalled: tuple[Installed, ...] = ()
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all publishers."""
+        return {each.partition(" ")[0] for each in self.publishers}
+
+    @property
+    def digests(self) -> set[str]:
+        """The digests of all files of packages."""
+        return {digest for package in self.packages for digest in package.files.values()}
+
+    def find(self, name: str) -> Installed | None:
+        """Return a package; L{None}: it is not installed."""
+        return next((each for each in self.packages if each.name == name), None)
+
+    def find_uninstalled(self, name: str) -> Installed | None:
+        """Return the package that was removed under a name; L{None}: there was none, or it is installed again."""
+        return next((each for each in self.uninstalled if each.name == name), None)
+
+    def replace(self, name: str, package: Installed | None) -> Lock:
+        """Return a copy with another package of that name, or without it; then it is among the uninstalled ones.
+
+        A publisher's key that another one has replaced is not kept, unless another package needs it.
+        """
+        others = [each for each in self.packages if each.name != name]
+        found = sorted([*others, *([] if package is None else [package])], key=_name_of)
+        consent = "" if package is None else package.consent
+        before = self.find(name) or self.find_uninstalled(name)
+        former = before.consent if before else ""
+        is_replaced = former != consent and former.partition(" ")[2] == consent.partition(" ")[2]
+        gone = {former} - {each.consent for each in others} if is_replaced else set()
+        kept = (each for each in self.publishers if each not in gone)
+        publishers = tuple(dict.fromkeys(filter(None, (*kept, consent))))
+        gone_by = [evolve(before, files={})] if before is not None and package is None else []
+        removed = sorted([*(each for each in self.uninstalled if each.name != name), *gone_by], key=_name_of)
+        return evolve(self, packages=tuple(found), publishers=publishers, uninstalled=tuple(removed))
+
+    def encode(self) -> bytes:
+        """Return the file's bytes."""
+        return (json.dumps(_FORM.to_json(self), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _name_of(package: Installed) -> str:
+    return package.name
+
+
+_FORM = JsonConverter()
+_FORM.differ(Lock, uninstalled=Member(optional=True))
+
+
+def read_lock(data: bytes | None) -> Lock:
+    """Read the file; L{None}: there is none.
+
+    :raises InvalidRequest: it has errors.
+    """
+    try:
+        return Lock() if data is None else _FORM.from_json(Lock, loads_strict(data))
+    except ValueError as error:
+        raise InvalidRequest(f"{NAME} has an error: {error}.") from None
+
+
+@implementer(IConfigFile)
+@frozen
+class LockFile:
+    """C{packages.json} of one home, for the operator to trust; the daemon does not use it.
+
+    :ivar trust: the operator's word, as far as it is known.
+    """
+
+    path: Path
+    trust: ITrust
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        return self._read()[0]
+
+    def problems(self) -> tuple[LoadError, ...]:
+        return self._read()[1]
+
+    def _read(self) -> tuple[tuple[Candidate, ...], tuple[LoadError, ...]]:
+        try:
+            data = read_private(self.path, MOST_LOCK_BYTES)
+            read_lock(data)
+        except (Forbidden, InvalidRequest) as error:
+            return (), (LoadError("validation_error", error.message, str(self.path), None, "user"),)
+        if data is None:
+            return (), ()
+        found = Candidate(TrustKind.CONFIG, NAME, digest_of_bytes(data), str(self.path), data.decode())
+        word = self.trust.find(TrustKind.CONFIG, NAME)
+        trusted = word is not None and word.digest == found.digest
+        return (found,), () if trusted else (LoadError("untrusted", _UNTRUSTED, str(self.path), None, "user"),)

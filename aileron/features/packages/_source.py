@@ -1,0 +1,135 @@
+"""Fetches a package from its source: a directory, an archive, or a tag of a Git repository."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.base.addresses import read_base_url
+from aileron.connectors import RemoteRepository
+from aileron.model.errors import InvalidRequest
+
+from ._files import MOST_ARCHIVE_BYTES, FileSet, read_archive, read_directory, read_local
+from ._minisign import read_key, verify
+from ._package import MANIFEST, VERSION, Package, read_package
+
+_PATH, _VERSION = r"[\w.-]+(?:/[\w.-]+)*", rf"(?:@v?(?P<version>{VERSION}))?"
+_GITHUB = re.compile(rf"github://(?P<repository>[\w.-]+/[\w.-]+)(?:/(?P<path>{_PATH}))?{_VERSION}", re.ASCII)
+_GIT = re.compile(rf"(?P<url>(?:https?|ssh)://[^/]+(?:/[\w.~-]+)+)(?://(?P<path>{_PATH}))?{_VERSION}", re.ASCII)
+_ARCHIVE = re.compile(r"(.+?)(?:\.zip|\.tar|\.tar\.gz|\.tgz)")
+_RELEASE = re.compile(rf"v?({VERSION})")
+
+
+@frozen
+class Source:
+    """A source.
+
+    :ivar text: as it is recorded, without a version.
+    :ivar url: of a Git repository; empty: it is on this machine.
+    :ivar path: the directory in the repository, or the path on this machine.
+    :ivar version: that was asked for; empty: the newest.
+    """
+
+    text: str
+    url: str
+    path: str
+    version: str
+
+
+@frozen
+class Fetched:
+    """A package that was fetched.
+
+    :ivar commit: the id of the commit; empty: it did not come from Git.
+    :ivar publisher: the key that signed it; empty: nobody did.
+    """
+
+    source: Source
+    package: Package
+    commit: str
+    publisher: str
+
+
+def read_source(text: str, github: str) -> Source:
+    """Read a source as people write it.
+
+    :param github: what C{github://} stands for.
+    :raises InvalidRequest: it is none.
+    """
+    if found := _GITHUB.fullmatch(text):
+        url = f"{github.rstrip('/')}/{found['repository'].removesuffix('.git')}.git"
+    elif found := _GIT.fullmatch(text):
+        url = found["url"]
+    elif "://" in text:
+        raise InvalidRequest(f"{text} is not a source such as github://owner/repo/path@1.0.0. Nothing was installed.")
+    else:
+        path = str(Path(text).expanduser().absolute())
+        return Source(path, "", path, "")
+    try:
+        read_base_url(url, ssh=True)
+    except ValueError as error:
+        raise InvalidRequest(f"The URL of a package {error}.") from None
+    version = found["version"] or ""
+    return Source(text.rpartition("@")[0] if version else text, url, found["path"] or "", version)
+
+
+async def fetch(source: Source, repository: RemoteRepository | None, keys: Collection[str]) -> Fetched:
+    """Fetch a package into memory, and verify its signature.
+
+    :param repository: that the source is in; L{None}: it is on this machine.
+    :param keys: of publishers, as the operator knows them; the package can bring another one.
+    :raises AileronError: there is none, it is not read, or its signature is wrong.
+    """
+    name = Path(source.path or source.url.removesuffix(".git")).name
+    version, commit = "", ""
+    if repository is not None:
+        found = FileSet()
+        version, at = _choose(await repository.tags(), source)
+        commit, fetched = await repository.fetch(at, source.path)
+        for path, data in fetched.items():
+            found.add(path, data)
+        files: Mapping[str, bytes] = found.files
+    elif Path(source.path).is_dir():
+        files = read_directory(Path(source.path))
+    elif archive := _ARCHIVE.fullmatch(name):
+        files, name = read_archive(name, read_local(source.path, MOST_ARCHIVE_BYTES)), archive[1]
+    else:
+        raise InvalidRequest(f"{source.path} is not a directory, .zip, .tar or .tar.gz file.")
+    package = read_package(files, name, version)
+    if version and package.version != version:
+        raise InvalidRequest(
+            f"The tag of version {version} has version {package.version} of {package.name}. Nothing was installed."
+        )
+    return Fetched(source, package, commit, _find_signer(files, keys))
+
+
+def _find_signer(files: Mapping[str, bytes], keys: Collection[str]) -> str:
+    signature = files.get(MANIFEST + ".minisig")
+    if signature is None:
+        return ""
+    if MANIFEST not in files:
+        raise InvalidRequest(f"The package has a signature, but no {MANIFEST}. Nothing was installed.")
+    offered = files.get("minisign.pub", b"").decode("utf-8", "replace")
+    every_key = [*keys, *([read_key(offered)] if offered else [])]
+    return verify(files[MANIFEST], signature.decode("utf-8", "replace"), every_key)
+
+
+def version_key(version: str) -> tuple[object, ...]:
+    """Return what versions are ordered by (Semantic Versioning 2.0.0, 11)."""
+    numbers, _, before = version.partition("+")[0].partition("-")
+    labels = [(0, int(each), "") if each.isdecimal() else (1, 0, each) for each in before.split(".")]
+    return [int(each) for each in numbers.split(".")], not before, labels
+
+
+def _choose(tags: Mapping[str, str], source: Source) -> tuple[str, str]:
+    """Choose a version, the newest release unless one was asked for; it, and the object that its tag is at."""
+    versions = {found[1]: at for tag, at in sorted(tags.items()) if (found := _RELEASE.fullmatch(tag))}
+    releases = (each for each in versions if "-" not in each.partition("+")[0])
+    version = source.version or max(releases, key=version_key, default="")
+    if version not in versions:
+        what = f"tag of version {version}" if version else "tag with a version, such as 1.0.0"
+        raise InvalidRequest(f"{source.text} has no {what}. Nothing was installed.")
+    return version, versions[version]

@@ -1,0 +1,1 @@
+"""Tools that a provider runs itself: noted in the audit log, or refused."""

@@ -1,0 +1,1 @@
+"""Proves what connectors keep of the promises, against doubles of services that behave badly."""

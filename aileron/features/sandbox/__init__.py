@@ -1,0 +1,1 @@
+"""The sandbox of agents and of the programs of connectors (bubblewrap)."""

@@ -1,0 +1,235 @@
+"""Decides what of the writable directories an agent must not write: what runs outside of the sandbox later.
+
+Every path of the answer is there, and no component of it below its writable directory is a symbolic link, which could
+be replaced.  What cannot be protected is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os.path import isabs, isdir, join, lexists, realpath
+from pathlib import Path
+
+from aileron.model.errors import InvalidRequest
+
+from ._git import Git
+from ._mounts import read_mounts, second_paths
+from ._repository import (
+    configured_files,
+    gitlinks,
+    hooks_directory,
+    missing_programs,
+    module_commands,
+    named_paths,
+    work_tree_around,
+)
+from ._tree import TreeSnapshot
+from .layout import SandboxLayout, check_protectable, is_within, is_within_any, linked_from, steps
+
+_KEPT = (".envrc", ".vscode")
+_START_FILES = (
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile "
+    ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc"
+).split()
+_START_VARIABLES = ("ZDOTDIR", "BASH_ENV", "ENV")  # a directory, then two files; ENV often is something else
+_START_FILES_OF_ZSH = ".zshenv .zprofile .zshrc .zlogin .zlogout".split()
+_DIRECTORIES_OF_FISH = ("conf.d", "functions", "completions")
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+_DEPENDENCIES = "node_modules"
+_HUSKY = "_"  # its hooks run what lies beside their directory
+
+
+def find_protected(
+    layout: SandboxLayout,
+    tree: TreeSnapshot,
+    git: Git | None,
+    environment: Mapping[str, str],
+    *,
+    copied: str = "",
+    also: Iterable[str] = (),
+) -> list[str]:
+    """Return what stays read-only in a sandbox, of an agent as of a connector's program; sorted.
+
+    :param tree: of the layout's root.
+    :param git: L{None}: there is none, and so nothing obeys settings.
+    :param environment: the caller's, by which shells and programs are found.
+    :param copied: the repository that a copy stands in for; empty: none.
+    :param also: further paths.
+    :raises InvalidRequest: something that runs outside could not be protected.
+    """
+    refuse_second_paths(layout, environment)
+    protected = (
+        *protected_settings(layout.places),
+        *protected_start_files(layout.home, layout.writable, environment),
+        *protected_repositories(layout.root, tree, git, copied),
+        *protected_programs(layout.writable, layout.programs, environment.get("PATH", os.defpath)),
+        *also,
+    )
+    return check_protectable(protected, layout.writable)
+
+
+def refuse_second_paths(layout: SandboxLayout, environment: Mapping[str, str]) -> None:
+    """Refuse writable directories that programs outside use by another path, where they would not be protected.
+
+    :raises InvalidRequest: C{PATH}, a program or the home leads to one, by a bind mount for example.
+    """
+    mounts = read_mounts()
+    used = [layout.home, *layout.programs, *filter(isabs, environment.get("PATH", os.defpath).split(os.pathsep))]
+    reached = {step for path in used for step in steps(path)}
+    for place in layout.writable:
+        for other in second_paths(place, mounts):
+            if any(is_within(path, other) for path in reached) and not is_within(other, place):
+                raise InvalidRequest(
+                    f"{place} is also {other}, from where programs outside the sandbox run, and could not be protected "
+                    f"there. Work in {other} instead."
+                )
+
+
+def protected_settings(places: Iterable[str]) -> Iterator[str]:
+    """Yield the settings of shells and editors that are there, in each of these directories."""
+    yield from (join(place, name) for place in places for name in _KEPT if lexists(join(place, name)))
+
+
+def protected_start_files(home: str, writable: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the start files of the user's shells, and directories of such files, that the agent could write.
+
+    These lie in writable directories, or behind a link in one.  Missing directories are made, since then the agent
+    cannot make them.
+
+    :param environment: the caller's, which may say where start files are.
+    :raises InvalidRequest: such a file is not there, and the agent could make it.
+    """
+    named = {name: environment[name] for name in _START_VARIABLES if environment.get(name)}
+    for name, path in named.items():
+        if not isabs(path) and name != "ENV":
+            raise InvalidRequest(
+                f"{name} is the relative path {path}, so shells would start with files of the project, which the agent "
+                "could write. Set it to an absolute path."
+            )
+    zsh = named.pop("ZDOTDIR", home)
+    fish = [join(base, "fish") for base in (environment.get("XDG_CONFIG_HOME") or "", join(home, ".config")) if base]
+    read_whole = [join(each, name) for each in fish for name in ("", *_DIRECTORIES_OF_FISH)]
+    kept: list[str] = []  # nothing can be made in a directory that is
+    for path in (step for directory in (zsh, *read_whole) for step in steps(directory)):
+        if is_within_any(path, writable) and not is_within_any(path, kept):
+            os.makedirs(path, exist_ok=True)
+            kept.append(path)
+    files = [join(home, name) for name in (*_START_FILES, *_START_FILES_OF_ZSH)]
+    files += [join(zsh, name) for name in _START_FILES_OF_ZSH] + [join(each, "config.fish") for each in fish]
+    files += filter(isabs, named.values())
+    linked = (step for directory in read_whole for step in linked_from(directory))
+    for path in (*(step for each in files for step in steps(each)), *linked):
+        if is_within_any(path, writable) and not is_within_any(path, kept):
+            if not lexists(path):
+                raise InvalidRequest(
+                    f"Your shell reads {path} at startup. It does not exist, and the agent could create it. "
+                    "Create it, or remove the link that points there."
+                )
+            kept.append(path)
+    yield from kept
+
+
+def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, replaced: str) -> Iterator[str]:
+    """Yield the repositories in a directory, hooks and programs that their settings name, and where submodules belong.
+
+    :param tree: of C{root}.
+    :param git: L{None}: there is none, and so nothing obeys settings.
+    :param replaced: the repository that a copy stands in for; empty: none.
+    :raises InvalidRequest: a setting names what cannot be protected.
+    """
+    yield from (path for path in tree.repositories if path != replaced)
+    if git is None:
+        return
+    around = work_tree_around(git, root)
+    for work_tree in {around, *(os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git"))}:
+        yield from _find_named_by_settings(root, work_tree, git)
+        for path in gitlinks(git, work_tree):
+            if is_within(path, root) and not lexists(join(path, ".git")):
+                if realpath(path) == path:
+                    os.makedirs(path, exist_ok=True)
+                yield path
+
+
+def protected_programs(writable: Sequence[str], programs: Iterable[str], path: str) -> Iterator[str]:
+    """Yield the programs that lie in writable directories, each with the environment that it belongs to.
+
+    :param programs: directories and files that run outside, Aileron's own among them.
+    :param path: the caller's C{PATH}.
+    :raises InvalidRequest: a program, or what C{PATH} names, cannot be protected.
+    """
+    for program in programs:
+        yield from _environments_of(writable, steps(program))
+    for entry in path.split(os.pathsep):
+        if not isabs(entry):
+            raise InvalidRequest(
+                f"PATH has the relative entry {entry or '(empty)'}, so programs of the project, which the agent could "
+                "write, would run as yours. Remove it from PATH."
+            )
+        if not isdir(entry) and any(is_within(step, place) for step in steps(entry) for place in writable):
+            raise InvalidRequest(
+                f"PATH contains {entry}, which does not exist and which the agent could create. "
+                "Create it, or remove it from PATH."
+            )
+        yield from _environments_of(writable, (*steps(entry), *linked_from(entry)))
+
+
+def _find_named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
+    if (hooks := hooks_directory(git, work_tree)) is not None:
+        for path in _steps_within(root, hooks):
+            if realpath(path) == path:
+                os.makedirs(path, exist_ok=True)
+            yield os.path.dirname(path) if os.path.basename(path) == _HUSKY else path
+        yield from _environments_of((root,), linked_from(hooks))
+    for path in {step for named in named_paths(git, work_tree) for step in _steps_within(root, named)}:
+        if not lexists(path):
+            raise InvalidRequest(
+                f"The git settings refer to {path}, which does not exist and which the agent could create. "
+                "Create it, or remove the setting."
+            )
+        yield path
+    _refuse_missing(root, work_tree, git)
+    _refuse_modules(work_tree, git)
+    yield from {step for named in configured_files(git, work_tree) for step in _steps_within(root, named)}
+
+
+def _steps_within(root: str, path: str) -> Iterator[str]:
+    """Yield where a path leads, and the links on the way, as far as they lie in a directory but in no repository."""
+    for step in steps(path):
+        if is_within(step, root) and ".git" not in Path(step[len(root) :]).parts:
+            yield step
+
+
+def _refuse_missing(root: str, work_tree: str, git: Git) -> None:
+    named = (step for path in missing_programs(git, work_tree) for step in _steps_within(root, path))
+    if missing := next(named, None):
+        raise InvalidRequest(
+            f"A git setting refers to the program {missing}, which does not exist and which the agent could create. "
+            "Create it, or remove the setting."
+        )
+
+
+def _refuse_modules(work_tree: str, git: Git) -> None:
+    if setting := next(module_commands(git, work_tree), None):
+        raise InvalidRequest(
+            f"The git setting {setting} runs python -m, which loads modules from the project first, where the agent "
+            "could put them. Use python -P -m (before Python 3.11: python -I -m), or remove the setting."
+        )
+
+
+def _environments_of(writable: Sequence[str], paths: Iterable[str]) -> Iterator[str]:
+    for path in dict.fromkeys(paths):
+        for place in writable:
+            if lexists(path) and (is_within(path, place) or is_within(place, path)):
+                yield _environment(path, place)
+
+
+def _environment(path: str, place: str) -> str:
+    """Return the outermost Python environment or directory of packages, below C{place}, that a program belongs to."""
+    found = path
+    current = path
+    while is_within(current, place) and current != place:
+        if os.path.basename(current) == _DEPENDENCIES or any(lexists(join(current, name)) for name in _ENVIRONMENTS):
+            found = current
+        current = os.path.dirname(current)
+    return found

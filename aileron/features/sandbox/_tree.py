@@ -1,0 +1,182 @@
+"""Finds what changes while an agent runs: what other programs obey by themselves, and what it was not to write."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from stat import S_IFMT
+
+from attrs import field, frozen
+
+from aileron.model.errors import InvalidRequest
+
+from ._names import is_configuration, is_known
+
+_GIT = ".git"
+_BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
+_DEPENDENCIES = "node_modules"
+_MOST_OF_ONE = 5
+"""Settings of one new directory that are listed one by one; of more only the directory is."""
+_MOST_HELD = 256  # descriptors
+
+Signature = tuple[int, ...]
+
+
+@frozen
+class TreeSnapshot:
+    """A snapshot of what other programs obey in a directory.
+
+    :ivar repositories: the paths of C{.git}, and of directories that git takes for a repository.
+    :ivar autorun: the files that shells, editors, package managers and agents are known to obey by themselves, and
+        those that have a second name somewhere.
+    :ivar configuration: other files that look like settings and recipes.
+    :ivar directories: all of them.
+    """
+
+    repositories: dict[str, Signature] = field(factory=dict)
+    autorun: dict[str, Signature] = field(factory=dict)
+    configuration: dict[str, Signature] = field(factory=dict)
+    directories: set[str] = field(factory=set)
+
+    def changes(self, later: TreeSnapshot, tracked: Collection[str] = frozenset()) -> tuple[str, ...]:
+        """Return what is new or changed in C{later}: repositories, known files, then what looks like settings.
+
+        :param tracked: files whose changes a repository shows, if they only look like settings.
+        """
+        pairs = ((self.repositories, later.repositories), (self.autorun, later.autorun))
+        known = tuple(path for old, new in pairs for path in sorted(new) if new[path] != old.get(path))
+        old, new = self.configuration, later.configuration
+        others = [path for path in sorted(new) if new[path] != old.get(path) and path not in tracked]
+        return (*known, *self._summed_up(others))
+
+    def _summed_up(self, paths: Iterable[str]) -> Iterator[str]:
+        """Yield paths, but of a new directory with many of them only that, once."""
+        places = {path: self._new_directory(path) for path in paths}
+        counts = Counter(filter(None, places.values()))
+        told: set[str] = set()
+        for path, place in places.items():
+            if counts[place] <= _MOST_OF_ONE:
+                yield path
+            elif place not in told:
+                told.add(place)
+                yield f"{place}{os.sep} (new, with {counts[place]} such files)"
+
+    def _new_directory(self, path: str) -> str:
+        """Return the outermost directory of a path that was not there; empty: all were."""
+        found, current = "", os.path.dirname(path)
+        while current not in self.directories and len(current) > 1:
+            found, current = current, os.path.dirname(current)
+        return found
+
+
+def read_tree(root: str) -> TreeSnapshot:
+    """Return a snapshot of a directory and all below it; links are not followed, and no repository is entered.
+
+    A file that was written and put back as it was counts as changed: the kernel notes when that was.  A directory that
+    cannot be listed counts as a repository, since git would enter one there.
+    """
+    found = TreeSnapshot()
+    waiting = [root]
+    while waiting:
+        waiting.extend(_read_directory(root, waiting.pop(), found))
+    return found
+
+
+@contextmanager
+def hold_open(paths: Iterable[str]) -> Iterator[Mapping[str, int]]:
+    """Open paths, to be mounted by their descriptors: provide these.
+
+    :raises InvalidRequest: another program has put a link in the place of one, or of a directory above.
+    """
+    with ExitStack() as held:
+        opened = {}
+        for path in paths:
+            try:
+                opened[path] = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+            except OSError as error:
+                raise InvalidRequest(f"{path} was replaced while the sandbox was made: {error.strerror}.") from error
+            held.callback(os.close, opened[path])
+            if os.readlink(f"/proc/self/fd/{opened[path]}") != path:
+                raise InvalidRequest(f"{path} was replaced by a link while the sandbox was made. Launch again.")
+        yield opened
+
+
+def read_files(paths: Iterable[str]) -> Mapping[str, Mapping[str, Signature]]:
+    """Return, of each path, the files there or below it, and which version of each; links are not followed."""
+    return {path: {found: _version(found) for found in _files_below(path)} for path in paths}
+
+
+def _files_below(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+    for directory, _, names in os.walk(path):
+        yield from (os.path.join(directory, name) for name in names)
+
+
+@contextmanager
+def watch_replacements(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str, ...]]]:
+    """Watch paths; yield a function that lists those that lead to something else by now.
+
+    A mount ends with the file that it covers: where the user's editor, or C{git checkout}, puts another file in its
+    place, the agent may write that one.  An open descriptor of each first file keeps the kernel from giving its inode
+    to the next one.
+    """
+    before = {path: identity_of(path) for path in paths}
+    with ExitStack() as held:
+        for path in list(before)[:_MOST_HELD]:
+            held.callback(os.close, os.open(path, os.O_PATH | os.O_NOFOLLOW))
+        yield lambda: tuple(path for path, found in before.items() if identity_of(path) not in (found, ()))
+
+
+def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]:
+    """Note what lies in one directory.
+
+    :return: the directories in it that are to be read as well.
+    """
+    try:
+        entries = {entry.name: entry.is_dir(follow_symlinks=False) for entry in os.scandir(directory)}
+    except OSError:
+        found.repositories[directory] = ()
+        return []
+    if any(needed <= entries.keys() for needed in _BARE):
+        found.repositories[directory] = identity_of(directory)
+        return []
+    found.directories.add(directory)
+    below = directory[len(root) :].split(os.sep)
+    counts = _DEPENDENCIES not in below
+    for name, is_directory in entries.items():
+        path = os.path.join(directory, name)
+        if name.lower() == _GIT:
+            found.repositories[path] = identity_of(path)
+        elif not is_directory and ((counts and is_known(name, below)) or _is_shared(path)):
+            found.autorun[path] = _version(path)
+        elif not is_directory and counts and is_configuration(name, below):
+            found.configuration[path] = _version(path)
+    return [os.path.join(directory, name) for name, deeper in entries.items() if deeper and name.lower() != _GIT]
+
+
+def _is_shared(path: str) -> bool:
+    """Return whether a file has another name, outside perhaps: who writes it writes that."""
+    try:
+        return os.lstat(path).st_nlink > 1
+    except OSError:
+        return False
+
+
+def identity_of(path: str) -> Signature:
+    """Return what tells one file at a path from another; empty where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ()
+    return S_IFMT(found.st_mode), found.st_dev, found.st_ino
+
+
+def _version(path: str) -> Signature:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ()
+    return found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -1,0 +1,276 @@
+"""Decides what an agent sees and may write in its sandbox, as options of bubblewrap, and follows paths for that.
+
+Everything can be read and nothing written, but for the project and what is the agent's own; then come the things that
+stay read-only within these, and last those that are hidden, so that they are hidden whatever lies around them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os.path import commonpath, dirname, isabs, isdir, islink, join, realpath
+from pathlib import Path
+from types import MappingProxyType
+
+from attrs import frozen
+
+from aileron.model.errors import InvalidRequest
+
+from ._mounts import find_copies, read_mounts, second_paths
+
+_PROFILES = (
+    *".mozilla .librewolf .waterfox .zen .floorp .thunderbird .opera .torbrowser .tor-browser .mullvad-browser".split(),
+    *("snap", ".var/app", ".tor project", ".mullvad/mullvadbrowser", ".moonchild productions"),
+    *(f"{name}/Browser/TorBrowser/Data" for name in ("tor-browser", "tor-browser_en-US", "mullvad-browser")),
+)
+"""Where browsers keep profiles, in the user's home; C{.var/app} is of flatpaks, C{snap} of snaps."""
+
+_BROWSERS = (
+    *"chromium chromium-beta chromium-dev thorium yandex-browser yandex-browser-beta".split(),
+    *(f"google-chrome{kind}" for kind in ("", "-beta", "-unstable", "-canary", "-for-testing")),
+    *(f"microsoft-edge{kind}" for kind in ("", "-beta", "-dev", "-canary")),
+    *"BraveSoftware vivaldi vivaldi-snapshot opera opera-beta opera-developer epiphany falkon qutebrowser".split(),
+    *"mozilla thunderbird librewolf waterfox floorp zen torbrowser tor-browser mullvad-browser".split(),
+    *("tor project", "mullvad/mullvadbrowser", "moonchild productions"),
+)
+"""What browsers call their directories among a user's settings, data and caches."""
+
+_BASES = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CACHE_HOME": ".cache"}
+"""The variables that say where those lie, and where in the user's home they lie else."""
+
+_MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks", "locks")
+"""Among settings what is none, and is of no use where it cannot be written: what comes of it is thrown away, too."""
+
+_MARKER = "secrets.json"
+"""What makes a directory Aileron's home: the vault's file."""
+
+_SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # hidden, not written to
+_NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
+_MOST_LINKS = 40  # as many as the kernel follows
+_NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
+
+
+@frozen
+class SandboxLayout:
+    """The directories of one sandbox.
+
+    :ivar home: the user's.
+    :ivar state: Aileron's home.
+    :ivar project: where the agent works.
+    :ivar own: directories in which the agent keeps what is its own; they may lie among its settings.
+    :ivar own_files: such files.
+    :ivar programs: what it must be able to read, though it lies where others' files are hidden, and must not write.
+    :ivar settings: directories of the agent's settings: what it writes there is thrown away.
+    :ivar whole_repository: whether the whole repository around the project can be written; else the project alone.
+    """
+
+    home: str
+    state: str
+    project: str
+    own: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    whole_repository: bool = True
+    own_files: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The project's repository, or the project's directory where there is none or it is not to be written.
+
+        :raises InvalidRequest: the project would have the user's whole home in it.
+        """
+        project, home = realpath(self.project), realpath(self.home)
+        if any(is_within(each, project) for each in (home, *second_paths(home, read_mounts()))):
+            raise InvalidRequest(
+                "A sandboxed agent cannot work in your home directory itself, where it could change your shell's "
+                "startup files. Change to a project directory."
+            )
+        if not self.whole_repository:
+            return project
+        above = (path for path in (Path(project), *Path(project).parents) if os.path.lexists(path / ".git"))
+        repository = str(next(above, project))
+        return project if is_within(home, repository) else repository
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The directories in which the user works: the repository, and the project in it."""
+        return tuple(dict.fromkeys((self.root, realpath(self.project))))
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """The directories that the agent may write."""
+        return tuple(dict.fromkeys((self.root, *self._kept)))
+
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        return tuple(map(realpath, (*self.own, *self.own_files)))
+
+    def arguments(
+        self,
+        read_only: Sequence[str] = (),
+        repository: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
+        opened: Mapping[str, int] = MappingProxyType({}),
+    ) -> list[str]:
+        """Return the options of bubblewrap that make this sandbox.
+
+        :param read_only: what is there in writable directories and stays as it is; sorted.
+        :param repository: the options that put a copy in the place of the project's repository.
+        :param environment: the user's, which may say that browsers keep their profiles elsewhere.
+        :param opened: descriptors in which some of L{mounted} are open already, so that no link that takes the place of
+            one is followed.
+        :raises InvalidRequest: the project would have the user's whole home in it.
+        """
+        hidden = self._list_hidden(environment)
+        return [
+            *_NAMESPACES,
+            *_NO_RIGHTS,
+            *self._world(),
+            *_bind(self.root, opened),
+            *self._mounts(read_only, hidden, opened),
+            *repository,
+            *(word for path in hidden for word in _hide(path)),
+            "--chdir",
+            self.project,
+        ]
+
+    def mounted(self, read_only: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+        """Return the root and what is mounted in it, or in what is the agent's own: what others could replace."""
+        above = self._above(read_only, self._list_hidden(environment))
+        return list(dict.fromkeys((self.root, *sorted((*above, *read_only)))))
+
+    def _world(self) -> Iterator[str]:
+        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        for place in _SHARED:
+            yield from ("--tmpfs", place)
+        for path in dict.fromkeys((realpath(self.home), *self.programs)):
+            if is_within_any(path, _SHARED):
+                yield from ("--ro-bind", path, path)
+
+    def _above(self, read_only: Sequence[str], hidden: Sequence[str]) -> set[str]:
+        """Return the directories above settings, and above what is read-only or hidden, that could be moved away."""
+        settings, own = tuple(map(realpath, self.settings)), self._kept
+        return {
+            str(parent)
+            for path in (*read_only, *hidden, *settings)
+            for parent in Path(path).parents
+            if any(is_within(str(parent), place) and str(parent) != place for place in (self.root, *own))
+            and (is_within_any(str(parent), own) or not is_within_any(str(parent), settings))
+        }
+
+    def _mounts(self, read_only: Sequence[str], hidden: Sequence[str], opened: Mapping[str, int]) -> Iterator[str]:
+        """Yield mounts of settings, of the agent's own and of what is read-only, each behind what would cover it else.
+
+        The directories above these are mounted, too: a mount cannot be moved away.  What lies in something read-only is
+        left to it.
+        """
+        settings, own = tuple(map(realpath, self.settings)), self._kept
+        mounts = {
+            **{path: _bind(path, opened) for path in self._above(read_only, hidden)},
+            **{path: tuple(_discard_writes(path)) for path in settings},
+            **{path: _bind(path, opened) for path in own},
+            **{path: _bind(path, opened, "--ro-bind") for path in read_only},
+        }
+        for path in sorted(mounts):
+            if not any(str(parent) in read_only for parent in Path(path).parents):
+                yield from mounts[path]
+
+    def _list_hidden(self, environment: Mapping[str, str]) -> list[str]:
+        """Return the directories that are empty here: they are mounted last of all, so that nothing opens them again.
+
+        Where a variable says that profiles lie elsewhere, older ones may still lie in the home.  Other paths to the
+        same directories are hidden as well, and copies of Aileron's home in snapshots.
+        """
+        bases = [join(self.home, place) for place in _BASES.values()]
+        bases += [environment[name] for name in _BASES if isabs(environment.get(name, ""))]
+        browsers = (join(base, name) for base in bases for name in _BROWSERS)
+        profiles = (join(self.home, name) for name in _PROFILES)
+        found = [realpath(each) for each in (self.state, *profiles, *browsers) if isdir(each)]
+        mounts = read_mounts()
+        seconds = [path for each in dict.fromkeys(found) for path in second_paths(each, mounts)]
+        return list(dict.fromkeys((*found, *seconds, *find_copies(realpath(self.state), _MARKER, mounts))))
+
+
+def _hide(path: str) -> tuple[str, ...]:
+    return ("--tmpfs", path) if isdir(path) else ("--ro-bind", os.devnull, path)
+
+
+def _discard_writes(directory: str) -> Iterator[str]:
+    """Yield the options of a directory that is forgotten, with what the true one holds to be read in it."""
+    yield from ("--tmpfs", directory)
+    for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
+        if not any(path.match(pattern) for pattern in _MADE_ANEW):
+            yield from ("--ro-bind", str(path), str(path))
+
+
+def _bind(path: str, opened: Mapping[str, int], option: str = "--bind") -> tuple[str, str, str]:
+    """Return the option that mounts a path in its own place, by the descriptor in which it is open if there is one."""
+    return (f"{option}-fd", str(opened[path]), path) if path in opened else (option, path, path)
+
+
+def installed_programs() -> tuple[str, ...]:
+    """Return where Aileron and its Python are installed."""
+    return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, *map(os.path.abspath, sys.path))))
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Return whether a path is a directory or lies below it; both are absolute."""
+    return commonpath((path, directory)) == directory
+
+
+def is_within_any(path: str, directories: Iterable[str]) -> bool:
+    """Return whether a path is one of these directories or lies below one."""
+    return any(is_within(path, directory) for directory in directories)
+
+
+def steps(path: str) -> Iterator[str]:
+    """Yield each symbolic link on the way of an absolute path, in whatever directory, and at last where it leads.
+
+    The directories of what is yielded are without links.
+    """
+    current, waiting, links = "/", path.split(os.sep)[::-1], 0
+    while waiting:
+        name = waiting.pop()
+        if name == os.pardir:
+            current = dirname(current)
+        elif name not in ("", os.curdir):
+            place = join(current, name)
+            if links < _MOST_LINKS and islink(place):
+                links += 1
+                yield place
+                target = os.readlink(place)
+                waiting.extend(target.split(os.sep)[::-1])
+                current = "/" if isabs(target) else current
+            else:
+                current = place
+    yield current
+
+
+def linked_from(directory: str) -> Iterator[str]:
+    """Yield where the links in a directory lead, and each link on the way there but themselves."""
+    try:
+        links = [entry.path for entry in os.scandir(realpath(directory)) if entry.is_symlink()]
+    except OSError:
+        return
+    for link in links:
+        yield from list(steps(link))[1:]
+
+
+def check_protectable(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
+    """Return the paths that lie in writable directories, once each, in order.
+
+    :raises InvalidRequest: to protect one would leave nothing to write, or it can be replaced.
+    """
+    found = {path for path in paths if any(is_within(path, place) or is_within(place, path) for place in writable)}
+    for path in found:
+        if any(is_within(place, path) for place in writable):
+            raise InvalidRequest(
+                f"The sandboxed agent could change {path}, which runs outside the sandbox. Work in another directory."
+            )
+        if realpath(path) != path:
+            raise InvalidRequest(
+                f"The sandboxed agent could replace {path}, which programs outside the sandbox use, because its path "
+                "contains a symbolic link."
+            )
+    return sorted(found)

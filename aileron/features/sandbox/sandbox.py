@@ -1,0 +1,223 @@
+"""Finds out whether this machine can make sandboxes, and puts a planned agent into one with one way out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from stat import S_ISBLK, S_ISDIR, S_ISREG, S_ISSOCK
+from tempfile import TemporaryFile
+from typing import Any
+
+from attrs import evolve, field, frozen
+from twisted.internet.interfaces import IProtocolFactory
+
+from aileron.base.addresses import read_origin
+from aileron.features.launch.plan import LaunchPlan
+from aileron.model.errors import Forbidden, InvalidRequest, NotFound
+
+from ._boundary import BoundaryCheck
+from ._filter import filter_for
+from ._processes import SandboxProcesses
+from ._socket_forwarder import SocketForwarder, forward_to
+from .project import SandboxProject
+from .way_out import PROXY_PORT, WayOut, proxy_variables
+
+_ENTRYPOINT = Path(__file__).with_name("_entrypoint.py")
+_MEETING, _FILTER, _INFO = 3, 4, 5
+"""The descriptors of a child: to meet the launcher by, to read the program for C{seccomp} from, and for what bubblewrap
+tells of its own child."""
+
+_OPENED = 10
+"""The first descriptor of what is mounted in the project."""
+
+_BY_DESCRIPTOR = ("--bind-fd", "0", "/")
+_STANDARD = {0: "input", 1: "output", 2: "error"}
+_PIECE_BYTES = 1 << 20
+_SECONDS = 20.0
+_TRIAL = ("--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_PROVEN = (
+    "Sandbox: checked: TCP, UDP, DNS, Unix sockets and inherited descriptors lead nowhere but to Aileron. "
+    "Its proxy allows: {words}."
+)
+_OFF = (
+    "bubblewrap cannot create a sandbox here: {said} As root, allow user namespaces "
+    "(sysctl kernel.unprivileged_userns_clone=1, or on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
+    "or launch without --sandbox."
+)
+
+
+@frozen
+class Sandbox:
+    """Makes sandboxes for agents.
+
+    :ivar reactor: provides TCP, adopts sockets and tells when they can be read.
+    :ivar program: bubblewrap's.
+    :ivar interpreter: that runs the entrypoint.
+    :ivar seccomp: the program that the kernel judges the agent's calls by.
+    :ivar by_descriptor: whether bubblewrap mounts what is open in a descriptor (C{--bind-fd}).
+    """
+
+    reactor: Any
+    program: str
+    interpreter: str
+    seccomp: bytes = field(repr=False)
+    by_descriptor: bool = False
+
+    @contextmanager
+    def around(
+        self, plan: LaunchPlan, project: SandboxProject, url: str, way_out: WayOut | None = None
+    ) -> Iterator[LaunchPlan]:
+        """Provide what is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
+
+        :param url: of the agent site, at an IPv4 address of this machine.
+        :param way_out: by which it reaches allowed hosts as well; nothing starts then before it is proven that nothing
+            else leads out.
+        :raises InvalidRequest: something that runs outside could not be protected from the agent, or a standard
+            descriptor leads out of the sandbox.
+        """
+        site = read_origin(url)
+        layout = project.layout
+        needed = () if plan.directory is None else (plan.directory,)
+        for directory in (*layout.own, *layout.settings):
+            Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in layout.own_files:
+            Path(path).touch(mode=0o600)
+        opened = evolve(project, layout=evolve(layout, programs=(*layout.programs, *needed)))
+        ours, theirs = socket.socketpair()
+        with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
+            processes = SandboxProcesses(told)
+            factories: list[Any] = [forward_to(self.reactor, site.host, site.port)]
+            check = None
+            if way_out is not None:
+                factories.append(way_out.factory(self.reactor))
+                check = BoundaryCheck(PROXY_PORT + (site.port == PROXY_PORT))
+            proven = "" if way_out is None else _PROVEN.format(words=", ".join(way_out.words))
+            forwarder = SocketForwarder(
+                self.reactor, factories, ours, processes.find_first, project.say, check=check, proven=proven
+            )
+            first = _OPENED if self.by_descriptor else None
+            with closing(forwarder), opened.prepared(processes, first_descriptor=first) as (prefix, held):
+                options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
+                question = "-" if check is None else check.question()
+                argv = (self.program, *options, "--", *self.entry(site.port, _MEETING, question), *plan.argv)
+                forwarder.open()
+                ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
+                variables = {} if check is None else proxy_variables(check.proxy_port)
+                environment = {**plan.environment, **variables}
+                yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends, **held})
+
+    def entry(self, port: int, meeting: int, question: str = "-") -> tuple[str, ...]:
+        """Return what runs inside before a program: it listens on a port, and hands the socket out by a descriptor."""
+        return (self.interpreter, "-I", str(_ENTRYPOINT), str(port), str(meeting), question)
+
+    def listen(self, factory: IProtocolFactory) -> tuple[socket.socket, Callable[[], object]]:
+        """Have a factory take what connects inside: the end that L{entry} is to get, and what ends the listening."""
+        ours, theirs = socket.socketpair()
+        forwarder = SocketForwarder(self.reactor, [factory], ours, lambda: None, lambda _: None)
+        forwarder.open()
+        return theirs, forwarder.close
+
+
+def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> Sandbox:
+    """Return what makes sandboxes on this machine; it was tried.
+
+    :param needed: options that bubblewrap must know as well; its standard input is the directory C{/}.
+    :raises NotFound: there is no Linux, or no bubblewrap, or the kernel's filter is not known for this processor.
+    :raises Forbidden: the system does not let it make one.
+    """
+    program = shutil.which("bwrap", path=environment.get("PATH")) if sys.platform == "linux" else None
+    if program is None:
+        raise NotFound("The sandbox needs Linux and bubblewrap: install the package bubblewrap (its program is bwrap).")
+    seccomp = filter_for(platform.machine())
+    if seccomp is None:
+        raise NotFound(f"The sandbox needs x86-64, ARM64 or RISC-V (64 bits); this machine is {platform.machine()}.")
+    by_descriptor = True
+    try:
+        refuse_unable(program, *_BY_DESCRIPTOR)
+    except Forbidden:
+        by_descriptor = False
+    if not by_descriptor or set(needed) - set(_BY_DESCRIPTOR):
+        refuse_unable(program, *needed)
+    return Sandbox(reactor, program, sys.executable, seccomp, by_descriptor)
+
+
+def refuse_unable(program: str, *needed: str) -> None:
+    """Try it once.
+
+    :raises Forbidden: it does not work; the message holds its own words.
+    """
+    command = (program, *_TRIAL, *needed, "--", program, "--version")
+    top = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        tried = subprocess.run(command, stdin=top, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Forbidden(_OFF.format(said=f"{error}.")) from error
+    finally:
+        os.close(top)
+    if tried.returncode != 0:
+        raise Forbidden(_OFF.format(said=tried.stderr.strip()[:200] or f"it ended with {tried.returncode}."))
+
+
+@contextmanager
+def _pipe(content: bytes = b"") -> Iterator[tuple[int, int]]:
+    """Open a pipe in which C{content} lies, far less than it holds, and provide its two ends."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, content)
+        if content:
+            os.close(writing)
+        yield reading, writing
+    finally:
+        os.close(reading)
+        if not content:
+            os.close(writing)
+
+
+@contextmanager
+def _readable() -> Iterator[Mapping[int, int]]:
+    """Copy each standard descriptor that is a file opened for reading; the agent gets the copies instead.
+
+    Through a descriptor of a file that was opened outside, the agent could open that file for writing
+    (C{/proc/self/fd/0}); through one of a directory, everything around it.  No mount of the sandbox prevents that.
+
+    :raises InvalidRequest: a standard descriptor is a directory, a disk or a network socket, by which it would get out.
+    """
+    with ExitStack() as held:
+        copies = {}
+        for descriptor, name in _STANDARD.items():
+            try:
+                mode = os.fstat(descriptor).st_mode
+            except OSError:
+                continue  # it is closed
+            if S_ISDIR(mode) or S_ISBLK(mode):
+                raise InvalidRequest(f"In a sandbox standard {name} cannot be a directory or a disk.")
+            if S_ISSOCK(mode) and not _is_local(descriptor):
+                raise InvalidRequest(f"In a sandbox standard {name} cannot be a network socket.")
+            if S_ISREG(mode) and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                copies[descriptor] = held.enter_context(_copy_of(descriptor))
+        yield copies
+
+
+def _is_local(descriptor: int) -> bool:
+    with socket.socket(fileno=os.dup(descriptor)) as end:
+        return end.family == socket.AF_UNIX
+
+
+@contextmanager
+def _copy_of(descriptor: int) -> Iterator[int]:
+    """Provide a copy, without a name, of what is still to be read of a file, which is not read any further by this."""
+    position = os.lseek(descriptor, 0, os.SEEK_CUR)
+    with TemporaryFile() as copy:
+        while piece := os.pread(descriptor, _PIECE_BYTES, position):
+            copy.write(piece)
+            position += len(piece)
+        copy.seek(0)
+        yield copy.fileno()

@@ -1,0 +1,145 @@
+"""The way out of a sandbox to hosts that the operator allows: by the daemon's proxy, with a ticket for each connection.
+
+The launcher, which is outside, gets the tickets; nothing inside holds a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from attrs import define, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IAddress
+from twisted.internet.protocol import ServerFactory, connectionDone
+from twisted.protocols.portforward import Proxy, ProxyClient, ProxyClientFactory
+from twisted.python.failure import Failure
+
+from aileron.features.egress.values import EGRESS_LINE
+
+PROXY_PORT = 3128
+"""Where the proxy is inside; the next one where the agent site has this."""
+
+_LOOPBACK = "127.0.0.1"
+_MOST_CONNECTIONS = 128
+"""Of one sandbox: the proxy carries half as many, and each asks the daemon for a ticket first."""
+
+_NPM_CACHE = "/tmp/npm-cache"  # noqa: S108  # the sandbox has a /tmp of its own
+"""Where npm keeps what it fetches: it fails where it cannot write, as in the user's home."""
+
+_NO_PROXY = "localhost,127.0.0.1,::1"
+_FAILED = b"HTTP/1.1 502 Aileron: the daemon does not answer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@frozen
+class WayOut:
+    """Lets a sandbox out.
+
+    :ivar words: presets and hosts that it may reach, as the user said them.
+    :ivar dial: asks the daemon for its proxy's port and a ticket for one connection.
+    """
+
+    words: tuple[str, ...]
+    dial: Callable[[], Awaitable[tuple[int, str]]]
+
+    def factory(self, reactor: Any) -> ServerFactory:
+        """Make what takes the connections from inside."""
+        return _InsideFactory(reactor, self.dial)
+
+
+def proxy_variables(port: int) -> Mapping[str, str]:
+    """Return the variables by which programs in a sandbox find the proxy, Aileron without it, and npm a cache."""
+    url = f"http://{_LOOPBACK}:{port}"
+    names = ("http_proxy", "https_proxy", "all_proxy")
+    return {
+        **dict.fromkeys((*names, *map(str.upper, names)), url),
+        **dict.fromkeys(("no_proxy", "NO_PROXY", "npm_config_noproxy"), _NO_PROXY),
+        **dict.fromkeys(("npm_config_proxy", "npm_config_https_proxy", "PIP_PROXY", "CARGO_HTTP_PROXY"), url),
+        **dict.fromkeys(("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"), url),
+        "NODE_USE_ENV_PROXY": "1",
+        "npm_config_cache": _NPM_CACHE,
+    }
+
+
+class _Outside(ProxyClient):
+    """The connection to the proxy: its first line is the ticket."""
+
+    peer: Any
+    transport: Any
+    factory: Any
+
+    def connectionMade(self) -> None:
+        if self.peer.gone:
+            self.transport.loseConnection()
+            return
+        self.transport.write(EGRESS_LINE + self.factory.ticket + b"\r\n")
+        super().connectionMade()
+
+
+class _OutsideFactory(ProxyClientFactory):
+    """Connects to the proxy for one connection from inside."""
+
+    protocol = _Outside
+    noisy = False
+
+    def __init__(self, server: _Inside, ticket: str) -> None:
+        self.server, self.ticket = server, ticket.encode("ascii")
+
+    def clientConnectionFailed(self, connector: object, reason: Failure) -> None:
+        self.server.fail()
+
+
+class _Inside(Proxy):
+    """A connection from inside, held until the proxy has been reached."""
+
+    transport: Any
+    factory: Any
+
+    def __init__(self, reactor: Any, dial: Callable[[], Awaitable[tuple[int, str]]]) -> None:
+        self._reactor, self._dial = reactor, dial
+        self._dialing: Deferred[None] | None = None
+        self.gone = False
+
+    def connectionMade(self) -> None:
+        self.factory.count += 1
+        self.transport.pauseProducing()
+        self._dialing = Deferred.fromCoroutine(self._connect())
+        self._dialing.addErrback(lambda _: None if self.gone else self.fail())
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self.gone = True
+        if self._dialing is not None:
+            self._dialing.cancel()
+        self.factory.count -= 1
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+
+    def fail(self) -> None:
+        """Tell the program inside that there is no proxy now."""
+        self.transport.write(_FAILED)
+        self.transport.loseConnection()
+
+    async def _connect(self) -> None:
+        port, ticket = await self._dial()
+        self._reactor.connectTCP(_LOOPBACK, port, _OutsideFactory(self, ticket))
+
+
+@define(eq=False)
+class _InsideFactory(ServerFactory):
+    """Takes the connections from inside.
+
+    :ivar count: of those that are open.
+    """
+
+    noisy = False
+    count = 0
+
+    _reactor: Any
+    _dial: Callable[[], Awaitable[tuple[int, str]]]
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """Take one, if there are not too many."""
+        if self.count >= _MOST_CONNECTIONS:
+            return None
+        inside = _Inside(self._reactor, self._dial)
+        inside.factory = self
+        return inside

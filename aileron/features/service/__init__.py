@@ -1,0 +1,1 @@
+"""Starts the daemon when the user logs in, by systemd or launchd."""

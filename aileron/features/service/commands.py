@@ -1,0 +1,160 @@
+"""C{aileron daemon install} and C{uninstall}: the daemon is started when the user logs in, by systemd or launchd.
+
+What is started is C{aileron daemon run}, so the vault stays locked unless a passphrase file is named. Until it is
+unlocked agents are offered no actions, nothing runs, and nobody can log in to decide.
+"""
+
+from __future__ import annotations
+
+import plistlib
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+from attrs import field, frozen
+
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.daemon.process import STOP_SECONDS, command
+from aileron.cli.errors import CommandError
+from aileron.cli.output import note, say
+from aileron.home.paths import Home, prepare
+from aileron.home.private_files import atomic_write, read_private
+
+_UNIT = "aileron.service"
+_LABEL = "org.aileron.daemon"
+_SYSTEMD_UNIT = """\
+[Unit]
+Description=Aileron agent gateway
+StartLimitIntervalSec=300
+StartLimitBurst=5
+
+[Service]
+Type=notify
+Environment="AILERON_HOME={home}"
+ExecStart={run}
+KillMode=mixed
+TimeoutStopSec={stop_seconds:.0f}
+Restart=on-failure
+RestartSec=5
+
+[Install]
+WantedBy=default.target
+"""
+
+
+@frozen
+class Service:
+    """The file that tells the system to start the daemon, and the commands that let the system know of it.
+
+    :ivar enable: run after the file was written.
+    :ivar disable: run before it is deleted.
+    """
+
+    path: Path
+    text: bytes = field(repr=False)
+    enable: tuple[Sequence[str], ...]
+    disable: tuple[Sequence[str], ...]
+
+
+def systemd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[str]) -> Service:
+    """Describe the unit of the user's own systemd."""
+    base = Path(environ.get("XDG_CONFIG_HOME") or Path(environ["HOME"], ".config"))
+    text = _SYSTEMD_UNIT.format(
+        home=_escape(str(home.root)),
+        run=_systemd_line(command("daemon", "run", *arguments)),
+        stop_seconds=2 * STOP_SECONDS,
+    )
+    control = ("systemctl", "--user")
+    enable = ((*control, "daemon-reload"), (*control, "enable", "--now", _UNIT))
+    return Service(base / "systemd" / "user" / _UNIT, text.encode(), enable, ((*control, "disable", "--now", _UNIT),))
+
+
+def launchd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[str]) -> Service:
+    """Describe the launch agent of macOS."""
+    path = Path(environ["HOME"], "Library", "LaunchAgents", f"{_LABEL}.plist")
+    text = plistlib.dumps(
+        {
+            "Label": _LABEL,
+            "ProgramArguments": [*command("daemon", "run", *arguments)],
+            "EnvironmentVariables": {"AILERON_HOME": str(home.root)},
+            "RunAtLoad": True,
+            "KeepAlive": {"SuccessfulExit": False},
+            "ExitTimeOut": round(2 * STOP_SECONDS),
+            "StandardErrorPath": str(home.log / "launchd.err"),
+        }
+    )
+    return Service(path, text, (("launchctl", "load", "-w", str(path)),), (("launchctl", "unload", "-w", str(path)),))
+
+
+@click.command("install")
+@click.option(
+    "--passphrase-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
+    help="Unlock the vault with the passphrase in this file. Every program of yours, agents included, can read it.",
+)
+@click.option("--print", "only_print", is_flag=True, help="Print the file; write nothing.")
+@pass_cli
+def install(cli: CliContext, passphrase_file: Path | None, only_print: bool) -> None:
+    """Start the daemon whenever you log in: a systemd user unit on Linux, a launch agent on macOS.
+
+    The vault stays locked until you unlock it, unless you name a passphrase file.
+    """
+    arguments = ["--locked"] if passphrase_file is None else ["--passphrase-file", str(passphrase_file)]
+    service = _service(cli, arguments)
+    if only_print:
+        click.echo(service.text.decode(), nl=False)
+        return
+    prepare(cli.home)
+    service.path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(service.path, service.text, 0o644)
+    _run_all(service.enable, service.path)
+    say("Installed: {path}", path=service.path)
+    say("The daemon starts now and at every login.")
+    if passphrase_file is None:
+        note("The vault stays locked until you run: aileron vault unlock")
+
+
+@click.command("uninstall")
+@pass_cli
+def uninstall(cli: CliContext) -> None:
+    """Stop the daemon, and no longer start it when you log in. Nothing in the home is deleted."""
+    service = _service(cli, [])
+    if read_private(service.path) is None:
+        say("Not installed: {path} does not exist.", path=service.path)
+        return
+    _run_all(service.disable, service.path)
+    service.path.unlink()
+    say("Uninstalled: {path} is deleted.", path=service.path)
+
+
+def _service(cli: CliContext, arguments: Sequence[str]) -> Service:
+    describe = launchd_service if sys.platform == "darwin" else systemd_service
+    return describe(cli.home, cli.environ, arguments)
+
+
+def _run_all(commands: Sequence[Sequence[str]], path: Path) -> None:
+    """Run the system's own commands.
+
+    :raises CommandError: one of them is missing, or failed; the file is left as it is.
+    """
+    for each in commands:
+        try:
+            done = subprocess.run(each, capture_output=True, text=True, check=False)
+            failure = done.stderr.strip() if done.returncode else None
+        except OSError as error:
+            failure = str(error.strerror)
+        if failure is not None:
+            raise CommandError(
+                f"`{' '.join(each)}` failed: {failure}", f"{path} is written. Run the failed command yourself."
+            )
+
+
+def _systemd_line(arguments: Sequence[str]) -> str:
+    """Quote a command as systemd reads it (systemd.service(5), Command lines)."""
+    return " ".join(f'"{_escape(each).replace("$", "$$")}"' for each in arguments)
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")

@@ -1,0 +1,1 @@
+"""Setup: from an empty home to an action that an agent can request."""

@@ -1,0 +1,143 @@
+"""The services that come with Aileron: where to get a credential for each, and the actions that are ready for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from attrs import frozen
+
+from aileron.base.toml import read_toml
+from aileron.model.places import UrlTemplate, UrlVariable
+
+READ, ASKED, DESTRUCTIVE = "not needed", "asks you", "asks you; changes or deletes"
+
+_BUILTIN = files("aileron").joinpath("connectors", "builtin")
+_FENCE = "+++\n"
+
+
+@frozen
+class ReadyAction:
+    """An action file that is ready.
+
+    :ivar about: its first sentence for the model.
+    :ivar kind: whether it needs approval, in words: L{READ}, L{ASKED} or L{DESTRUCTIVE}.
+    """
+
+    name: str
+    text: str
+    about: str
+    kind: str = ASKED
+
+
+@frozen
+class MailProvider:
+    """A provider of mail accounts.
+
+    :ivar domains: of the addresses that are surely there.
+    :ivar smtp: host and port; empty: the user says them; C{imap} likewise.
+    :ivar save_sent: whether Aileron puts what was sent into the mailbox of sent messages.
+    :ivar steps: how a person gets the credential.
+    :ivar instead: the service by which such accounts are connected, where their servers take no password.
+    """
+
+    title: str
+    domains: Sequence[str]
+    smtp: str
+    imap: str
+    save_sent: bool
+    steps: Sequence[str]
+    instead: str = ""
+
+
+@frozen
+class ReadyService:
+    """A service that can be connected.
+
+    :ivar connector: its name.
+    :ivar steps: how a person gets the credential.
+    :ivar secret: what the service calls it.
+    :ivar chosen: the names of the actions that a person gets who does not choose.
+    :ivar check: the action that shows whether it works; it needs no arguments.  Empty: none does.
+    :ivar address: its base URL; empty: a binding must name one.  L{None}: a binding can name no other.
+    :ivar template: its base URL, if that has variables.
+    :ivar connector_file: name and text of the connector's file, where it does not come with the program.
+    :ivar providers: of which one is chosen, for whose servers the connector's file is then written.
+    :ivar user: who logs in; then the secret is the password alone.
+    """
+
+    title: str
+    connector: str
+    steps: Sequence[str]
+    secret: str
+    actions: Sequence[ReadyAction]
+    chosen: Sequence[str]
+    check: str = ""
+    address: str | None = None
+    template: UrlTemplate | None = None
+    connector_file: tuple[str, str] | None = None
+    providers: Sequence[MailProvider] = ()
+    user: str = ""
+
+
+def read_connector(name: str) -> str | None:
+    """Return the text of a connector's file that comes with the program; L{None}: none has this name."""
+    for file in _BUILTIN.iterdir():
+        text = file.read_text("utf-8") if file.name.endswith(".toml") else ""
+        if f'name = "{name}"' in text.splitlines():
+            return text
+    return None
+
+
+def find_services(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
+    """Return the title of each service and what it is for, by its name, in order of the titles.
+
+    :param words: each of them is in its name, its title, what it is for or the name of an action.
+    """
+    found = {}
+    for directory in _BUILTIN.joinpath("actions").iterdir():
+        data = _read_toml("actions", directory.name, "setup.toml")
+        text = " ".join([directory.name, data["title"], data["about"], *data["actions"]]).lower()
+        if all(word.lower() in text for word in words):
+            found[directory.name] = data["title"], data["about"]
+    return dict(sorted(found.items(), key=lambda each: each[1][0].lower()))
+
+
+def read_service(name: str) -> ReadyService:
+    """Read one that L{find_services} names."""
+    data = _read_toml("actions", name, "setup.toml")
+    own = "connector" not in data  # else its file is written when it is connected
+    connector = _read_toml(f"{name}.toml") if own else {"connector": {"name": data["connector"]}, "operations": {}}
+    base_url = connector["connector"].get("base_url", {"bindable": False})
+    return ReadyService(
+        title=data["title"],
+        connector=connector["connector"]["name"],
+        steps=data["steps"],
+        secret=data["secret"],
+        actions=tuple(_read_actions(name, data["actions"], connector["operations"])),
+        chosen=data["chosen"],
+        check=data["check"],
+        address=base_url.get("default", "") if isinstance(base_url, dict) and base_url["bindable"] else None,
+        template=_read_template(base_url, connector.get("variables", {})),
+        providers=tuple(MailProvider(**each) for each in data.get("providers", ())),
+    )
+
+
+def _read_template(base_url: Any, variables: Mapping[str, Any]) -> UrlTemplate | None:
+    found = tuple(UrlVariable(name=name, **each) for name, each in variables.items())
+    return UrlTemplate(base_url, found) if found else None
+
+
+def _read_actions(service: str, names: Sequence[str], operations: Mapping[str, Any]) -> Iterator[ReadyAction]:
+    for name in names:
+        text = _BUILTIN.joinpath("actions", service, f"{name}.md").read_text("utf-8")
+        _, head, body = text.split(_FENCE, 2)
+        action = read_toml(head).values
+        operation = operations.get(action["execute"][0]["op"], {})
+        kind = DESTRUCTIVE if operation.get("destructive") else ASKED if action["approval"]["required"] else READ
+        yield ReadyAction(name, text, body.split("\n\n", 1)[1].partition(". ")[0].strip().rstrip("."), kind)
+
+
+def _read_toml(*path: str) -> Mapping[str, Any]:
+    return read_toml(_BUILTIN.joinpath(*path).read_text("utf-8")).values

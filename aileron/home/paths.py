@@ -1,0 +1,131 @@
+"""The paths of one state directory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+from attrs.validators import instance_of
+
+from aileron.model.errors import Forbidden, InvalidRequest
+
+_PRIVATE_DIRECTORY = 0o700
+_OTHERS = 0o077
+
+
+@frozen
+class Home:
+    """The paths of one state directory."""
+
+    root: Path = field(validator=instance_of(Path))
+
+    @root.validator
+    def _absolute(self, _attribute: object, value: Path) -> None:
+        if not value.is_absolute():
+            raise InvalidRequest("AILERON_HOME must be an absolute path.")
+
+    @property
+    def actions(self) -> Path:
+        """The directory of action files."""
+        return self.root / "actions"
+
+    @property
+    def connectors(self) -> Path:
+        """The directory of connector files."""
+        return self.root / "connectors"
+
+    @property
+    def config(self) -> Path:
+        """The daemon's configuration; inert until the operator trusts it."""
+        return self.root / "config.yaml"
+
+    @property
+    def egress(self) -> Path:
+        """The hosts that sandboxed agents may reach, by project; inert until the operator trusts it."""
+        return self.root / "egress.toml"
+
+    @property
+    def packages(self) -> Path:
+        """The packages that are installed; inert until the operator trusts it."""
+        return self.root / "packages.json"
+
+    @property
+    def database(self) -> Path:
+        """The database of runs, sessions and audit."""
+        return self.root / "aileron.db"
+
+    @property
+    def secrets(self) -> Path:
+        """The vault."""
+        return self.root / "secrets.json"
+
+    @property
+    def audit_key(self) -> Path:
+        """The key of the next record while the vault is locked."""
+        return self.root / "audit.key"
+
+    @property
+    def discovery(self) -> Path:
+        """The file that says how to reach the running daemon."""
+        return self.root / "daemon.json"
+
+    @property
+    def ports(self) -> Path:
+        """The ports that the daemon had last."""
+        return self.root / "ports.json"
+
+    @property
+    def last_backup(self) -> Path:
+        """The note of where the last backup of this home was written, and when."""
+        return self.root / "last-backup.json"
+
+    @property
+    def lock(self) -> Path:
+        """The file that the running daemon holds locked."""
+        return self.root / "daemon.lock"
+
+    @property
+    def log(self) -> Path:
+        """The directory of log files."""
+        return self.root / "log"
+
+
+def find_home(environ: Mapping[str, str]) -> Home:
+    """Return the home that C{environ} names: C{AILERON_HOME}, else C{.aileron} in C{HOME}.
+
+    :raises InvalidRequest: neither is set, or the path is not absolute.
+    """
+    chosen = environ.get("AILERON_HOME")
+    if chosen:
+        return Home(Path(chosen))
+    user = environ.get("HOME")
+    if not user:
+        raise InvalidRequest("Neither AILERON_HOME nor HOME is set.")
+    return Home(Path(user) / ".aileron")
+
+
+def prepare(home: Home) -> None:
+    """Make the home and its directories, private to this user, or refuse.  Twice is safe.
+
+    What is ours but open to others is closed; what is not ours is never touched.
+
+    :raises Forbidden: a part of it is somebody else's, or is no directory; or the home is a link of somebody else's.
+    """
+    _refuse_foreign_link(home.root)
+    for directory in (home.root, home.actions, home.connectors, home.log):
+        directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=directory is home.root, exist_ok=True)
+        _make_private(directory)
+    for file in (home.database, home.secrets, home.audit_key, home.discovery, home.ports, home.lock):
+        if file.exists():
+            _make_private(file)
+
+
+def _make_private(path: Path) -> None:
+    found = path.stat()
+    if found.st_uid != os.getuid():
+        raise Forbidden(f"{path} belongs to another user.")
+    if stat.S_IMODE(found.st_mode) & _OTHERS:
+        path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)

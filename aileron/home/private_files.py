@@ -1,0 +1,71 @@
+"""Files of this user alone: written whole or not at all, read only where they are plainly ours."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from aileron.model.errors import Forbidden, InvalidRequest
+
+_MAX_FILE_BYTES = 64 * 1024
+_PRIVATE_FILE = 0o600
+
+
+def atomic_write(path: Path, data: bytes, mode: int = _PRIVATE_FILE, *, replace: bool = True) -> None:
+    """Put C{data} at C{path} durably: readers and crashes see the old file or the whole new one.
+
+    :param replace: whether a file that is there may be replaced.
+    :raises FileExistsError: it may not, and there is one.
+    :raises OSError: it could not be written; what was there is untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        _write_new(temporary, data, mode)
+        if replace:
+            temporary.replace(path)
+        else:
+            path.hardlink_to(temporary)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_directory(path.parent)
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with open(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_private(path: Path, max_bytes: int = _MAX_FILE_BYTES) -> bytes | None:
+    """Return the bytes of a file of ours, or L{None} if there is none.
+
+    :raises Forbidden: it is a link, no regular file, or somebody else's.
+    :raises InvalidRequest: it is larger than C{max_bytes}.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Forbidden(f"{path} cannot be read: {error.strerror}.") from error
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+            raise Forbidden(f"{path} is not a regular file of this user.")
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise InvalidRequest(f"{path} is larger than {max_bytes} bytes.")
+    return data

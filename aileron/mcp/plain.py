@@ -1,0 +1,96 @@
+"""An agent's tools for who speaks to its model by another protocol: the same definitions, and the same words.
+
+It asks the agent site's routes in this process, and loads nothing of the SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import define, evolve, field
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.base.json import JSON
+from aileron.client import Daemon, DaemonError, DaemonFault, InProcessClient
+from aileron.model.errors import InternalError, Unauthorized
+from aileron.model.interfaces.services import IAgentRoutes, IAgentTools
+
+from ._definitions import STATUS_TOOL, ToolDefinition, own_definitions, read_definitions
+from ._forms import Form, fill_in, relax_schema
+from ._texts import ToolResult, read_status_call, render_error, render_form, render_run, render_status
+
+_UNAUTHORIZED = 401
+
+
+@implementer(IAgentTools)
+@define
+class PlainTools:
+    """The tools of all agents' sessions.
+
+    :param routes: where everything is asked.
+    :param generation: returns another value once the actions that are offered are others.
+    :param longest_wait_seconds: for news of a call, as a model is told.
+    """
+
+    _routes: IAgentRoutes
+    _clock: IReactorTime
+    _generation: Callable[[], object]
+    _longest_wait_seconds: int
+    _known: object = field(default=None, init=False)
+    _definitions: tuple[ToolDefinition, ...] = field(default=(), init=False)
+
+    async def offered(self, key: str) -> tuple[ToolDefinition, ...]:
+        """Return every tool: the actions by name, then the one that tells how a call stands.
+
+        :param key: what the routes know the agent by.
+        :raises Unauthorized: they do not know it.
+        """
+        generation = self._generation()
+        if generation != self._known:
+            definitions = await self._read(key)
+            self._known, self._definitions = generation, definitions
+        return self._definitions
+
+    async def call(
+        self, key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
+    ) -> ToolResult:
+        """Call one.  Every answer is a result, with the id of its run; cancelling ends the wait, never a run."""
+        daemon = self._daemon(key)
+        if name == STATUS_TOOL:
+            return await self._tell_status(daemon, arguments, wait_seconds)
+        definition = next((each for each in self._definitions if each.name == name), None)
+        if definition is None:
+            return ToolResult(f"There is no tool {name!r} any more.", is_error=True)
+        given = fill_in(definition, arguments, {})
+        if isinstance(given, Form):
+            return render_form(given)
+        try:
+            answer = await daemon.run(definition.action or "", given, idempotency_key, wait_seconds)
+        except DaemonError as error:
+            run_id = error.run_id if isinstance(error, DaemonFault) else None
+            return evolve(render_error(error), run_id=run_id or "")
+        return evolve(render_run(answer, definition.title), run_id=str(answer.body.get("run_id") or ""))
+
+    async def _tell_status(self, daemon: Daemon, arguments: Mapping[str, JSON], wait_seconds: float) -> ToolResult:
+        asked = read_status_call(arguments, min(wait_seconds, self._longest_wait_seconds))
+        if isinstance(asked, ToolResult):
+            return asked
+        try:
+            return render_status(await daemon.result(*asked))
+        except DaemonError as error:
+            return render_error(error)
+
+    async def _read(self, key: str) -> tuple[ToolDefinition, ...]:
+        try:
+            items = (await self._daemon(key).actions()).get("items")
+        except DaemonError as error:
+            refused = isinstance(error, DaemonFault) and error.status == _UNAUTHORIZED
+            raise (Unauthorized if refused else InternalError)(error.message) from None
+        found = read_definitions(items if isinstance(items, list) else ())
+        relaxed = [evolve(each, input_schema=relax_schema(each)) if each.asks else each for each in found]
+        status = next(each for each in own_definitions(self._longest_wait_seconds) if each.name == STATUS_TOOL)
+        return (*relaxed, status)
+
+    def _daemon(self, key: str) -> Daemon:
+        return Daemon(InProcessClient(self._routes, key, self._clock))

@@ -1,0 +1,1 @@
+"""The domain: frozen values, errors and interfaces, each in a public module."""

@@ -1,0 +1,1 @@
+"""The zope interfaces between rooms."""

@@ -1,0 +1,144 @@
+"""Services beside the runner: MCP for agents, counting, notices; and the reactor, as far as connections need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twisted.internet.interfaces import IReactorPluggableNameResolver, IReactorTCP, IReactorTime
+from zope.interface import Attribute, Interface
+
+from aileron.base.json import JSON
+from aileron.features.gateway.values import Ending, GatewayTotals, Provider
+from aileron.features.notices.values import ChannelState
+from aileron.model.sessions import McpReply, McpRequest
+
+
+class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
+    """The parts of a reactor by which connections are made: a type only, every real reactor is one."""
+
+
+class IAgentRoutes(Interface):
+    """The agent site's routes, asked in this process: behind the same guard, and with the same answers as over HTTP."""
+
+    async def ask(
+        token: str,
+        method: str,
+        path: Sequence[str],
+        *,
+        query: Mapping[str, str],
+        body: bytes,
+        prefer_seconds: float | None,
+    ) -> tuple[int, bytes]:
+        """Ask one route and return the status and the body of its answer.  Cancelling ends the wait only.
+
+        :param token: an agent's; in in-band mode its in-band key.  No other credential is taken.
+        :param path: segments, as they are before any encoding.
+        :param body: JSON, or empty.
+        :param prefer_seconds: as C{Prefer: wait}; L{None}: not said.
+        """
+
+
+class IAgentTools(Interface):
+    """The tools of agents' sessions, for who speaks to their models by another protocol than MCP.
+
+    Each is asked with what the agent's routes know the session by.
+    """
+
+    async def offered(key: str) -> Sequence[Any]:
+        """Return the tools in a stable order, each with its C{name}, C{description} and C{input_schema}.
+
+        :raises Unauthorized: nobody has this key, or the session has ended.
+        """
+
+    async def call(
+        key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
+    ) -> Any:
+        """Call one.  Every answer is a result, with its C{text}, whether it C{is_error}, and what is C{pending}.
+
+        Its C{run_id} is empty if no run was made.
+
+        Cancelling ends the wait, never a run.
+
+        :param idempotency_key: the same call with the same key is the same run.
+        :param wait_seconds: how long it may wait for a person.
+        """
+
+
+class IMcp(Interface):
+    """Serves each agent its own tools, and no agent another's sessions."""
+
+    async def serve(request: McpRequest) -> McpReply:
+        """Answer one request.  Cancelling tells the protocol that the client has gone.
+
+        :raises LimitExceeded: the agent has too many requests under way, or there are too many agents.
+        :raises InternalError: it is not open, or it failed.
+        """
+
+    def ended(session_id: str) -> None:
+        """Note that the agent's session is over: so are its sessions of the protocol, and what is under way.
+
+        Twice is safe.
+        """
+
+
+class IMeter(Interface):
+    """Counts one exchange.  Called in its path: each call costs microseconds and raises nothing."""
+
+    completion: str = Attribute("The id under which the exchange is recorded as a completion; empty if it is not.")
+
+    def sent() -> None:
+        """Note that the request's head was just written to the upstream. Again, if it was replayed."""
+
+    def arrived() -> None:
+        """Note that the head of the final answer was just read whole and is about to be written to the client.
+
+        Where this is not told, the way back does not count as time that was added.
+        """
+
+    def answered(code: int, head: bytes) -> None:
+        """Note that the head of the final answer came and was just written to the client.
+
+        :param head: as it came, status line and closing empty line included.
+        """
+
+    def passed(data: bytes) -> None:
+        """Note that a piece of the answer's body, framing included, was just written to the client."""
+
+    def ended(ending: Ending, uploaded: int) -> None:
+        """Note that the exchange is over; nothing follows. Called exactly once.
+
+        :param uploaded: bytes of the request's body, framing included, that were taken from the client.
+        """
+
+
+class IMeters(Interface):
+    """Makes a meter for each exchange."""
+
+    def begin(provider: Provider, session_id: str | None, inference: bool, path: bytes) -> IMeter:
+        """Note that the head of a request just came, whole.
+
+        :param session_id: of the session whose gateway key it brought, or L{None}.
+        :param inference: whether it went to one of the named routes, so that its answer may tell tokens.
+        :param path: of the request at the provider.
+        """
+
+
+class ITotals(Interface):
+    """The counts since the daemon's start."""
+
+    def snapshot() -> GatewayTotals:
+        """Return the totals as they are now."""
+
+
+class INotifier(Interface):
+    """Tells the operator, by whatever channels they have configured, of what is put on record and concerns them.
+
+    Nothing of it fails or delays what it tells of.
+    """
+
+    def channels() -> tuple[ChannelState, ...]:
+        """Tell how each channel does."""
+
+    async def test() -> tuple[ChannelState, ...]:
+        """Try every channel at once, with one attempt each, and say how they do then."""

@@ -1,0 +1,181 @@
+"""Base URLs with variables, which the operator sets where a credential is bound: the name of a site, a region."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from aileron.base.addresses import base_url_problem
+
+if TYPE_CHECKING:
+    import re2  # type: ignore[import-untyped]
+
+MOST_PATTERN_CHARACTERS = 200
+
+_MEMORY_BYTES = 256 * 1024
+_REFERENCE = re.compile(r"\{([^{}]*)\}")
+_SEPARATORS = re.compile(r"([./:]+)")
+_VALUE = re.compile(r"[A-Za-z0-9_~-]{1,63}")
+
+
+@lru_cache(maxsize=256)
+def compile_pattern(pattern: str) -> re2._Regexp:
+    """Compile a pattern that somebody else wrote, which then takes time in proportion to the text.
+
+    :raises ValueError: it is none, or needs too much; as RE2 says it.
+    """
+    import re2  # two megabytes, and few files have a pattern
+
+    options = re2.Options()
+    options.max_mem = _MEMORY_BYTES
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        said = error.args[0] if error.args else ""
+        raise ValueError(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
+
+
+@frozen
+class UrlVariable:
+    """A part of a base URL that the operator sets.
+
+    :ivar pattern: of RE2; the whole value matches it.
+    :ivar example: a value for people to see.
+    :ivar default: of who sets none; L{None}: it must be set.
+    """
+
+    name: str
+    title: str
+    pattern: str
+    example: str
+    default: str | None = None
+
+    def check(self, text: str) -> str:
+        """Return C{text}.
+
+        :raises ValueError: it cannot be a value, as the end of a sentence that begins with it.
+        """
+        if not _VALUE.fullmatch(text) or not compile_pattern(self.pattern).fullmatch(text):
+            raise ValueError(f"must match {self.pattern}, such as {self.example}")
+        return text
+
+
+@frozen
+class UrlTemplate:
+    """A base URL with variables in braces, each within one label of the host or one segment of the path.
+
+    :ivar variables: each of them is somewhere in C{text}, or else in a setting of the credential.
+    """
+
+    text: str
+    variables: tuple[UrlVariable, ...]
+
+    @property
+    def example(self) -> str:
+        """The base URL with the default of each variable, or its example."""
+        return fill(self.text, {each.name: each.default or each.example for each in self.variables})
+
+    @property
+    def placed(self) -> tuple[UrlVariable, ...]:
+        """Those that are in the base URL, from which their values are read back."""
+        return tuple(each for each in self.variables if each.name in variables_in(self.text))
+
+    @property
+    def unplaced(self) -> tuple[UrlVariable, ...]:
+        """The others, whose values are read back from the settings that a credential was sealed with."""
+        return tuple(each for each in self.variables if each not in self.placed)
+
+    @property
+    def origin(self) -> UrlTemplate:
+        """The beginning of every URL there."""
+        return UrlTemplate("/".join(self.text.split("/")[:3]), self.variables)
+
+    @property
+    def default(self) -> str | None:
+        """The base URL if nothing is set; L{None}: something must be."""
+        return None if any(each.default is None for each in self.variables) else self.example
+
+    def filled(self, given: Mapping[str, str]) -> str:
+        """Return the base URL with these values, and defaults for the others.
+
+        :raises ValueError: a value is missing, unknown or not allowed; as a sentence.
+        """
+        known = {each.name: each for each in self.variables}
+        if unknown := sorted(given.keys() - known.keys()):
+            raise ValueError(f"There is no variable {unknown[0]!r}, only {', '.join(known)}.")
+        missing = [each for each in self.variables if each.default is None and each.name not in given]
+        if missing:
+            raise ValueError(f"{missing[0].title} ({missing[0].name}) is required, such as {missing[0].example}.")
+        values = {name: given.get(name, each.default or "") for name, each in known.items()}
+        url = fill(self.text, values)
+        self._check(values)
+        if (problem := base_url_problem(url)) is not None:
+            raise ValueError(f"The base URL {problem}.")
+        return url
+
+    def values_of(self, url: str) -> Mapping[str, str]:
+        """Return the values with which it is C{url}.
+
+        :raises ValueError: there are none, as the end of a sentence that begins with the base URL.
+        """
+        values = self.read(url)
+        if (problem := base_url_problem(url)) is not None:
+            raise ValueError(problem)
+        return values
+
+    def read(self, text: str) -> Mapping[str, str]:
+        """Return the values with which it is C{text}, which need be no base URL; raises as L{values_of}."""
+        values = dict(self._read(text))
+        if fill(self.text, values) != text:
+            raise self._mismatch()
+        self._check(values, "has a {} that {}")
+        return values
+
+    def _check(self, values: Mapping[str, str], words: str = "The {} {}.") -> None:
+        for each in self.variables:
+            try:
+                each.check(values.get(each.name, each.example))
+            except ValueError as error:
+                raise ValueError(words.format(each.name, error)) from None
+
+    def _read(self, url: str) -> Iterator[tuple[str, str]]:
+        wanted, given = _SEPARATORS.split(self.text), _SEPARATORS.split(url)
+        if len(wanted) != len(given):
+            raise self._mismatch()
+        for part, text in zip(wanted, given, strict=True):
+            for found in _REFERENCE.finditer(part):
+                yield found[1], text[found.start() : len(text) - (len(part) - found.end())]
+
+    def _mismatch(self) -> ValueError:
+        return ValueError(f"must be like {self.text}, such as {self.example}")
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return C{text} with each variable in braces that has a value replaced by it."""
+    return _REFERENCE.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def variables_in(text: str) -> list[str]:
+    """Name the variables in C{text}, in order."""
+    return _REFERENCE.findall(text)
+
+
+def misplaced(text: str) -> str | None:
+    """Tell why the values of the variables in a base URL could not be told apart once they are set.
+
+    :return: the end of a sentence that begins with the base URL; L{None}: they can.
+    """
+    scheme, *parts = _SEPARATORS.split(text)
+    if variables_in(scheme):
+        return "must have no variable before its host"
+    if any(len(variables_in(part)) > 1 for part in parts):
+        return "must have a '.', ':' or '/' between two variables"
+    if set("{}") & set(_REFERENCE.sub("", text)):
+        return "has a brace that is part of no variable"
+    return None

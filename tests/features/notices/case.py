@@ -1,0 +1,67 @@
+"""Channels by hand, and notices and messages that nothing is wrong with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+
+from aileron.base.json import utc
+from aileron.features.notices._delivery import NoticeChannel
+from aileron.features.notices.values import Message, Notice, NoticeKind
+
+AT = utc(1_700_000_000)
+PAGE = "http://localhost:7001/approvals"
+
+
+@define(eq=False)
+class ScriptedChannel:
+    """Keeps what it is told; fails or takes its time where a test says so.
+
+    :ivar answers: for the next attempts: what it fails with, or for what it waits.
+    """
+
+    name: str = "scripted"
+    answers: list[Exception | Deferred[None] | None] = field(factory=list)
+    told: list[Message] = field(factory=list)
+    attempts: int = 0
+
+    def channel(self) -> NoticeChannel:
+        """It, as the room knows it."""
+        return NoticeChannel(self.name, "webhook", self.deliver)
+
+    async def deliver(self, message: Message) -> None:
+        """Keep it, or do what comes next."""
+        self.attempts += 1
+        answer = self.answers.pop(0) if self.answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            await answer
+        self.told.append(message)
+
+
+def notice(kind: NoticeKind = NoticeKind.APPROVAL, number: int = 1, **more: Any) -> Notice:
+    """One thing to tell, of a run of that number."""
+    return Notice(
+        **{
+            "kind": kind,
+            "at": AT + timedelta(seconds=number),
+            "action": "ship-update",
+            "session_id": "session-1",
+            "run_id": f"run-{number}",
+            **more,
+        }
+    )
+
+
+def message(number: int = 1, **more: Any) -> Message:
+    """One message."""
+    said = {
+        "title": "Aileron: ship-update is waiting for your approval",
+        "lines": ("One line.",),
+        "url": f"{PAGE}/run-1",
+    }
+    return Message(**{"id": f"message-{number}", "at": AT, "notices": (notice(),), **said, **more})
