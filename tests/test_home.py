@@ -229,7 +229,8 @@ class LockTests(HomeCase):
         acquire_lock(self.home)
         self.assertEqual(running_pid(self.home), os.getpid())
         self.assertRaises(Conflict, acquire_lock, self.home)
-        probe = "import sys; from pathlib import Path; from aileron.home.lock import running_pid; from aileron.home.paths import Home\n"
+        probe = "import sys; from pathlib import Path; from aileron.home.lock import running_pid\n"
+        probe += "from aileron.home.paths import Home\n"
         probe += "print(running_pid(Home(Path(sys.argv[1]))))"
         seen = subprocess.run([sys.executable, "-c", probe, str(self.home.root)], stdout=subprocess.PIPE, check=True)
         self.assertEqual(int(seen.stdout), os.getpid())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
@@ -11,16 +11,18 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 
+from aileron.features import FeatureSet
 from aileron.features.gateway.values import RelayedPath
 from aileron.features.mcp_http._routes import MCP_PATH, AgentRoutes, mcp_handler
 
 from .dependencies import Dependencies
-from .endpoint import Endpoint
+from .endpoint import Endpoint, Schema
 from .faults import Answer, encode, http_failure
 from .guard import NONE, Identify, Who, on_agent_site, on_operator_site
 from .routes import TABLES
 from .serving import guarded, routing_failed, write
 from .shapes.openapi import document, page
+from .shapes.schemas import widened
 
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
 API_PATHS = frozenset((b"v1", b"docs", b"metrics"))
@@ -43,27 +45,33 @@ class SiteRoutes:
     relayed: Callable[[], Iterable[RelayedPath]] = tuple
 
 
-def agent_routes() -> SiteRoutes:
-    """Return what the agent site serves."""
-    return SiteRoutes("Aileron, agent site", tuple(_share(True)), on_agent_site)
+def agent_routes(features: FeatureSet | None = None) -> SiteRoutes:
+    """Return what the agent site serves, with these features or with all that ship with Aileron."""
+    return SiteRoutes("Aileron, agent site", tuple(_share(True, features or FeatureSet())), on_agent_site)
 
 
-def operator_routes() -> SiteRoutes:
-    """Return what the operator site serves."""
-    return SiteRoutes("Aileron, operator site", tuple(_share(False)), on_operator_site)
+def operator_routes(features: FeatureSet | None = None) -> SiteRoutes:
+    """Return what the operator site serves, with these features or with all that ship with Aileron."""
+    return SiteRoutes("Aileron, operator site", tuple(_share(False, features or FeatureSet())), on_operator_site)
 
 
-def _share(agents: bool) -> Iterator[tuple[Endpoint, Who]]:
-    for table in TABLES:
+def _share(agents: bool, features: FeatureSet) -> Iterator[tuple[Endpoint, Who]]:
+    for table in (*TABLES, *features.routes()):
         for endpoint in table.endpoints:
             allowed = endpoint.agents if agents else endpoint.operators
             if allowed != NONE:
-                yield endpoint, allowed
+                members = features.members(endpoint.name)
+                yield endpoint if not members else _widen(endpoint, members), allowed
+
+
+def _widen(endpoint: Endpoint, members: Mapping[str, Schema]) -> Endpoint:
+    """Return the endpoint with what features add to its answers."""
+    return evolve(endpoint, answers={status: widened(schema, members) for status, schema in endpoint.answers.items()})
 
 
 def agent_site(deps: Dependencies) -> tuple[IResource, AgentRoutes]:
     """Make the agent site's root resource, with C{/mcp} where the daemon serves it; and its routes for this process."""
-    shared = evolve(agent_routes(), relayed=deps.relayed)
+    shared = evolve(agent_routes(deps.features.features), relayed=deps.relayed)
     app = _klein(shared, deps)
     if deps.mcp is not None:
         app.route(MCP_PATH.decode("ascii"), endpoint="mcp")(mcp_handler(deps.mcp, deps))
@@ -77,7 +85,7 @@ def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None
     :param web: makes what takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
         C{/handover} and C{/fragments}; it guards itself.
     """
-    return _Root(_klein(operator_routes(), deps, docs=True).resource(), web)
+    return _Root(_klein(operator_routes(deps.features.features), deps, docs=True).resource(), web)
 
 
 def _klein(routes: SiteRoutes, deps: Dependencies, *, docs: bool = False) -> Klein:

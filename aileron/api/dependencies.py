@@ -12,16 +12,16 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
 from aileron.base.json import JSON, utc
+from aileron.features import RunningFeatures
 from aileron.features.egress.values import EgressDecision, EgressHost, EgressState
 from aileron.features.gateway.values import GatewaySettings, LongTurns, RelayedPath, UsageSum
-from aileron.features.notices.values import NoticeSettings
 from aileron.model.actions import ActionFile
 from aileron.model.audit import Actor, Checkpoint, Verdict
 from aileron.model.authority import Passkey, PasskeyRule
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from aileron.model.interfaces.runner import IDecisions, ISubmission
-from aileron.model.interfaces.services import IMcp, INotifier, ITotals
+from aileron.model.interfaces.services import IMcp, ITotals
 from aileron.model.interfaces.store import IAudit, IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
 from aileron.model.sessions import Session
@@ -218,8 +218,7 @@ class Dependencies:
     :ivar relayed: what of the agent site the gateway takes, asked when the site's document is first written.
     :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
-    :ivar notices: the operator's notification channels, as configured.
-    :ivar notifier: tells them; L{None}: nobody does.
+    :ivar features: the features that were started in this daemon.
     :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
     :ivar egress: lets sandboxed sessions out; L{None}: nobody does.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
@@ -261,8 +260,7 @@ class Dependencies:
     relayed: Callable[[], Sequence[RelayedPath]] = tuple
     metrics_token_digest: bytes | None = field(default=None, repr=False, validator=optional(_SHA256))
     totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
-    notices: NoticeSettings = field(factory=NoticeSettings)
-    notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
+    features: RunningFeatures = field(factory=RunningFeatures)
     mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
     egress: Egress | None = field(default=None, validator=optional(_has_all_of(Egress)))
     clients: frozenset[str] = frozenset()
@@ -287,6 +285,7 @@ class Dependencies:
         if self.mcp is not None:
             self.mcp.ended(session_id)
         self.waits.end(session_id)
+        self.features.session_ended(session_id)
         if self.egress is not None:
             self.egress.end(session_id)
         self.forget_places(session_id)
@@ -294,7 +293,7 @@ class Dependencies:
     async def pending(self, session_id: str | None = None) -> int:
         """Count what waits for the operator's decision, of all sessions or of one: runs, and hosts of sandboxes."""
         hosts = 0 if self.egress is None else self.egress.pending(session_id)
-        return await self.decisions.pending(session_id) + hosts
+        return await self.decisions.pending(session_id) + hosts + self.features.pending(session_id)
 
     def now(self) -> datetime:
         """Return the moment, by the clock."""

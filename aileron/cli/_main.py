@@ -14,9 +14,9 @@ import click
 
 from aileron import __version__
 
-from ._tree import COMMANDS, FRONT, OLD_NAMES, PARTS
+from ._tree import COMMANDS, FEATURE_COMMANDS, FRONT, OLD_NAMES, PARTS, within
 from .context import CliContext, pass_cli, real_context
-from .errors import FAILED, report
+from .errors import FAILED, CommandError, report
 from .output import set_width
 
 if TYPE_CHECKING:
@@ -66,7 +66,12 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the ones that were probably meant."""
+        """Find the command, or name the ones that were probably meant.
+
+        :raises CommandError: its feature is off.
+        """
+        if not ctx.resilient_parsing:
+            refuse_off(ctx.find_object(CliContext), args)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -95,11 +100,37 @@ class LazyGroup(click.Group):
         place = COMMANDS.get(cmd_name) if old is None else old.place
         if place is None:
             return None
-        module, name = place.split(":")
-        command = getattr(import_module(module, __package__), name)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{place} is no command")
+        command = _import_command(place)
+        if isinstance(command, click.Group):
+            for name, place_within in within(command.name or cmd_name).items():
+                if name not in command.commands:
+                    command.add_command(_import_command(place_within), name)
         return command
+
+
+def _import_command(place: str) -> click.Command:
+    module, name = place.split(":")
+    command = getattr(import_module(module, __package__), name)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{place} is no command")
+    return command
+
+
+def refuse_off(cli: CliContext | None, words: Sequence[str]) -> None:
+    """Refuse a command of a feature that is off.
+
+    :param words: of the command line, without its options before the command.
+    :raises CommandError: its feature is off.
+    """
+    name = words[0] if words else ""
+    name = OLD_NAMES[name].now if name in OLD_NAMES else name
+    called = " ".join([name, *words[1:2]])
+    feature = next((each for each in (name, called) if each in FEATURE_COMMANDS), None)
+    if cli is None or feature is None:
+        return
+    off = cli.features.off_commands()
+    if feature in off:
+        raise CommandError(f"aileron {feature} is off: config.yaml has the feature {off[feature]} off.")
 
 
 @click.group(

@@ -8,7 +8,9 @@ from copy import copy
 import click
 from attrs import frozen
 
-PARTS: Mapping[str, Mapping[str, str]] = {
+from aileron.features import FeatureSet
+
+_CORE: Mapping[str, Mapping[str, str]] = {
     "Start": {
         "demo": "aileron.features.launch.commands:demo",
         "setup": "aileron.features.setup.commands:setup",
@@ -34,7 +36,6 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "credential": ".vault.binding:binding",
         "package": "aileron.features.packages.commands:package",
         "config": ".actions.trusting:config",
-        "notification": "aileron.features.notices.commands:notification",
     },
     "Inspect": {
         "status": ".daemon.status:status",
@@ -55,11 +56,22 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "version": ".daemon.status:version",
     },
 }
-"""The parts of the help, each with its commands: the module that has one, and what it is called there."""
+"""The commands of the core by the parts of the help: the module that has one, and what it is called there."""
+
+_OF_FEATURES = FeatureSet().commands()
+
+FEATURE_COMMANDS = frozenset(_OF_FEATURES)
+"""The commands of features, by all of their words."""
+
+PARTS: Mapping[str, Mapping[str, str]] = {
+    title: {**part, **{name: each.place for name, each in _OF_FEATURES.items() if each.part == title}}
+    for title, part in _CORE.items()
+}
+"""The parts of the help, each with its commands."""
 
 FRONT = frozenset(
     ("demo", "setup", "launch", "open", "watch", "approve", "deny", "action", "status", "doctor"),
-)
+) | {name for name, each in _OF_FEATURES.items() if each.front}
 """The commands of C{aileron --help}; C{aileron --help --all} has all of them."""
 
 COMMANDS: Mapping[str, str] = {name: place for part in PARTS.values() for name, place in part.items()}
@@ -78,6 +90,7 @@ class OldName:
 
 
 OLD_NAMES: Mapping[str, OldName] = {
+    **{old: OldName(each.place, name) for name, each in _OF_FEATURES.items() if " " not in name for old in each.old},
     "binding": OldName(".vault.binding:binding", "credential"),
     "connect": OldName("aileron.features.setup.connect:connect", "setup --choose"),
     "egress": OldName("aileron.features.egress.commands:egress", "network"),
@@ -89,6 +102,7 @@ OLD_NAMES: Mapping[str, OldName] = {
 }
 
 OLD_WITHIN: Mapping[str, str] = {
+    **{old: name for name, each in _OF_FEATURES.items() if " " in name for old in each.old},
     "action install": "package install",
     "action update": "package update",
     "action uninstall": "package uninstall",
@@ -106,3 +120,9 @@ def hide(group: click.Group, command: click.Command, name: str) -> None:
     hidden = copy(command)
     hidden.hidden = True
     group.add_command(hidden, name)
+
+
+def within(group: str) -> Mapping[str, str]:
+    """Return the commands that features add to a group: the place of each, by its name there."""
+    found = {name.partition(" ")[::2]: each.place for name, each in _OF_FEATURES.items() if " " in name}
+    return {name: place for (of, name), place in found.items() if of == group}

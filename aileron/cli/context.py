@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
     from aileron.connectors import HttpTransport
     from aileron.credentials import TokenExchange
+    from aileron.features import FeatureSet
     from aileron.vault.keys import DataKey
 
     from .vault.passphrase import Unattended
@@ -245,6 +246,13 @@ class CliContext:
     def home(self) -> Home:
         """The home that the environment names."""
         return find_home(self.environ)
+
+    @property
+    def features(self) -> FeatureSet:
+        """The features that are on: as the running daemon says, else as config.yaml does."""
+        from .features import find_features
+
+        return find_features(self.home)
 
     def running(self) -> Discovery:
         """Find the running daemon.

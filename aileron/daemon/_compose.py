@@ -6,6 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
@@ -14,21 +15,23 @@ from twisted.logger import Logger
 from aileron import __version__
 from aileron.actions import DirectoryCatalogue
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
+from aileron.base.life import Life
 from aileron.connectors import HttpExchange, HttpTransport, Registry, system_resolver, system_transport
+from aileron.features import Core, DaemonProcess, FeatureSet
 from aileron.features.egress._file import EgressFile
+from aileron.features.egress._listener import ProxyListener
 from aileron.features.egress._listener import build as build_egress
 from aileron.features.packages._lock import LockFile
 from aileron.home.lock import acquire_lock, release_lock
 from aileron.home.paths import Home, prepare
 from aileron.model.queries import AuditQuery
-from aileron.runner import Collaborators, build, remember_older
+from aileron.runner import Collaborators, Runner, build, remember_older
 from aileron.store import Seals, Store, make_store
 from aileron.vault import Passkeys, Renewals, Vault
 
 from ._config_file import ConfigFile
 from ._connectors import ConnectorMaker
-from ._life import Life
-from ._process import fresh_ids, settle_heap
+from ._process import fresh_ids, in_thread, settle_heap
 from ._record import keep_on, report_needs, report_strays, take_over
 from ._settings import DaemonSettings
 from ._sites import Services, Sites
@@ -54,10 +57,13 @@ class _Own:
     urls: set[str] = field(factory=set)
 
 
-async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Around | None = None) -> None:
+async def start(
+    reactor: Any, settings: DaemonSettings, life: Life, around: Around | None = None, known: FeatureSet | None = None
+) -> None:
     """Build everything and serve; C{life} learns how each part is taken down.
 
     :param around: given what the runner will work with, returns what it works with: where a crash is tried.
+    :param known: the features that may be on; None: those that ship with Aileron.
     :raises Exception: whatever keeps it from starting; what was built by then is taken down by C{life}.
     """
     from aileron.api import LOOK_SECONDS
@@ -74,7 +80,7 @@ async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Arou
     renewals = Renewals(HttpExchange(own.transport, reactor), report_needs(reactor, store))
     vault = Vault(home.secrets, reactor, lambda: has_history, settings.key, renewals)
     life.at_end(vault.at_rest)
-    config_file = ConfigFile(home, vault)
+    config_file = ConfigFile(home, vault, known or FeatureSet())
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)
     signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
@@ -84,8 +90,7 @@ async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Arou
     agent, operator = await sites.open(life)
     own.ports.update((agent.port, operator.port))
     own.urls.add(operator.url)
-    life.at_end(sites.notifier.stop)
-    await sites.notifier.start()
+    await sites.serve()
     await keep_on(reactor, settings.config.audit, store, vault, signer, life)
     await sites.look_at_leases()
     life.repeat(reactor, LOOK_SECONDS, sites.look_at_leases, to_its_end=True)
@@ -116,6 +121,7 @@ async def _start_services(
     around: Around | None,
 ) -> Services:
     home, egress_file = settings.home, EgressFile(settings.home.egress, vault)
+    files = config_file.features.trusted_files(home, vault)
     maker = ConnectorMaker(reactor, own.transport, str(home.root), report_strays(reactor, store))
     life.at_end(maker.loop.stop)
     life.at_end(maker.servers.stop)
@@ -135,7 +141,7 @@ async def _start_services(
         trust=vault,
         grants=vault.grants,
         control=vault,
-        settings=(config_file, egress_file, LockFile(home.packages, vault)),
+        settings=(config_file, egress_file, LockFile(home.packages, vault), *files),
         clock=reactor,
         ids=fresh_ids(reactor),
         chance=random.random,
@@ -149,9 +155,27 @@ async def _start_services(
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()
     life.repeat(reactor, _LOOK_SECONDS, runner.look)
-    egress = build_egress(
+    egress = _build_egress(reactor, store, vault, runner, egress_file, own)
+    life.at_end(egress.stop)
+    core = Core(
+        home=home,
+        runner=runner,
+        store=store,
+        vault=vault,
+        connectors=connectors,
+        files={type(each): each for each in files},
+        settings=config_file.config.of_features,
+        process=_this_process(reactor, life, own),
+    )
+    return Services(runner, connectors, passkeys, egress.sessions, await config_file.features.start(core))
+
+
+def _build_egress(
+    reactor: Any, store: Store, vault: Vault, runner: Runner, file: EgressFile, own: _Own
+) -> ProxyListener:
+    return build_egress(
         reactor,
-        egress_file,
+        file,
         trust=runner.trust,
         audit=store.audit,
         operator_limits=vault,
@@ -159,8 +183,18 @@ async def _start_services(
         resolve=system_resolver(reactor),
         own_ports=own.ports,
     )
-    life.at_end(egress.stop)
-    return Services(runner, connectors, passkeys, egress.sessions)
+
+
+def _this_process(reactor: Any, life: Life, own: _Own) -> DaemonProcess:
+    """Return what features reach of the process."""
+    return DaemonProcess(
+        reactor=reactor,
+        life=life,
+        ids=fresh_ids(reactor),
+        in_thread=partial(in_thread, reactor),
+        own_ports=own.ports,
+        operator_url=lambda: next(iter(own.urls)),
+    )
 
 
 def _watch_turns(sites: Sites, life: Life) -> None:

@@ -15,6 +15,7 @@ from aileron.base.yaml_keys import (
     NotConfig,
     WholeNumber,
     absolute_path,
+    entries,
     items,
     line_of,
     match_text,
@@ -24,12 +25,12 @@ from aileron.base.yaml_keys import (
     section,
     switch,
 )
+from aileron.features import FeatureSet
 from aileron.features.gateway.values import GatewaySettings
-from aileron.features.notices.values import NoticeSettings
 from aileron.model.authority import PendingLimits
 from aileron.model.sessions import McpSettings
 
-from ._config_parts import GATEWAY, NOTICES
+from ._config_parts import GATEWAY
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?!.{254})[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 _PACKAGE = re.compile(r"(?!.{201})[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _CLIENT = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_FEATURE = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_LISTED = 32
 _MOST_UID = 2**32 - 2
@@ -69,6 +71,8 @@ class Config:
     :ivar clients: names of clients that may open a session for themselves.
     :ivar connector_packages: Python packages in which connectors are looked for.
     :ivar pending: how many approvals may wait.
+    :ivar features: which features are on or off, by name.
+    :ivar of_features: the features' own settings, by key.
     :ivar metrics_token_digest: SHA-256 of a scraper's token; L{None}: the operator alone gets the metrics.
     """
 
@@ -83,20 +87,62 @@ class Config:
     gateway: GatewaySettings = field(factory=GatewaySettings)
     metrics_token_digest: bytes | None = field(default=None, repr=False)
     audit: AuditSettings = field(factory=AuditSettings)
-    notices: NoticeSettings = field(factory=NoticeSettings)
+    features: Mapping[str, bool] = field(factory=dict)
+    of_features: Mapping[str, Any] = field(factory=dict)
     mcp: McpSettings = field(factory=McpSettings)
 
 
-def read_config(text: str) -> Config:
+def read_config(text: str, features: FeatureSet) -> Config:
     """Read a configuration; an empty one says nothing.
 
+    The settings of a foreign feature, which stand below a key of its name, are not read before it is loaded.
+
+    :param features: those whose keys may stand there.
     :raises NotConfig: it is no YAML, or has a key that is unknown, said twice, or of another type.
     """
     root = parse_yaml(text)
     if root is None or scalar(root, "null") is not None:
         return Config()
-    read = read_keys(root, "", CONFIG_KEYS)
-    return Config(**{_FIELDS.get(name, name): value for name, value in read.items()})
+    of_features = features.settings()
+    foreign = read_switches(text).keys() - {each.name for each in features.known}
+    keys: Keys = {**dict.fromkeys(foreign, _UNREAD), **config_keys(features)}
+    read = read_keys(root, "", keys)
+    own = {_FIELDS.get(name, name): value for name, value in read.items() if name in _CORE_KEYS}
+    return Config(**own, of_features={name: value for name, value in read.items() if name in of_features})
+
+
+def config_keys(features: FeatureSet) -> Keys:
+    """Return all keys that a configuration may have, the features' own last."""
+    return {**_CORE_KEYS, **features.settings()}
+
+
+def read_switches(text: str) -> Mapping[str, bool]:
+    """Return which features a configuration has on or off, by name, without reading anything else of it.
+
+    :raises NotConfig: it is no YAML, or says that otherwise than it must.
+    """
+    root = parse_yaml(text)
+    said = {} if root is None or scalar(root, "null") is not None else entries(root, "the file")
+    return _features(*said["features"]) if "features" in said else {}
+
+
+def _features(node: Node, line: int) -> Mapping[str, bool]:
+    return {
+        _check_feature(name, at): _is_on(value, name, at) for name, (value, at) in entries(node, "features").items()
+    }
+
+
+def _is_on(node: Node, name: str, line: int) -> bool:
+    text = scalar(node, "bool")  # to YAML, on and off are booleans
+    if text not in {"on", "off", "true", "false"}:
+        raise NotConfig(f"features.{name} must be on or off", line)
+    return text in {"on", "true"}
+
+
+def _check_feature(name: str, line: int) -> str:
+    if not _FEATURE.fullmatch(name):
+        raise NotConfig("each of features must be a name of a-z, 0-9 and _, 32 at most", line)
+    return name
 
 
 def _endpoint(node: Node, name: str, line: int) -> str:
@@ -172,7 +218,7 @@ _OF_MCP: Keys = {
     "idle_seconds": Key(WholeNumber(86_400), "seconds without a request until such a session ends", _MCP.idle_seconds),
     "listed_actions": Key(WholeNumber(1000), "how many actions are listed there at most", _MCP.listed_actions),
 }
-CONFIG_KEYS: Keys = {
+_CORE_KEYS: Keys = {
     "listen": Key(_endpoint, "where agents are served: a Twisted endpoint", "a port of 127.0.0.1, as last time"),
     "operator_listen": Key(_endpoint, "where you are served: a Twisted endpoint", "a port of localhost, as last time"),
     "operator_host": Key(_operator_host, "host of your pages: a `fresh` one at each start, or `localhost`", "`fresh`"),
@@ -180,12 +226,19 @@ CONFIG_KEYS: Keys = {
     "agent_uids": Key(_uids, "other users, by number, whose processes may use the agent site (Linux)", "you alone"),
     "clients": Key(_clients, "names, of a-z, 0-9 and `-`, by which MCP clients may open a session themselves", "none"),
     "connector_packages": Key(_packages, "Python packages, as `acme.connectors`, that provide connectors", "none"),
+    "features": Key(
+        lambda node, name, line: _features(node, line),
+        "features that are `off`, by name, such as `egress: off`; those of other packages that are `on`",
+        "all that ship with Aileron are on",
+    ),
     "pending": section(PendingLimits, _OF_PENDING),
     "gateway": GATEWAY,
     "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),
     "audit": section(_audit, _OF_AUDIT),
-    "notifications": NOTICES,
     "mcp": section(McpSettings, _OF_MCP),
 }
-_FIELDS = {"metrics": "metrics_token_digest", "notifications": "notices"}
+_FIELDS = {"metrics": "metrics_token_digest"}
 """The fields of L{Config} that have another name than the key."""
+
+_UNREAD = Key(lambda node, name, line: None, "", "")
+"""The settings of a feature that is not loaded."""

@@ -11,6 +11,7 @@ from aileron.actions import MAX_FILE_BYTES, ManifestFault, parse
 from aileron.base.json import digest_of_bytes
 from aileron.base.load_error import LoadError
 from aileron.base.yaml_keys import NotConfig
+from aileron.features import FeatureSet
 from aileron.home.paths import Home
 from aileron.home.private_files import atomic_write, read_private
 from aileron.model.actions import ActionFile, is_action_name
@@ -111,14 +112,20 @@ class ConfigFile:
     """C{config.yaml} of one home.  It is obeyed as it lay when this was made, and only if it was trusted then.
 
     :param trust: the operator's word, as far as it is known: nothing while the vault was never unlocked.
+    :param features: those whose keys may stand there.
     :ivar config: what is in force; says nothing where the file is absent or not trusted.
+    :ivar features: those that are on and off by it.
     :raises InvalidRequest: what is trusted is not sound, so it was written for another version.
     """
 
-    def __init__(self, home: Home, trust: ITrust) -> None:
-        self._path, self._trust = home.config, trust
+    def __init__(self, home: Home, trust: ITrust, features: FeatureSet) -> None:
+        self._path, self._trust, self._known = home.config, trust, features
         self._last: tuple[bytes | None, ConfigCandidate] = (None, ConfigCandidate())
-        self.config, self._in_force = self._choose(self._look())
+        found = self._look()
+        self.config, self._in_force = self._choose(found)
+        self.features = features.switch(self.config.features)
+        if self.features.known != features.known and found.candidate is not None:  # now foreign settings can be read
+            self.config = read_config(found.candidate.text, self.features)
 
     def candidates(self) -> tuple[Candidate, ...]:
         found = self._look().candidate
@@ -149,7 +156,7 @@ class ConfigFile:
         except (Forbidden, InvalidRequest) as error:
             return _unreadable(error, self._path)
         if data != self._last[0]:
-            self._last = (data, ConfigCandidate() if data is None else _read(data, self._path))
+            self._last = (data, ConfigCandidate() if data is None else _read(data, self._path, self._known))
         return self._last[1]
 
 
@@ -159,18 +166,18 @@ def config_problem(home: Home) -> LoadError | None:
         data = read_private(home.config)
     except (Forbidden, InvalidRequest) as error:
         return _unreadable(error, home.config).error
-    return None if data is None else _read(data, home.config).error
+    return None if data is None else _read(data, home.config, FeatureSet()).error
 
 
 def _unreadable(error: Forbidden | InvalidRequest, path: Path) -> ConfigCandidate:
     return ConfigCandidate(error=_fault("unreadable", error.message, path))
 
 
-def _read(data: bytes, path: Path) -> ConfigCandidate:
+def _read(data: bytes, path: Path, features: FeatureSet) -> ConfigCandidate:
     digest = digest_of_bytes(data)
     try:
         text = data.decode("utf-8")
-        config = read_config(text)
+        config = read_config(text, features)
     except UnicodeDecodeError:
         return ConfigCandidate(digest, error=_fault("parse_error", "it is not UTF-8", path))
     except NotConfig as error:

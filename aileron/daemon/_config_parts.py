@@ -1,4 +1,4 @@
-"""Reads what C{config.yaml} says of the gateway and its providers, and of the channels for notifications."""
+"""Reads what C{config.yaml} says of the gateway and its providers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from aileron.base.yaml_keys import (
     NotConfig,
     Section,
     WholeNumber,
-    absolute_path,
     base_url,
     entries,
-    items,
     line_of,
     match_text,
     read_keys,
@@ -28,7 +26,6 @@ from aileron.base.yaml_keys import (
 )
 from aileron.credentials import DEFAULT_KIND
 from aileron.features.gateway.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
-from aileron.features.notices.values import ChannelSettings, NoticeSettings
 from aileron.features.provider_tools.values import TOOL_KINDS, ToolRule, ToolRules
 
 if TYPE_CHECKING:
@@ -164,63 +161,3 @@ _OF_GATEWAY: Keys = {
     "providers": Section(_providers, _OF_PROVIDER, ".<name>"),
 }
 GATEWAY = section(_gateway, _OF_GATEWAY)
-
-
-DESKTOP = "desktop"
-_MOST_CHANNELS = 16
-
-
-def _notices(node: Node, name: str, _line: int) -> NoticeSettings:
-    read = read_keys(node, name, _KEYS)
-    channels = (*read.pop("webhooks", ()), *read.pop("apprise", ()))
-    names = [each.name for each in channels]
-    if len(names) != len(set(names)):
-        raise NotConfig(f"each of {name} must have a name of its own", line_of(node))
-    if len(names) > _MOST_CHANNELS:
-        raise NotConfig(f"{name} may have {_MOST_CHANNELS} channels at most", line_of(node))
-    return NoticeSettings(read.get("contents", False), channels=channels, **read.get("desktop", {}))
-
-
-def _desktop(node: Node, name: str, line: int) -> dict[str, Any]:
-    if scalar(node, "bool") is not None:
-        return {"desktop": switch(node, name, line)}
-    return {"desktop": True, "desktop_command": read_keys(node, name, _OF_DESKTOP).get("command")}
-
-
-def _webhooks(node: Node, where: str, _line: int) -> list[ChannelSettings]:
-    said = entries(node, where).items()
-    return [_webhook(_check_name(name, line), each, f"{where}.{name}", line) for name, (each, line) in said]
-
-
-def _webhook(name: str, node: Node, where: str, line: int) -> ChannelSettings:
-    read = read_keys(node, where, _OF_WEBHOOK)
-    if "url" not in read:
-        raise NotConfig(f"{where} must have a url", line)
-    return ChannelSettings(name, **read)
-
-
-def _apprise(node: Node, name: str, line: int) -> list[ChannelSettings]:
-    listed = items(node, name, line, _MOST_CHANNELS, "names, whose addresses lie in the vault")
-    return [ChannelSettings(_check_name(scalar(each, "str") or "", line_of(each))) for each in listed]
-
-
-def _check_name(name: str, line: int) -> str:
-    if name == DESKTOP or not _NAME.fullmatch(name):
-        problem = f"must be of a-z, 0-9 and -, begin with a letter, 32 at most, and not be {DESKTOP}"
-        raise NotConfig(f"a notification's name {problem}", line)
-    return name
-
-
-_NOTICE_DEFAULT = NoticeSettings()
-_OF_DESKTOP: Keys = {"command": Key(absolute_path, "absolute path of the program that shows them", "`notify-send`")}
-_OF_WEBHOOK: Keys = {
-    "url": Key(base_url, "address for messages: `https`, or `http` to this machine; no user, no query", "required"),
-    "signed": Key(switch, "whether messages are signed with a key from the vault", default=False),
-}
-_KEYS: Keys = {
-    "desktop": Key(_desktop, "whether desktop notifications are shown", _NOTICE_DEFAULT.desktop, _OF_DESKTOP),
-    "webhooks": Section(_webhooks, _OF_WEBHOOK, ".<name>"),
-    "apprise": Key(_apprise, "names of apprise addresses in the vault", "none"),
-    "contents": Key(switch, "whether webhooks and apprise are sent the arguments of calls", _NOTICE_DEFAULT.contents),
-}
-NOTICES = Section(_notices, _KEYS)

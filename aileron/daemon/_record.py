@@ -22,14 +22,14 @@ from twisted.logger import Logger
 from aileron.audit import CheckpointSigner, CommitObserver, Retention
 from aileron.base.converter import to_json
 from aileron.base.json import JSON, utc
-from aileron.features.notices._webhook import post
+from aileron.base.life import Life
+from aileron.base.posting import post
 from aileron.model.audit import DAEMON, Checkpoint, Event
 from aileron.model.vault import Binding
 from aileron.store import Store
 from aileron.vault import Vault
 
 from ._config import AuditSettings
-from ._life import Life
 from ._process import fresh_ids, in_thread
 
 _LOOK_SECONDS = 1.0

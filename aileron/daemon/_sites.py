@@ -17,13 +17,11 @@ from aileron.actions import DirectoryCatalogue
 from aileron.audit import CheckpointSigner
 from aileron.base.addresses import PAGES_DOMAIN
 from aileron.base.json import timestamp, utc
+from aileron.base.life import Life
 from aileron.connectors import Registry
+from aileron.features import ListeningSites, RunningFeatures
 from aileron.features.egress._sessions import EgressSessions
 from aileron.features.gateway.values import GatewaySettings, RelayedPath
-from aileron.features.notices._channels import build_channels
-from aileron.features.notices._composer import MessageComposer
-from aileron.features.notices._notifier import Notifier
-from aileron.features.notices.values import NoticeSettings
 from aileron.home.discovery import Discovery, withdraw_discovery, write_discovery
 from aileron.home.ports import Ports, load_ports, save_ports
 from aileron.model.sessions import McpSettings
@@ -33,7 +31,6 @@ from aileron.vault import Operators, Passkeys, Vault, generate_letters
 
 from ._config import Config
 from ._config_file import HomeActionFiles
-from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._process import allow_descriptors, fresh_ids, in_thread, most_connections
 from ._settings import DaemonSettings
@@ -62,12 +59,12 @@ class Services:
     connectors: Registry
     passkeys: Passkeys
     egress: EgressSessions
+    features: RunningFeatures
 
 
 class Sites:
     """Both listeners over one set of parts.
 
-    :ivar notifier: not yet started.
     :ivar watchdog: not yet started; L{None}: this reactor does not measure its turns.
     """
 
@@ -87,7 +84,6 @@ class Sites:
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
         self._instance, self._launch_key, self._local_key = _mint_names()
         self._gateway, self._tally, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
-        self.notifier = _make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
         self._mcp, self.watchdog = _make_mcp(reactor, settings.config.mcp), watchdog_of(reactor)
         self._parts = api.Dependencies(
             submission=services.runner.submission,
@@ -120,8 +116,7 @@ class Sites:
             metrics_token_digest=settings.config.metrics_token_digest,
             totals=self._tally,
             relayed=relayed,
-            notices=settings.config.notices,
-            notifier=self.notifier,
+            features=services.features,
             mcp=self._mcp,
             egress=services.egress,
             clients=settings.config.clients,
@@ -199,6 +194,11 @@ class Sites:
         )
         return agent, operator
 
+    async def serve(self) -> None:
+        """Start the features' parts that need both sites, which listen now."""
+        agent, operator = self._bound
+        await self._parts.features.serve(ListeningSites(self._agent_routes, (agent.port, operator.port)))
+
     def announce(self, life: Life) -> None:
         """Say in the home where the daemon is; its end takes that back first."""
         agent, operator = self._bound
@@ -211,6 +211,7 @@ class Sites:
             started_at=timestamp(self._started_at),
             launch_key=self._launch_key,
             local_key=self._local_key,
+            features_off=self._parts.features.features.off,
         )
         write_discovery(self._settings.home, discovery)
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))
@@ -284,25 +285,6 @@ def _make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:
     from aileron.mcp import over_http
 
     return over_http(reactor, settings)
-
-
-def _make_notifier(
-    reactor: Any, settings: NoticeSettings, store: Store, vault: Vault, operator_url: Callable[[], str]
-) -> Notifier:
-    """Build the notifier; it tells once it is started."""
-    composer = MessageComposer(
-        runs=store.runs,
-        sessions=store.sessions,
-        vault=vault,
-        clock=reactor,
-        ids=fresh_ids(reactor),
-        operator_url=operator_url,
-        contents=settings.contents,
-    )
-    channels = build_channels(
-        settings, bindings=vault, reactor=reactor, in_thread=in_thread(reactor), environ=os.environ
-    )
-    return Notifier(audit=store.audit, watermarks=store.watermarks, composer=composer, clock=reactor, channels=channels)
 
 
 def _landing() -> Any:

@@ -1,1 +1,19 @@
-"""The features: each has a directory here, and can be left out."""
+"""The features: each has a directory here, declares itself as its C{FEATURE}, and can be left out.
+
+Core rooms know this door alone, and no feature by name.
+"""
+
+from ._collection import BUILT_IN, FeatureSet, RunningFeatures
+from .core import Core, DaemonProcess, ListeningSites
+from .feature import Feature, RunningFeature
+
+__all__ = [
+    "BUILT_IN",
+    "Core",
+    "DaemonProcess",
+    "Feature",
+    "FeatureSet",
+    "ListeningSites",
+    "RunningFeature",
+    "RunningFeatures",
+]

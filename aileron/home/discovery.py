@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import attrs
 from attrs import field, frozen
@@ -26,6 +27,7 @@ class Discovery:
     :ivar started_at: as L{aileron.base.json.timestamp} writes it.
     :ivar launch_key: opens sessions.
     :ivar local_key: lets commands read, pause and lock without a login; None: the daemon is of an earlier version.
+    :ivar features_off: the features that config.yaml has off.
     """
 
     url: str = field(validator=instance_of(str))
@@ -36,6 +38,7 @@ class Discovery:
     started_at: str = field(validator=instance_of(str))
     launch_key: str = field(repr=False, validator=instance_of(str))
     local_key: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
+    features_off: Sequence[str] = ()
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:

@@ -129,3 +129,12 @@ def _make_private(path: Path) -> None:
         raise Forbidden(f"{path} belongs to another user.")
     if stat.S_IMODE(found.st_mode) & _OTHERS:
         path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+
+
+def _refuse_foreign_link(path: Path) -> None:
+    """Refuse a link that another user could lead elsewhere at any time; root's is as good as ours.
+
+    :raises Forbidden: it is one.
+    """
+    if path.is_symlink() and path.lstat().st_uid not in (os.getuid(), 0):
+        raise Forbidden(f"{path} is a link that belongs to another user.")

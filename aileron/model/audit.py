@@ -50,6 +50,19 @@ class Event:
 
 
 @frozen
+class EventName:
+    """The words for one type of event, and the kind that it belongs to.
+
+    :ivar kind: runs, approvals, sessions, setup or logins; empty if unknown.
+    :ivar colour: of its chip.
+    """
+
+    words: str
+    kind: str = ""
+    colour: str = "quiet"
+
+
+@frozen
 class ChainLink:
     """The link of an event in the chain: all but the payload, of which only a salted digest."""
 

@@ -19,7 +19,7 @@ from aileron.model.trust import TrustItem, TrustState
 
 from ._credentials_part import read_credentials
 from ._runs_page import state_chip
-from .blocks import Part, heading, link, page, quiet
+from .blocks import Attention, Part, heading, link, page, quiet
 from .event_names import OUTCOMES
 from .parts import Visit
 from .texts import STATES, agent, count, moment
@@ -42,18 +42,6 @@ class Outcomes:
 
     counts: Mapping[RunState, int]
     whole: bool = True
-
-
-@frozen
-class Attention:
-    """Something that needs the operator, and the page where it is dealt with.
-
-    :ivar path: empty: every page shows the button that does it.
-    """
-
-    words: str
-    link: str = ""
-    path: str = ""
 
 
 @frozen
@@ -85,7 +73,7 @@ class Overview:
     steps: Sequence[SetupStep]
 
 
-async def read_overview(deps: Dependencies) -> Overview:
+async def read_overview(deps: Dependencies, visit: Visit) -> Overview:
     """Ask the daemon's services for all of it, as it stands now."""
     oldest = (await deps.submission.runs(_query(RunState.PENDING))).items
     asking = {each: await deps.sessions.get(each) for each in {run.session_id for run in oldest} if each is not None}
@@ -95,7 +83,7 @@ async def read_overview(deps: Dependencies) -> Overview:
         running=await deps.submission.runs(_query(*_MOVING)),
         sessions=len((await deps.sessions.list(True, MOST_COUNTED, None)).items),
         outcomes=await _count_outcomes(deps, deps.now() - _DAY),
-        problems=await _find_problems(deps),
+        problems=await _find_problems(deps, visit),
         steps=await _read_steps(deps),
     )
 
@@ -122,7 +110,7 @@ def _read_end(event: Event) -> RunState | None:
     return RunState.COMPLETED if happened else RunState.FAILED
 
 
-async def _find_problems(deps: Dependencies) -> list[Attention]:
+async def _find_problems(deps: Dependencies, visit: Visit) -> list[Attention]:
     """Find what needs the operator, the gravest first."""
     unknown = await deps.submission.runs(_query(RunState.UNKNOWN))
     warned = [each for each in await read_credentials(deps) if each.problem]
@@ -136,10 +124,8 @@ async def _find_problems(deps: Dependencies) -> list[Attention]:
     if warned:
         words = f"{count(len(warned), 'credential needs', 'credentials need')} your attention."
         problems.append(Attention(words, "Show connectors", "/connectors"))
-    channels = () if deps.notifier is None else deps.notifier.channels()
-    failing = ", ".join(each.name for each in channels if each.problem is not None)
-    if failing:
-        problems.append(Attention(f"Notifications are failing: {failing}.", "Show channels", "/settings"))
+    for find in deps.features.features.slots("home"):
+        problems += await find(deps, visit, None)
     return problems
 
 
@@ -206,7 +192,7 @@ _COUNTED = (RunState.COMPLETED, RunState.FAILED, RunState.DENIED, RunState.UNKNO
 
 async def draw_home(deps: Dependencies, visit: Visit) -> Tag:
     """Draw the overview that a person begins with."""
-    found = await read_overview(deps)
+    found = await read_overview(deps, visit)
     problems = f" Problems: {len(found.problems)}" if found.problems else ""
     return page(
         "Home",

@@ -20,7 +20,7 @@ from aileron.model.errors import AileronError, InvalidRequest
 from aileron.model.faults import ADVICE
 
 from ._entrance import admit, enter, entering, register
-from ._table import FRAGMENTS, POSTED, SHOWN, Draw
+from ._table import POSTED, Draw, fragments, shown
 from .parts import HTML, Drawing, Shell, Visit
 
 PAUSED = b"X-Aileron-Paused"
@@ -40,7 +40,8 @@ def pages(deps: Dependencies, in_thread: InThread) -> IResource:
 
     :param in_thread: calls a function in another thread, one at a time, and answers what it returns.
     """
-    app, shell = Klein(), Shell()
+    features = deps.features.features
+    app, shell = Klein(), Shell(features.navigation())
     for rule, method, serve in (
         ("/handover", "POST", lambda request, path: enter(request, deps, shell)),
         ("/handover/key", "POST", lambda request, path: register(request, deps)),
@@ -48,11 +49,11 @@ def pages(deps: Dependencies, in_thread: InThread) -> IResource:
     ):
         app.route(rule, methods=[method], endpoint=rule)(_at_the_rim(serve))
     app.route("/static/<name>", endpoint="static")(shell.file)
-    for rule, draw in FRAGMENTS.items():
+    for rule, draw in fragments(features).items():
         app.route(rule, methods=["GET"], endpoint=rule)(_guard(draw, deps, in_thread))
     for rule, draw in POSTED.items():
         app.route(rule, methods=["POST"], endpoint=f"POST {rule}")(_guard(draw, deps, in_thread))
-    for rule in SHOWN:
+    for rule in shown(features):
         app.route(rule, endpoint=rule)(lambda request, **path: shell.page(request))
     app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
     app.handle_errors(Exception)(_answer_failed)

@@ -8,11 +8,10 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
 from aileron.base.text import visible
-from aileron.features.notices.values import ChannelState
 from aileron.model.authority import Passkey
 from aileron.model.sessions import OperatorSession
 
-from .blocks import Cell, Part, act, answer, chip, facts, heading, link, page, quiet, table
+from .blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
 from .parts import Fragment, Visit, template, titled
 from .texts import moment
 
@@ -67,8 +66,7 @@ async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
         facts(_record(deps)),
         tags.h2("Tools that providers run"),
         quiet("Web search, remote MCP servers and the like can be noted or refused: ", link("/gateway", "Gateway")),
-        tags.h2("Notifications"),
-        *_notifications(deps),
+        *[part for draw in deps.features.features.slots("settings") for part in await draw(deps, visit, None)],
         tags.h2("Logins"),
         table("Logins", ("Login", "Client", "Started", "Last used", "Ends", ""), _logins(logins, visit.operator), ""),
         tags.p(act("End all other logins", "DELETE /v1/operator/sessions", name="end-others")),
@@ -87,18 +85,6 @@ def _record(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
     yield "Signed by", deps.signer.fingerprint or "No key yet: the vault has never been unlocked"
     yield "Signed up to", None if latest is None else f"record {latest.sequence:,}"
     yield "Signs of tampering since the daemon started", deps.signer.tampered
-
-
-def _notifications(deps: Dependencies) -> Iterator[Part]:
-    channels = () if deps.notifier is None else deps.notifier.channels()
-    heads = ("Channel", "Type", "Sent", "Failed", "Queued", "Last error")
-    yield table("Channels", heads, map(_channel, channels), "No channels configured. Approvals are shown only here.")
-    if channels:
-        yield tags.p(act("Send test notifications", "POST /v1/notifications/test", name="try-channels"))
-
-
-def _channel(state: ChannelState) -> tuple[Cell, ...]:
-    return state.name, state.kind, state.sent, state.failed, state.waiting, state.problem or ""
 
 
 def _logins(logins: tuple[OperatorSession, ...], own: OperatorSession) -> Iterator[tuple[Cell, ...]]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from twisted.web.template import Flattenable
 
 from aileron.api import Dependencies
+from aileron.features import FeatureSet
 from aileron.features.gateway.page import draw_gateway
 from aileron.model.errors import NotFound
 
@@ -57,17 +58,21 @@ PAGES: Mapping[str, Draw] = {
 
 
 async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattenable:
-    raise NotFound("Page not found.")
+    off = deps.features.features.off
+    told = f" These features are off in config.yaml: {', '.join(off)}." if off else ""
+    raise NotFound(f"Page not found.{told}")
 
 
-FRAGMENTS: Mapping[str, Draw] = {
-    **{f"/fragments{path}": draw for path, draw in PAGES.items()},
-    "/fragments/<path:rest>": _draw_nothing,
-}
-"""Everything that shows data, by route.  None is reached but through the guard."""
+def fragments(features: FeatureSet) -> Mapping[str, Draw]:
+    """Return everything that shows data, by route. None is reached but through the guard."""
+    drawn = {**PAGES, **features.pages()}
+    return {**{f"/fragments{path}": draw for path, draw in drawn.items()}, "/fragments/<path:rest>": _draw_nothing}
+
 
 POSTED: Mapping[str, Draw] = {"/fragments/actions/<name>/try": draw_dry_run}
 """Fragments that are drawn of what is sent; they change nothing."""
 
-SHOWN = ("/", *PAGES, "/confirm")
-"""The paths of pages."""
+
+def shown(features: FeatureSet) -> tuple[str, ...]:
+    """Return the paths of pages."""
+    return ("/", *PAGES, *features.pages(), "/confirm")

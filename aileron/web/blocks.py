@@ -25,6 +25,18 @@ Cell: TypeAlias = Part | datetime | int | None
 """Of a table or a fact; L{None} shows as a dash."""
 
 
+@frozen
+class Attention:
+    """Something that needs the operator, and the page where it is dealt with.
+
+    :ivar path: empty: every page shows the button that does it.
+    """
+
+    words: str
+    link: str = ""
+    path: str = ""
+
+
 def page(title: str, said: str, *children: Part) -> Tag:
     """Draw a whole page.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
+from aileron.model.audit import EventName
 from aileron.model.runs import RunState
 
 KINDS: Mapping[str, str] = {
@@ -27,19 +26,6 @@ OUTCOMES: Mapping[str, RunState] = {
     "approval.denied": RunState.DENIED,
 }
 """The types that end a run, each with the state that it leaves."""
-
-
-@frozen
-class EventName:
-    """The words for one type of event, and the kind that it belongs to.
-
-    :ivar kind: one of L{KINDS}.
-    :ivar colour: of its chip.
-    """
-
-    words: str
-    kind: str = ""
-    colour: str = "quiet"
 
 
 def _named(kind: str, words: Mapping[str, str]) -> dict[str, EventName]:

@@ -104,12 +104,17 @@ _ADVICE = {kind: [advice.kept, advice.on_page] for kind, advice in ADVICE.items(
 
 
 class Shell:
-    """The shell and the files that it names, read once."""
+    """The shell and the files that it names, read once.
 
-    def __init__(self) -> None:
+    :param navigation: titles of the features' pages, by path.
+    """
+
+    def __init__(self, navigation: Mapping[str, str]) -> None:
         self._files = {path.name: (_TYPES[path.suffix], path.read_bytes()) for path in _list_shipped()}
         template = (STATIC / "shell.html").read_text(encoding="utf-8")
-        self._template = template.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
+        links = "".join(f'<a href="{path}">{html.escape(title)}</a>\n' for path, title in navigation.items())
+        told = template.replace("{{navigation}}", links)
+        self._template = told.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
 
     def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
         """Draw the shell.

@@ -23,6 +23,7 @@ from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
 from aileron.api.shapes.schemas import COMPONENTS, ref
 from aileron.base.json import utc
 from aileron.daemon import HomeActionFiles
+from aileron.features import FeatureSet, RunningFeature, RunningFeatures
 from aileron.home.paths import Home, prepare
 from aileron.model.queries import AuditQuery
 from aileron.model.vault import VaultState
@@ -55,6 +56,11 @@ def with_components(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 FAILURE = Draft202012Validator(with_components(ref("Failure")))
+
+
+def running(*features: RunningFeature) -> RunningFeatures:
+    """Return features as a daemon has started them."""
+    return RunningFeatures(FeatureSet(), features)
 
 
 @frozen

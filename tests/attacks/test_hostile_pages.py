@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aileron.web._table import SHOWN
+from aileron.features import FeatureSet
+from aileron.web._table import shown
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, AgentSession
@@ -42,7 +43,10 @@ class HostilePagesTests(PagesTestCase):
         (self.state.actions / "hostile.md").write_text(self.hostile_action(), "utf-8")
         page = await self.entered()
         await page.shows("#")
-        for path in (*(rule for rule in SHOWN if "<" not in rule), *(f"/approvals/{run_id}" for run_id in runs)):
+        for path in (
+            *(rule for rule in shown(FeatureSet()) if "<" not in rule),
+            *(f"/approvals/{run_id}" for run_id in runs),
+        ):
             await page.open(self.url + path)
             await page.until("document.querySelector('main h1') !== null")
             await self.pause(0.2)

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import attrs
 from twisted.internet.defer import Deferred
 
-from aileron.web._table import FRAGMENTS, SHOWN
+from aileron.features import FeatureSet
+from aileron.web._table import fragments, shown
 from tests.attacks.case import AttackTestCase
 from tests.functional.operated import GATED, SHIP, AgentSession
 
@@ -157,7 +158,7 @@ class RouteTests(RequestsCase):
         """A page that a navigation gets holds no word of what it is about."""
         asked = [
             Asked(self.operators, self.filled(rule), ("Sec-Fetch-Site: none", _NAVIGATES, *key))
-            for rule in SHOWN
+            for rule in shown(FeatureSet())
             for key in ((), *((each,) for each in self.keys()))
         ]
         self.assert_told_nothing(asked, await self.send(asked))
@@ -182,8 +183,8 @@ class RouteTests(RequestsCase):
 
     async def closed(self) -> list[tuple[str, str]]:
         """The operator's, fragments of pages among them."""
-        fragments = [("GET", self.filled(rule)) for rule in (*FRAGMENTS, "/handover/state")]
-        return [*sorted(await self.routes(self.operators)), *fragments]
+        drawn = [("GET", self.filled(rule)) for rule in (*fragments(FeatureSet()), "/handover/state")]
+        return [*sorted(await self.routes(self.operators)), *drawn]
 
 
 class PathTests(RequestsCase):

@@ -13,7 +13,8 @@ import attrs
 
 from aileron.cli.actions.trust_display import is_long, page_text, show_items
 from aileron.cli.context import CliContext
-from aileron.daemon import CONFIG_KEYS, describe_keys
+from aileron.daemon import config_keys, describe_keys
+from aileron.features import FeatureSet
 from aileron.model.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, PASSPHRASE, CommandCase, answered
@@ -462,7 +463,8 @@ class KeysTests(CommandCase):
         code, out, _ = self.command("config", "keys")
         rows = [" ".join(line.split()) for line in out.splitlines()]
         self.assertEqual(
-            (code, rows[0], len(rows)), (0, "KEY MEANING DEFAULT", 1 + len(list(describe_keys(CONFIG_KEYS))))
+            (code, rows[0], len(rows)),
+            (0, "KEY MEANING DEFAULT", 1 + len(list(describe_keys(config_keys(FeatureSet()))))),
         )
         self.assertIn("mcp.sessions how many MCP sessions one agent may have there at once, from 1 to 1000 16", rows)
         self.assertEqual(self.site.asked, [])
@@ -470,4 +472,4 @@ class KeysTests(CommandCase):
     def test_for_programs(self) -> None:
         """With C{--json} the same is printed for programs."""
         code, out, _ = self.command("config", "keys", "--json")
-        self.assertEqual((code, json.loads(out)["items"]), (0, list(describe_keys(CONFIG_KEYS))))
+        self.assertEqual((code, json.loads(out)["items"]), (0, list(describe_keys(config_keys(FeatureSet())))))

@@ -15,6 +15,7 @@ from aileron.base.yaml_keys import NotConfig
 from aileron.daemon._config import AuditSettings, Config, read_config
 from aileron.daemon._config_file import ConfigFile
 from aileron.daemon._listening import Bound
+from aileron.features import FeatureSet
 from aileron.features.notices.values import ChannelSettings, NoticeSettings
 from aileron.home.paths import Home, prepare
 from aileron.model.authority import PendingLimits
@@ -42,7 +43,7 @@ class ConfigCase(SynchronousTestCase):
 
     def refused(self, text: str, line: int | None, word: str) -> None:
         """Assert that a text is refused, with the line and a word of the reason."""
-        error = self.assertRaises(NotConfig, read_config, text)
+        error = self.assertRaises(NotConfig, read_config, text, FeatureSet())
         self.assertEqual(error.line, line, error)
         self.assertIn(word, error.problem)
 
@@ -55,9 +56,9 @@ class ReadingTests(ConfigCase):
         limits = PendingLimits(5, PendingLimits().per_home, 7)
         listens = ("tcp:8081:interface=0.0.0.0", "tcp:8082")
         said = Config(*listens, "fresh", ("aileron.internal", "box"), (1001, 1002), pending=limits)
-        self.assertEqual(read_config(_WHOLE), said)
+        self.assertEqual(read_config(_WHOLE, FeatureSet()), said)
         for text in ("", "# nothing\n", "---\n"):
-            self.assertEqual(read_config(text), Config())
+            self.assertEqual(read_config(text, FeatureSet()), Config())
         bound = Bound((), 8081, ("127.0.0.1:8081",), "http://127.0.0.1:8081")
         self.assertEqual(bound.add_names(()), bound)
         self.assertEqual(bound.add_names(("box",)).hosts, ("127.0.0.1:8081", "box:8081"))
@@ -65,14 +66,14 @@ class ReadingTests(ConfigCase):
     def test_operator_host(self) -> None:
         """The pages have a name of their own at each start, unless plain localhost is wanted."""
         for text, host in (("", "fresh"), ("operator_host: fresh", "fresh"), ("operator_host: localhost", "localhost")):
-            self.assertEqual(read_config(text).operator_host, host)
+            self.assertEqual(read_config(text, FeatureSet()).operator_host, host)
         for text in ("127.0.0.1", "''", "[localhost]", "Localhost", "null"):
             self.refused(f"\noperator_host: {text}\n", 2, "operator_host must be fresh or localhost")
 
     def test_mcp(self) -> None:
         """MCP over HTTP is off unless it is said; each of its numbers has bounds."""
-        self.assertEqual(read_config("").mcp, McpSettings(http=False))
-        found = read_config("mcp: {http: true, sessions: 3, idle_seconds: 60, listed_actions: 7}\n").mcp
+        self.assertEqual(read_config("", FeatureSet()).mcp, McpSettings(http=False))
+        found = read_config("mcp: {http: true, sessions: 3, idle_seconds: 60, listed_actions: 7}\n", FeatureSet()).mcp
         self.assertEqual(found, McpSettings(http=True, sessions=3, idle_seconds=60, listed_actions=7))
         self.refused("mcp: true\n", 1, "mapping")
         bad = ("http: yes please", "sessions: 0", "sessions: 1001", "idle_seconds: 86401", "listed_actions: 1001")
@@ -83,8 +84,12 @@ class ReadingTests(ConfigCase):
     def test_audit(self) -> None:
         """Where the record is anchored is read, and how long its contents are kept."""
         text = "audit:\n  keep_payloads_days: 90\n  anchor:\n    file: /mnt/a\n    webhook: https://example.com/a\n"
-        self.assertEqual(read_config(text).audit, AuditSettings(Path("/mnt/a"), "https://example.com/a", 90))
-        self.assertEqual(read_config("audit: {keep_payloads_days: 1}").audit, AuditSettings(keep_payloads_days=1))
+        self.assertEqual(
+            read_config(text, FeatureSet()).audit, AuditSettings(Path("/mnt/a"), "https://example.com/a", 90)
+        )
+        self.assertEqual(
+            read_config("audit: {keep_payloads_days: 1}", FeatureSet()).audit, AuditSettings(keep_payloads_days=1)
+        )
         for days in ("0", "-1", "1.5", "forever", "36501"):
             self.refused(f"audit:\n  keep_payloads_days: {days}\n", 2, "keep_payloads_days")
         self.refused("audit:\n  anchor:\n    file: relative\n", 3, "absolute")
@@ -117,7 +122,7 @@ class ReadingTests(ConfigCase):
         self.refused("clients: cursor", 1, "list")
         for text in ("[Cursor]", "['']", "['*']", "[a b]", "[1]", f"[{'x' * 33}]"):
             self.refused(f"clients: {text}", 1, "name")
-        self.assertEqual(read_config("clients: [cursor, zed-2]").clients, {"cursor", "zed-2"})
+        self.assertEqual(read_config("clients: [cursor, zed-2]", FeatureSet()).clients, {"cursor", "zed-2"})
         for text in ("0", "-1", "nobody", "'5'", "4294967295"):
             self.refused(f"agent_uids: [{text}]", 1, "whole number")
         for text in ("0", "-1", "1.5", "'5'", "true", "1000001", "٣", "9" * 5000, "0x10"):
@@ -131,7 +136,7 @@ class ReadingTests(ConfigCase):
             self.refused(f"connector_packages: {text}", 1, "list")
         for text in ("['']", "[.acme]", "[acme.]", "[acme..x]", "[a-b]", "[1a]", "[1]", "[a/b]", f"[{'x' * 202}]"):
             self.refused(f"connector_packages: {text}", 1, "Python package")
-        found = read_config("connector_packages: [acme.connectors, _own]").connector_packages
+        found = read_config("connector_packages: [acme.connectors, _own]", FeatureSet()).connector_packages
         self.assertEqual(found, ("acme.connectors", "_own"))
 
     def test_no_yaml(self) -> None:
@@ -147,7 +152,7 @@ class ReadingTests(ConfigCase):
     def test_wild(self, text: str) -> None:
         """Any text is a configuration or a refusal."""
         try:
-            self.assertIsInstance(read_config(text), Config)
+            self.assertIsInstance(read_config(text, FeatureSet()), Config)
         except NotConfig as error:
             self.assertTrue(error.problem)
 
@@ -169,7 +174,7 @@ class FileTests(SynchronousTestCase):
 
     def found(self) -> ConfigFile:
         """A new life's."""
-        return ConfigFile(self.home, self.trust)
+        return ConfigFile(self.home, self.trust, FeatureSet())
 
     def problem(self, file: ConfigFile) -> str:
         """What the only problem of it is."""
@@ -200,17 +205,17 @@ class FileTests(SynchronousTestCase):
         self.write(_WHOLE, trusted=True)
         self.assertEqual(file.config, Config())
         self.assertIn("next start", self.problem(file))
-        self.assertEqual(self.found().config, read_config(_WHOLE))
+        self.assertEqual(self.found().config, read_config(_WHOLE, FeatureSet()))
 
     def test_trusted(self) -> None:
         """A trusted file is obeyed from the start on; with one byte more not any longer, from the next start."""
         self.write(_WHOLE, trusted=True)
         file = self.found()
-        self.assertEqual((file.config, file.problems()), (read_config(_WHOLE), ()))
+        self.assertEqual((file.config, file.problems()), (read_config(_WHOLE, FeatureSet()), ()))
         self.write(_WHOLE, trusted=True)
         file = self.found()
         self.write(_WHOLE + "\n")
-        self.assertEqual(file.config, read_config(_WHOLE))
+        self.assertEqual(file.config, read_config(_WHOLE, FeatureSet()))
         self.assertIn("not trusted", self.problem(file))
         self.assertEqual(self.found().config, Config())
 
@@ -241,9 +246,11 @@ notifications:
 """
 
 
-def notices_of(text: str) -> NoticeSettings | None:
+def notices_of(text: str) -> NoticeSettings:
     """What a text says."""
-    return read_config(text).notices
+    found = read_config(text, FeatureSet()).of_features.get("notifications", NoticeSettings())
+    assert isinstance(found, NoticeSettings)
+    return found
 
 
 class NoticesTests(ConfigCase):
@@ -270,7 +277,6 @@ class NoticesTests(ConfigCase):
     def test_secrets(self) -> None:
         """Which channels want a secret, and for what it is sealed: an address for itself, a key for its webhook."""
         said = notices_of(WHOLE)
-        assert said is not None
         self.assertEqual([each.name for each in said.channels if each.needs_secret], ["office", "phone", "mail"])
         self.assertEqual(said.bound_by("notice://phone"), ChannelSettings("phone"))
         for fqn in ("notice://local", "notice://canary", "gateway://phone"):
@@ -289,7 +295,7 @@ class NoticesTests(ConfigCase):
         ):
             text = f"notifications:\n  webhooks:\n    office:\n      url: {url}\n"
             self.refused(text, 4, word)
-            self.assertNotIn("canary", str(self.assertRaises(NotConfig, read_config, text)))
+            self.assertNotIn("canary", str(self.assertRaises(NotConfig, read_config, text, FeatureSet())))
         self.refused("notifications:\n  webhooks:\n    office: {signed: true}\n", 3, "url")
 
     def test_names(self) -> None:

@@ -9,16 +9,17 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.yaml_keys import NotConfig
-from aileron.daemon import CONFIG_KEYS, describe_keys
+from aileron.daemon import config_keys, describe_keys
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_parts import TAKEN
+from aileron.features import FeatureSet
 from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, Provider
 from aileron.model.authority import PendingLimits
 from aileron.model.sessions import McpSettings
 
 _PATH = Path(__file__).parents[2] / "doc" / "configuration.md"
 _PAGE = _PATH.read_text(encoding="utf-8")
-_KEYS = {each["key"]: each for each in describe_keys(CONFIG_KEYS)}
+_KEYS = {each["key"]: each for each in describe_keys(config_keys(FeatureSet()))}
 _TABLE = re.compile(r"(?<=<!-- keys: )([a-z ]+) -->\n.*?(?=<!-- end of keys -->)", re.DOTALL)
 _EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
 _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
@@ -78,9 +79,9 @@ class PageTests(SynchronousTestCase):
         for name, most in (("pending.per_home", 1_000_000), ("mcp.idle_seconds", 86_400)):
             self.assertTrue(_KEYS[name]["meaning"].endswith(f", from 1 to {most}"), name)
             part, _, key = name.partition(".")
-            read_config(f"{part}: {{{key}: {most}}}")
+            read_config(f"{part}: {{{key}: {most}}}", FeatureSet())
             with self.assertRaises(NotConfig):
-                read_config(f"{part}: {{{key}: {most + 1}}}")
+                read_config(f"{part}: {{{key}: {most + 1}}}", FeatureSet())
 
     def test_limits(self) -> None:
         """The numbers and addresses that hold without the file are those of the page."""
@@ -103,10 +104,10 @@ class PageTests(SynchronousTestCase):
 
     def test_example(self) -> None:
         """The examples are configurations that say what the page says of them."""
-        config = read_config(_EXAMPLES[0])
+        config = read_config(_EXAMPLES[0], FeatureSet())
         self.assertEqual((config.listen, config.hosts), ("tcp:8081:interface=127.0.0.1", ()))
         self.assertEqual(config.pending.per_session, 5)
-        gateway = read_config(_EXAMPLES[1]).gateway
+        gateway = read_config(_EXAMPLES[1], FeatureSet()).gateway
         found = {each.name: (each.base_url, each.prefix, each.credential) for each in gateway.providers}
         self.assertEqual(found["openai"], ("https://llm.example.com/openai", "/openai", None))
         self.assertEqual(found["groq"], ("https://api.groq.com/openai", "/groq", "api_key/groq/default"))

@@ -6,11 +6,10 @@ from ._docstrings import fragments, package_modules, undescribed_methods
 from ._files import list_files
 from ._interfaces import one_sided_interfaces
 from ._layers import LAYERS, circles, layers
-from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
+from ._rooms import ALLOWED, FEATURES, OFFLINE_DOORS, arrows
 from ._shape import (
     class_names,
     long_functions,
-    long_module,
     module_level_reactor,
     possessive_groups,
     swallowed_exceptions,
@@ -22,6 +21,7 @@ from ._testing import async_tests_never_run, mocks, undescribed_tests
 __all__ = [
     "ALLOWED",
     "ELSEWHERE",
+    "FEATURES",
     "LAYERS",
     "OFFLINE_DOORS",
     "Rule",
@@ -37,7 +37,6 @@ __all__ = [
     "layers",
     "list_files",
     "long_functions",
-    "long_module",
     "mocks",
     "module_level_reactor",
     "one_sided_interfaces",

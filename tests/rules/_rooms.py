@@ -6,78 +6,95 @@ from collections.abc import Iterator, Mapping
 
 from ._source import Imported, Source
 
-_GROUND = frozenset({"addresses", "interfaces", "values", "errors"})
-_AGENT_SIDE = frozenset({"client", "home"})
-_DAEMON_SIDE = frozenset({"home", "manifests", "connectors", "vault", "audit", "store", "runner"})
-
+_GROUND = frozenset({"base", "model"})
+_CORE = frozenset(
+    {
+        "home",
+        "hardening",
+        "actions",
+        "vault",
+        "credentials",
+        "redaction",
+        "store",
+        "audit",
+        "connectors",
+        "review",
+        "runner",
+        "features",
+    }
+)
+_SURFACES = frozenset({"api", "web", "mcp", "cli", "client"})
 ALLOWED: Mapping[str, frozenset[str]] = {
-    "addresses": frozenset(),
-    "values": frozenset({"addresses"}),
-    "errors": frozenset({"addresses", "values"}),
-    "interfaces": frozenset({"addresses", "values", "errors"}),
+    "base": frozenset(),
+    "model": frozenset({"base"}),
     "home": _GROUND,
     "hardening": _GROUND,
-    "blocking": _GROUND,
-    "drafting": _GROUND,
-    "disk": frozenset(),
-    "files": frozenset(),
-    "toml": frozenset(),
-    "waiting": frozenset(),
-    "bridge": frozenset(),
-    "comparison": frozenset(),
-    "outgoing": frozenset(),
     "credentials": _GROUND,
-    "tables": _GROUND | {"toml"},
-    "manifests": _GROUND | {"files", "tables", "toml"},
-    "connectors": _GROUND
-    | {"bridge", "comparison", "credentials", "files", "outgoing", "redaction", "tables", "toml", "waiting"},
-    "importing": _GROUND | {"manifests", "redaction"},
-    # The vault's file is read and replaced like every other private file of the home.
-    "packages": _GROUND | {"connectors", "files", "home", "manifests", "tables", "toml"},
-    "vault": _GROUND | {"credentials", "home", "waiting"},
-    "audit": _GROUND,
-    "store": _GROUND | {"disk", "waiting"},
-    "runner": _GROUND | {"comparison", "manifests", "waiting"},
-    "http1": frozenset(),
     "redaction": _GROUND,
-    "notices": _GROUND | {"outgoing"},
-    "gateway": _GROUND | {"http1", "redaction", "waiting"},
-    "egress": _GROUND | {"home", "tables", "toml"},
-    # A client of the gateway like others: the gateway knows nothing of it.
-    "inband": _GROUND | {"http1"},
+    "audit": _GROUND,
+    "store": _GROUND,
     "review": _GROUND,
-    "api": _GROUND | {"credentials", "http1", "review"},
-    "web": _GROUND | {"api", "drafting", "review"},
-    "client": _GROUND | {"outgoing"},
-    "mcp": _GROUND | _AGENT_SIDE | {"bridge", "waiting"},
-    "launch": _GROUND | _AGENT_SIDE | {"files", "redaction", "toml"},
-    "demo": _GROUND | _AGENT_SIDE | {"blocking"},
-    # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
+    "actions": _GROUND,
+    "connectors": _GROUND | {"credentials", "redaction"},
+    "vault": _GROUND | {"credentials", "home"},
+    "runner": _GROUND | {"actions"},
+    # The collection of features, and what they are made of; it names none.
+    "features": _GROUND | _CORE - {"features"},
+    "api": _GROUND | {"credentials", "features", "review"},
+    "web": _GROUND | {"actions", "api", "features", "review"},
+    "client": _GROUND,
+    "mcp": _GROUND | {"client", "home"},
+    # The command line is where the daemon in the foreground is started from.
     "cli": _GROUND
-    | _AGENT_SIDE
-    | {"blocking", "credentials", "disk", "drafting", "hardening", "launch", "demo", "daemon", "redaction"}
-    | {"importing", "packages", "proving", "review", "toml"},
-    # A runner of its own, composed as the daemon composes it, over a service of the same process.
-    "proving": _GROUND
-    | {"bridge", "credentials", "home", "manifests", "connectors", "redaction"}
-    | {"vault", "store", "runner", "testing"},
+    | {"actions", "client", "credentials", "daemon", "features", "hardening", "home", "redaction", "review"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),
-    "testing": _GROUND | _DAEMON_SIDE | {"credentials", "client", "waiting"},
-    "daemon": _GROUND
-    | _DAEMON_SIDE
-    | {"bridge", "credentials", "hardening", "notices", "packages"}
-    | {"api", "egress", "gateway", "inband", "web", "mcp"},
+    "daemon": _GROUND | _CORE | {"api", "web", "mcp"},
+    "testing": _GROUND | _CORE | _SURFACES,
 }
-"""For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
+"""For each room the rooms that it may import; the table of doc/architecture.md as data."""
+
+FEATURES: Mapping[str, frozenset[str]] = {
+    "backup": frozenset(),
+    "demo": frozenset(),
+    "egress": frozenset(),
+    "gateway": frozenset({"provider_tools"}),
+    "importing": frozenset(),
+    "inband": frozenset({"gateway"}),
+    "launch": frozenset({"demo", "egress", "gateway", "sandbox"}),
+    "mcp_http": frozenset(),
+    "moving": frozenset({"importing", "launch", "setup"}),
+    "notices": frozenset(),
+    "packages": frozenset(),
+    "provider_tools": frozenset({"gateway"}),
+    "proving": frozenset(),
+    "sandbox": frozenset({"egress", "launch"}),
+    "service": frozenset(),
+    "setup": frozenset({"importing", "launch", "notices"}),
+}
+"""For each feature the features that it names; each may import every core room and surface."""
+
+_OF_FEATURES = _GROUND | _CORE | _SURFACES
+
+NOT_YET: Mapping[str, frozenset[str]] = {
+    "cli": frozenset(FEATURES),
+    "daemon": frozenset(FEATURES),
+    "api": frozenset({"egress", "gateway", "mcp_http"}),
+    "web": frozenset({"egress", "gateway"}),
+    "store": frozenset({"gateway"}),
+    "model": frozenset({"gateway"}),
+    "mcp": frozenset({"mcp_http"}),
+    "testing": frozenset(FEATURES),
+    "features.proving": frozenset({"testing"}),
+}
+"""The features that rooms of the core still name."""
 
 OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
     "cli": frozenset(
         {
             "aileron.vault.keys",
             "aileron.vault.archive",
-            "aileron.actions.check",
             "aileron.connectors.check",
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",
@@ -90,8 +107,6 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.HttpTransport",
             "aileron.connectors.RemoteRepository",
             "aileron.connectors.digest_tree",
-            "aileron.connectors.find_foreign_modules",
-            "aileron.connectors.LOADING_VARIABLES",
             "aileron.connectors.NotTried",
             "aileron.connectors.build_request",
             "aileron.connectors.SshTransport",
@@ -99,56 +114,55 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.store.copy",
         }
     ),
-    # The vault of a proof is made in a home of its own.
-    "proving": frozenset({"aileron.vault.keys"}),
-    # A declared program runs in the sandbox that agents run in.
-    "daemon": frozenset(
-        {
-            "aileron.features.sandbox.layout.SandboxLayout",
-            "aileron.features.sandbox.program.build_program_sandbox",
-            "aileron.features.sandbox.sandbox.find_sandbox",
-            "aileron.features.sandbox.layout.installed_programs",
-        }
-    ),
 }
 """Single names that a room may import although their room is closed to it: they work without what is around them."""
 
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
-    "daemon": frozenset({"api", "gateway", "inband", "web", "mcp", "launch"}),
-    # "aileron version" need not load an agent, and only the commands that need them load the others.
-    "cli": frozenset({"daemon", "demo", "importing", "launch", "proving"}),
+    "daemon": frozenset({"api", "web", "mcp"}),
+    # Most commands need no daemon.
+    "cli": frozenset({"daemon"}),
 }
 
 
 def arrows(source: Source) -> Iterator[str]:
-    """Find imports of a room that is closed to this one, or past another room's door."""
+    """Find imports of a room that is closed to this one, or of another room's private module."""
     room = _room(source.name)
     for imported in source.imports:
-        target = _target(imported)
-        if target and target != room and (fault := _fault(room, target, imported)):
+        target = _room(imported.path) if imported.path.startswith("aileron.") else ""
+        if target and not target.startswith("__") and target != room and (fault := _fault(room, target, imported)):
             yield f"{source.name}:{imported.line} {fault}"
 
 
 def _room(module: str) -> str:
-    return module.removeprefix("aileron").removeprefix(".").split(".")[0]
-
-
-def _target(imported: Imported) -> str | None:
-    """Name the room that an import enters, if it is one of ours."""
-    parts = imported.path.split(".")
-    if parts[0] != "aileron" or len(parts) == 1:
-        return None
-    return None if parts[1].startswith("__") else parts[1]
+    """Name the room of a module: the first part below the package, for a feature the first two."""
+    first, *others = [*module.split(".")[1:], ""]
+    is_feature = first == "features" and others[0] in FEATURES
+    return f"{first}.{others[0]}" if is_feature else first
 
 
 def _fault(room: str, target: str, imported: Imported) -> str | None:
     if imported.path in OFFLINE_DOORS.get(room, ()) or imported.module in OFFLINE_DOORS.get(room, ()):
         return None
-    if target not in ALLOWED.get(room, frozenset()):
+    if not _is_open(room, target):
         return f"{room or 'aileron'} may not import {target}"
-    if imported.module.count(".") > 1 or (imported.name or "").startswith("_"):
-        return f"{imported.path} is past the door of {target}"
+    if target.removeprefix("features.") in NOT_YET.get(room, ()):
+        return None
+    inside = imported.path.removeprefix(f"aileron.{target}").split(".")
+    if any(part.startswith("_") for part in inside):
+        return f"{imported.path} is private to {target}"
     if imported.at_module_level and target in _ONLY_INSIDE_FUNCTIONS.get(room, ()):
         return f"{room} may import {target} only inside a function"
     return None
+
+
+def _is_open(room: str, target: str) -> bool:
+    feature = target.removeprefix("features.")
+    if feature in NOT_YET.get(room, ()):
+        return True
+    own = room.removeprefix("features.")
+    if own != room:
+        return feature in FEATURES[own] if feature != target else target in _OF_FEATURES
+    if feature != target:
+        return False
+    return target in ALLOWED.get(room, frozenset())

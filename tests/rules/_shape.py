@@ -8,20 +8,12 @@ from collections.abc import Iterator
 
 from ._source import FunctionNode, Source
 
-_LONGEST_MODULE = 400
 _LONGEST_FUNCTION = 50
 _MOST_FIELDS = 8
 _INSTALLS_A_REACTOR = ("twisted.internet.reactor", "klein")
-_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.features.gateway", "aileron.features.inband", "aileron.web")
+_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.features.", "aileron.web")
 _POSSESSIVE = (")*+", ")++", ")?+", "(?>")
 _CHARACTERS = re.compile(r"\[(?:\\.|[^\]])*\]", re.DOTALL)
-
-
-def long_module(source: Source) -> Iterator[str]:
-    """Find a module that should be split."""
-    lines = len(source.text.splitlines())
-    if lines > _LONGEST_MODULE:
-        yield f"{source.name} has {lines} lines"
 
 
 def class_names(source: Source) -> Iterator[str]:

@@ -13,9 +13,10 @@ from twisted.internet.defer import Deferred, fail, maybeDeferred
 from zope.interface import implementer
 
 from aileron.base.json import JSON, utc
-from aileron.features.notices.values import ChannelState
+from aileron.features import RunningFeatures
+from aileron.features.notices.running import RunningNotices
+from aileron.features.notices.values import ChannelState, INotifier, NoticeSettings
 from aileron.model.audit import Actor, Event
-from aileron.model.interfaces.services import INotifier
 from aileron.model.interfaces.store import ISessions
 from aileron.model.queries import AuditQuery, Page, RunQuery
 from aileron.model.reviews import (
@@ -31,7 +32,7 @@ from aileron.model.runs import Approval, Call, Run
 from aileron.model.sessions import Session, SessionEnding, SessionTally
 from aileron.testing import ScriptedRunner, SigningBrowser, example_session, scripted_offer
 from aileron.web import pages
-from tests.api.case import NOW, ApiCase
+from tests.api.case import NOW, ApiCase, running
 
 COOKIE, POLL = b"aileron_life", "X-Aileron-Poll"
 ADDRESS = "http://localhost:7001"
@@ -145,6 +146,11 @@ class OneChannel:
 
     async def test(self) -> tuple[ChannelState, ...]:
         return self.channels()
+
+
+def notifying(words: str) -> RunningFeatures:
+    """Return notifications with one channel, as a daemon has started them."""
+    return running(RunningNotices(NoticeSettings(), OneChannel(words)))
 
 
 class WebCase(ApiCase):

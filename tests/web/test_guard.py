@@ -9,12 +9,13 @@ from twisted.internet.defer import Deferred
 from twisted.logger import LogLevel, capturedLogs
 
 from aileron.api import PROOF
+from aileron.features import FeatureSet
 from aileron.model.errors import StoreUnavailable
 from aileron.model.faults import ADVICE
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Approval
 from aileron.testing import SigningBrowser
-from aileron.web._table import FRAGMENTS
+from aileron.web._table import fragments
 from tests.api.case import NOW
 
 from .case import COOKIE, WebCase
@@ -29,7 +30,9 @@ class GuardTests(WebCase):
         """Have something to keep from others."""
         super().setUp()
         self.run_ = self.ask(SECRET)
-        self.paths = [re.sub("<.*>", "none", rule.replace("<run_id>", self.run_.id)) for rule in FRAGMENTS]
+        self.paths = [
+            re.sub("<.*>", "none", rule.replace("<run_id>", self.run_.id)) for rule in fragments(FeatureSet())
+        ]
 
     def test_table(self) -> None:
         """Without the cookie, without a signature, or with another session's, each fragment says nothing."""

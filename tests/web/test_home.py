@@ -19,7 +19,7 @@ from aileron.model.trust import TrustKind
 from aileron.model.vault import BindingFlag
 from aileron.testing import MemoryBindings, MemoryConnectors, example_signer, memory_store, new_binding, scripted_offer
 from tests.api.case import NOW
-from tests.web.case import OneChannel, Reading, WebCase, read
+from tests.web.case import Reading, WebCase, notifying, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
 OPERATOR = Actor("human", "operator-1")
@@ -187,7 +187,7 @@ class AttentionTests(HomeCase):
 
     def test_notifications(self) -> None:
         """A channel that fails is named."""
-        self.build(notifier=OneChannel(HOSTILE))
+        self.build(features=notifying(HOSTILE))
         self.assertIn(f"Notifications are failing: {visible(HOSTILE)}.", self.home().text)
 
 

@@ -14,6 +14,7 @@ from attrs import define, evolve, field, fields
 from twisted.internet.defer import Deferred
 
 from aileron.base.json import utc
+from aileron.features import FeatureSet
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import NewGrant, PasskeyRule, Predicate, PredicateKind
 from aileron.model.faults import Fault
@@ -22,12 +23,12 @@ from aileron.model.runs import Change, Decision, RunState
 from aileron.model.trust import TrustKind
 from aileron.testing import SoftwareAuthenticator
 from aileron.web import pages
-from aileron.web._table import FRAGMENTS
+from aileron.web._table import fragments
 from tests.api.case import NOW
 from tests.extent import is_all, place_among
 from tests.hostile import MANY, hostile_strings
 
-from .case import ADDRESS, Heard, OneChannel, Reading, WebCase, bound, planned, previewed, sent
+from .case import ADDRESS, Heard, Reading, WebCase, bound, notifying, planned, previewed, sent
 from .hostility import Misled, Words
 
 _OUR_OWN = frozenset(
@@ -125,7 +126,7 @@ class HostileCase(WebCase):
     def setUp(self) -> None:
         """Have something of everything to show."""
         super().setUp()
-        self.build(notifier=OneChannel("x"))
+        self.build(features=notifying("x"))
         self.runs = list(self.furnish())
         self.known: Mapping[str, Sequence[str]] = {
             "run_id": self.runs,
@@ -210,7 +211,7 @@ class HostileTests(HostileCase):
 
     def rules(self) -> list[str]:
         """The fragments, without the one that stands for all others, and the one that begins with our own text."""
-        return [rule for rule in FRAGMENTS if "<path:" not in rule and not rule.endswith("/_new")]
+        return [rule for rule in fragments(FeatureSet()) if "<path:" not in rule and not rule.endswith("/_new")]
 
     def test_every_fragment(self) -> None:
         """Each string, or a part that is another in each run, on each fragment: a parser finds what it does else."""

@@ -21,7 +21,7 @@ from aileron.model.runs import Decision
 from aileron.model.vault import VaultState
 from aileron.testing import SoftwareAuthenticator, scripted_offer
 from tests.api.case import NOW
-from tests.web.case import ADDRESS, OneChannel, WebCase, read
+from tests.web.case import ADDRESS, WebCase, notifying, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
@@ -170,7 +170,7 @@ class SettingsPageTests(WebCase):
 
     def test_channels(self) -> None:
         """Channels are shown with how they do, and can be tried."""
-        self.build(notifier=OneChannel(HOSTILE))
+        self.build(features=notifying(HOSTILE))
         text = self.fragment("/settings").text
         self.assertIn("POST /v1/notifications/test", text)
         self.assertIn(VISIBLE, text)

@@ -1,12 +1,12 @@
-"""The record, for the operator's eyes, its events as they happen, and the channels by which the operator is told."""
+"""The record, for the operator's eyes, its events as they happen."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api.faults import Answer, Streamed, answer, encode
-from aileron.api.guard import READERS, Who
+from aileron.api.guard import READERS
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COUNT,
@@ -14,15 +14,12 @@ from aileron.api.shapes.schemas import (
     LIMIT,
     MOMENT,
     TEXT,
-    described,
-    list_of,
     made_of,
     page_of,
     ref,
 )
 from aileron.api.shapes.values import page, to_json
-from aileron.base.json import JSON, timestamp
-from aileron.features.notices.values import NOTICE, ChannelState
+from aileron.base.json import timestamp
 from aileron.model.audit import Record
 from aileron.model.errors import NotFound
 from aileron.model.queries import AuditQuery
@@ -138,36 +135,3 @@ def _event(record: Record) -> bytes:
         "action": event.action,
     }
     return b"id: %d\nevent: record\ndata: %s\n\n" % (record.sequence, encode(told))
-
-
-_CHANNEL = described(
-    ChannelState,
-    kind={"enum": ["desktop", "webhook", "apprise"]},
-    failed={"description": "messages that were given up"},
-    problem={"description": "why the last attempt failed; null: it did not"},
-    needs_secret=BOOLEAN,
-    bound={**BOOLEAN, "description": "a secret is bound to it"},
-)
-_CHANNELS = made_of({"items": list_of(_CHANNEL)})
-
-
-@TABLE.route("GET", "/v1/notifications", operators=READERS, answers={200: _CHANNELS})
-async def list_channels(context: RequestContext, deps: Dependencies) -> Answer:
-    """Every channel that is configured, and how it does in this life of the daemon."""
-    return answer(_channels(deps, () if deps.notifier is None else deps.notifier.channels()))
-
-
-@TABLE.route("POST", "/v1/notifications/test", operators=Who.OPERATOR, answers={200: _CHANNELS})
-async def try_channels(context: RequestContext, deps: Dependencies) -> Answer:
-    """Send a test by every channel, one attempt each, and tell how they do then."""
-    return answer(_channels(deps, () if deps.notifier is None else await deps.notifier.test()))
-
-
-def _channels(deps: Dependencies, states: Sequence[ChannelState]) -> JSON:
-    return {"items": [_channel(deps, each) for each in states]}
-
-
-def _channel(deps: Dependencies, state: ChannelState) -> JSON:
-    fqn = NOTICE + state.name
-    needs = deps.notices.bound_by(fqn) is not None
-    return {**to_json(state), "needs_secret": needs, "bound": needs and bool(deps.bindings.for_connector(fqn))}

@@ -14,7 +14,6 @@ from aileron.api.shapes.schemas import (
     TEXT,
     TEXT_OR_NULL,
     VAULT_STATE,
-    list_of,
     made_of,
     or_null,
     ref,
@@ -61,7 +60,6 @@ _STATUS = made_of(
     {
         "pause": ref("Pause"),
         "gateway": made_of({**UPSTREAMS, "totals": TOTALS}),
-        "notifications": made_of({"channels": COUNT, "failing": list_of(TEXT)}),
     },
 )
 
@@ -95,7 +93,7 @@ async def status(context: RequestContext, deps: Dependencies) -> Answer:
             **({} if paused is None else {"pause": to_json(paused)}),
             "store": "ok" if kept is not None else "unavailable",
             "record": _record(deps),
-            **({} if context.caller.session else {"gateway": _gateway(deps), "notifications": _notifications(deps)}),
+            **({} if context.caller.session else {"gateway": _gateway(deps), **deps.features.status()}),
         }
     )
 
@@ -113,11 +111,6 @@ def _record(deps: Dependencies) -> JSON:
 
 def _gateway(deps: Dependencies) -> JSON:
     return {**upstreams_json(deps.gateway), "totals": totals_json(totals(deps))}
-
-
-def _notifications(deps: Dependencies) -> JSON:
-    channels = () if deps.notifier is None else deps.notifier.channels()
-    return {"channels": len(channels), "failing": [each.name for each in channels if each.problem is not None]}
 
 
 async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import field, frozen
 
@@ -12,8 +13,7 @@ from aileron.base.addresses import base_url_problem
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.credentials import DEFAULT_KIND
-from aileron.features.gateway.values import GATEWAY, Provider
-from aileron.features.notices.values import NOTICE, ChannelSettings
+from aileron.features.gateway.values import GATEWAY
 from aileron.model.connectors import ConnectorDescription
 from aileron.model.errors import Conflict, InvalidRequest
 from aileron.model.trust import TrustItem, TrustKind, TrustState
@@ -47,8 +47,9 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, var
     :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
     :raises Conflict: it is a file that is not trusted as it lies there.
     """
-    if fqn.startswith((GATEWAY, NOTICE)):
-        return _configured_target(deps, fqn, base_url)
+    words = _find_words(deps, fqn)
+    if words is not None:
+        return _configured_target(deps, fqn, words, base_url)
     items = await deps.trust.trust_items()  # reads the files, so that what follows is about the same bytes
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
@@ -78,7 +79,7 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
 
     It is not there, or says not.
     """
-    if binding.connector.startswith((GATEWAY, NOTICE)):
+    if _find_words(deps, binding.connector) is not None:
         place = _find_configured(deps, binding.connector)
         return None if place is None else Target(None, place.scope())
     description = _describe(deps, binding.connector)
@@ -124,16 +125,21 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
     }
 
 
-def _find_configured(deps: Dependencies, fqn: str) -> Provider | ChannelSettings | None:
-    """Find the provider of the gateway, or the channel of notifications, that config.yaml has under this name."""
-    return deps.gateway.bound_by(fqn) if fqn.startswith(GATEWAY) else deps.notices.bound_by(fqn)
+def _find_configured(deps: Dependencies, fqn: str) -> Any:
+    """Find what config.yaml has under this name for a feature, such as a channel of notifications."""
+    return deps.gateway.bound_by(fqn) if fqn.startswith(GATEWAY) else deps.features.find_scope(fqn)
 
 
-def _configured_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
+def _find_words(deps: Dependencies, fqn: str) -> str | None:
+    """Return the words for what a name of a feature's target names; None if it names a connector."""
+    targets = {GATEWAY: "provider of the gateway", **deps.features.features.targets()}
+    return next((words for prefix, words in targets.items() if fqn.startswith(prefix)), None)
+
+
+def _configured_target(deps: Dependencies, fqn: str, words: str, base_url: str | None) -> Target:
     place = _find_configured(deps, fqn)
     if place is None:
-        what = "provider of the gateway" if fqn.startswith(GATEWAY) else "notification that wants a secret"
-        raise wrong("/connector", f"names no {what} in config.yaml, as the daemon goes by it")
+        raise wrong("/connector", f"names no {words} in config.yaml, as the daemon goes by it")
     if base_url is not None:
         raise wrong("/base_url", "must be left out: where it goes is set in config.yaml, or is the secret")
     return Target(None, place.scope())

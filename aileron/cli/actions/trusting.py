@@ -395,7 +395,8 @@ config.add_command(distrust_command("config"))
 @_options.as_json
 def keys(as_json: bool) -> None:
     """List the keys that config.yaml may have, with their meaning and default. Needs no daemon."""
-    from aileron.daemon import CONFIG_KEYS, describe_keys
+    from aileron.daemon import config_keys, describe_keys
+    from aileron.features import FeatureSet
 
     columns = {"KEY": "key", "MEANING": "meaning", "DEFAULT": "default"}
-    listed(as_json, {"items": list(describe_keys(CONFIG_KEYS))}, columns, "")
+    listed(as_json, {"items": list(describe_keys(config_keys(FeatureSet())))}, columns, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from aileron.base.json import JSON
 from aileron.base.text import duration
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.doctor.findings import Severity
 from aileron.cli.errors import FAILED, CommandError
 from aileron.cli.output import Columns, listed, note, say, say_json, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
@@ -135,7 +135,7 @@ def status(cli: CliContext, short: bool, as_json: bool) -> None:
     answer = _ask(cli, found)
     where: dict[str, JSON] = {"running": True, "pid": found.pid, "home": str(cli.home.root)}
     urls: dict[str, JSON] = {"url": found.url, "operator_url": found.operator_url}
-    show(as_json, {**where, **urls, **answer}, lambda: _tell(answer, found, cli.home.root))
+    show(as_json, {**where, **urls, **answer}, lambda: _tell(cli, answer, found))
     if not as_json and answer.get("counts", {}).get("pending_approvals"):
         note("Review pending approvals: aileron watch, or aileron open")
 
@@ -194,7 +194,7 @@ def overview(cli: CliContext) -> None:
         steps: Sequence[str] = ("aileron daemon start",) if has_vault else ("aileron demo", "aileron setup")
     else:
         answer = _ask(cli, found)
-        _tell(answer, found, cli.home.root)
+        _tell(cli, answer, found)
         steps = _next_steps(cli, found, answer)
     say()
     say("Next: {steps}", steps=", or ".join(steps))
@@ -230,7 +230,7 @@ def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
     return cli.probe(found.url, "/v1/status", found.launch_key)
 
 
-def _tell(answer: Mapping[str, Any], found: Discovery, home: Path) -> None:
+def _tell(cli: CliContext, answer: Mapping[str, Any], found: Discovery) -> None:
     counts, record = answer.get("counts", {}), in_status(answer)
     say(
         "Aileron {version}, running for {uptime}.",
@@ -246,7 +246,7 @@ def _tell(answer: Mapping[str, Any], found: Discovery, home: Path) -> None:
             **relayed(answer),
             "files not active": counts.get("load_errors"),
             "process": str(found.pid),
-            "home": str(home),
+            "home": str(cli.home.root),
             "agent URL": found.url,
             "your pages": f"{found.operator_url} (aileron open)",
             **in_words(record),
@@ -257,8 +257,9 @@ def _tell(answer: Mapping[str, Any], found: Discovery, home: Path) -> None:
     )
     tell_version(found)
     tell_tampering(record)
-    for name in answer.get("notifications", {}).get("failing", ()):
-        note("Notifications by {name} are failing: aileron notification list", name=name)
+    for finding in (each for check in cli.features.doctor_checks() for each in check(answer)):
+        if finding.severity is Severity.WRONG:
+            note("{says} {do}", says=finding.says, do=finding.do or "")
     pause = answer.get("pause")
     if pause:
         because = f" ({pause['reason']})" if pause.get("reason") else ""

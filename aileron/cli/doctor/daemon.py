@@ -144,7 +144,7 @@ def found_daemon(home: Home) -> Discovery | None:
 
 
 def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
-    """Report what the daemon's status tells: providers, proxies, and each notification whose last attempt failed.
+    """Report what the daemon's status tells: providers and proxies, and what features find in it.
 
     Providers that were moved, added or given a key of the vault, and proxies, are remarks, not faults: only the
     operator knows what was intended.
@@ -172,5 +172,5 @@ def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFi
             "no record sees these.",
             "To note or refuse them, set gateway.provider_tools in config.yaml, then: aileron config trust",
         )
-    for name in status.get("notifications", {}).get("failing", ()):
-        yield wrong(f"Notifications by {name} are failing.", "See why: aileron notification list")
+    for check in cli.features.doctor_checks():
+        yield from check(status)

@@ -1,7 +1,7 @@
 """The team chat of the demo: a service in its own process, for clients that know its key.
 
-Run as C{python -m aileron.features.demo._chat}: the key is the first line of standard input, the port the first of standard
-output.  It ends when standard input does, so that it outlives nobody.
+Run as C{python -m aileron.features.demo._chat}: the key is the first line of standard input, the port the first of
+standard output.  It ends when standard input does, so that it outlives nobody.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class RelayTerms:
 
 
 class Refusal:
-    """Refuses requests by their heads.  It is L{aileron.base.http1.Route}, and L{aileron.base.http1.RelayedExchange} as well."""
+    """A L{Route} and L{RelayedExchange} of C{aileron.base.http1} that refuses requests by their heads."""
 
     answered = False
     completion = ""

@@ -13,13 +13,12 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.base.json import utc
-from aileron.model.interfaces.services import INotifier
 from aileron.model.interfaces.store import IAudit, IWatermarks
 
 from ._composer import MessageComposer
 from ._delivery import DeliveryQueue, NoticeChannel
 from ._record_follower import RecordFollower
-from .values import ChannelState, Notice, NoticeKind
+from .values import ChannelState, INotifier, Notice, NoticeKind
 
 GATHER_SECONDS = 2.0
 PAUSES_SECONDS = (15.0, 30.0, 60.0, 120.0, 300.0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from aileron.cli import options as _options
+from aileron.cli.doctor.findings import DoctorFinding, wrong
 from aileron.cli.errors import FAILED, CommandError
 from aileron.cli.output import Columns, note, time_at
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
@@ -88,6 +89,12 @@ def remove(command: OperatorCommand, name: str) -> None:
     """Delete the secret of NAME from the vault. Nothing more is sent there."""
     gone = command.remove("bindings", f"{DEFAULT_KIND}/{_SERVICE}/{name}")
     command.say(gone, "The secret of {name} is deleted from the vault.", name=name)
+
+
+def find_failing(status: Mapping[str, Any]) -> Iterator[DoctorFinding]:
+    """Report the channels whose last attempt failed."""
+    for name in status.get("notifications", {}).get("failing", ()):
+        yield wrong(f"Notifications by {name} are failing.", "See why: aileron notification list")
 
 
 def _list(command: OperatorCommand, answer: Mapping[str, Any]) -> None:

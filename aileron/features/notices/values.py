@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from attrs import frozen
+from zope.interface import Interface
 
 from aileron.base.converter import OMITTED, Member, differ
 from aileron.model.vault import Scope
@@ -171,3 +172,16 @@ class ChannelState:
     problem: str | None = None
     problem_at: datetime | None = None
     sent_at: datetime | None = None
+
+
+class INotifier(Interface):
+    """Tells the operator, by whatever channels they have configured, of what is put on record and concerns them.
+
+    Nothing of it fails or delays what it tells of.
+    """
+
+    def channels() -> tuple[ChannelState, ...]:
+        """Tell how each channel does."""
+
+    async def test() -> tuple[ChannelState, ...]:
+        """Try every channel at once, with one attempt each, and say how they do then."""

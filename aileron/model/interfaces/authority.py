@@ -114,7 +114,7 @@ class IControl(Interface):
     It also remembers, inside the vault, which decisions were used and how far the record had come then: a row or a
     database that is put back decides nothing twice.
 
-    Every method raises L{aileron.model.errors.BindingFailed} where the vault's file is damaged, or another program wrote it.
+    Every method raises L{BindingFailed} if the vault's file is damaged or another program wrote it.
     """
 
     def sign(statement: Mapping[str, JSON]) -> bytes:

@@ -46,7 +46,7 @@ class IConnector(Interface):
 
         Opens C{credential} itself, after the host was checked, and closes over nothing of it.  Every failure of the
         service, the network or a limit is an L{Outcome}, with no secret and no URL of the HTTP client in it.
-        Cancelling drops the connection and errbacks; L{Interrupted<aileron.base.waiting.Interrupted>} tells what was noted.
+        Cancelling drops the connection and errbacks; L{aileron.base.waiting.Interrupted} says what was noted.
 
         :param seconds: wall clock; what has not begun to leave by then never does, and the outcome is a
             C{resource_limit_exceeded} that was not C{sent}.

@@ -10,7 +10,6 @@ from zope.interface import Attribute, Interface
 
 from aileron.base.json import JSON
 from aileron.features.gateway.values import Ending, GatewayTotals, Provider
-from aileron.features.notices.values import ChannelState
 from aileron.model.sessions import McpReply, McpRequest
 
 
@@ -129,16 +128,3 @@ class ITotals(Interface):
 
     def snapshot() -> GatewayTotals:
         """Return the totals as they are now."""
-
-
-class INotifier(Interface):
-    """Tells the operator, by whatever channels they have configured, of what is put on record and concerns them.
-
-    Nothing of it fails or delays what it tells of.
-    """
-
-    def channels() -> tuple[ChannelState, ...]:
-        """Tell how each channel does."""
-
-    async def test() -> tuple[ChannelState, ...]:
-        """Try every channel at once, with one attempt each, and say how they do then."""

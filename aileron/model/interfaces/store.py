@@ -18,7 +18,7 @@ from aileron.model.vault import BindingFlag
 class IRuns(Interface):
     """Rows that change only by compare-and-set, in one transaction with the events that record it.
 
-    Every method that writes answers after the commit and raises L{aileron.model.errors.StoreUnavailable} if nothing was kept.
+    Every method that writes returns after the commit and raises L{StoreUnavailable} if nothing was stored.
     Cancelling a waiting caller never undoes what was written.
     """
 

@@ -15,6 +15,7 @@ from aileron.base.yaml_keys import NotConfig
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_parts import TAKEN
 from aileron.daemon._settings import DaemonSettings, GatewayEnvironment
+from aileron.features import FeatureSet
 from aileron.features.gateway.values import (
     ANTHROPIC,
     CHATGPT,
@@ -59,7 +60,7 @@ class GatewayCase(ConfigCase):
 
     def read(self, text: str) -> GatewaySettings:
         """What a configuration says of the gateway."""
-        return read_config(text).gateway
+        return read_config(text, FeatureSet()).gateway
 
 
 class ProviderToolsTests(GatewayCase):
@@ -110,7 +111,7 @@ class GatewayTests(GatewayCase):
 
     def test_whole(self) -> None:
         """Every key is read; what a built-in provider is not told stays as it is, and so does all unsaid."""
-        found = read_config(_WHOLE % ("0f" * 32))
+        found = read_config(_WHOLE % ("0f" * 32), FeatureSet())
         said = UpstreamSource.CONFIG
         binding = "api_key/openai/default"
         self.assertEqual(
@@ -130,7 +131,7 @@ class GatewayTests(GatewayCase):
         )
         self.assertEqual(found.metrics_token_digest, bytes.fromhex("0f" * 32))
         self.assertNotIn("0f" * 4, repr(found))
-        self.assertEqual(read_config("hosts: []").gateway, GatewaySettings())
+        self.assertEqual(read_config("hosts: []", FeatureSet()).gateway, GatewaySettings())
         self.assertEqual(self.read("gateway: {}"), GatewaySettings())
         self.assertEqual(self.read("gateway: {providers: {}}"), GatewaySettings())
         (openai, *_) = self.read('gateway: {providers: {openai: {credential: "vault:api_key/o/d"}}}').providers
@@ -167,10 +168,12 @@ class GatewayTests(GatewayCase):
     def test_scraper(self) -> None:
         """The digest of a scraper's token is 64 hexadecimal digits in lower case, and is never repeated."""
         digits = "12" * 32
-        self.assertEqual(read_config(f"metrics: {{token_sha256: {digits}}}").metrics_token_digest, b"\x12" * 32)
-        self.assertEqual(read_config("metrics: {}"), Config())
+        self.assertEqual(
+            read_config(f"metrics: {{token_sha256: {digits}}}", FeatureSet()).metrics_token_digest, b"\x12" * 32
+        )
+        self.assertEqual(read_config("metrics: {}", FeatureSet()), Config())
         for text in ("", "AB" * 32, "ab" * 31, "ab" * 33, "[]", "null"):
-            error = self.assertRaises(NotConfig, read_config, f"metrics:\n  token_sha256: {text}\n")
+            error = self.assertRaises(NotConfig, read_config, f"metrics:\n  token_sha256: {text}\n", FeatureSet())
             self.assertEqual((error.line, "abab" in error.problem), (2, False))
 
     def test_certificates(self) -> None:
@@ -213,7 +216,9 @@ class ProviderTests(GatewayCase):
         """A base URL that could lead elsewhere is refused at its line, and not repeated."""
         self.refused(self.providers("x:", "  base_url: https://user:canary@x.test"), 4, "no user")
         self.refused(self.providers("x:", "  base_url: 5"), 4, "must begin with https://")
-        error = self.assertRaises(NotConfig, read_config, self.providers("x: {base_url: 'https://a:canary@x.test'}"))
+        error = self.assertRaises(
+            NotConfig, read_config, self.providers("x: {base_url: 'https://a:canary@x.test'}"), FeatureSet()
+        )
         self.assertNotIn("canary", error.problem)
 
     def test_prefixes(self) -> None:
@@ -254,7 +259,9 @@ class ProviderTests(GatewayCase):
     def test_credentials(self) -> None:
         """A credential names a binding of the vault; a key in its place is refused, and not repeated."""
         for text in ("canary-sk-1", "vault:", "vault:api_key/openai", "vault:a/b/c/d", "vault:api_key/../x", "5", "[]"):
-            error = self.assertRaises(NotConfig, read_config, self.providers(f"openai: {{credential: '{text}'}}"))
+            error = self.assertRaises(
+                NotConfig, read_config, self.providers(f"openai: {{credential: '{text}'}}"), FeatureSet()
+            )
             self.assertEqual((error.line, "canary" in error.problem), (3, False))
             self.assertIn("vault:api_key/", error.problem)
 
@@ -268,7 +275,7 @@ class EnvironmentTests(SynchronousTestCase):
     def settings(self, environ: dict[str, str], config: str = "") -> DaemonSettings:
         """What a daemon with this environment and configuration is told."""
         given = DaemonSettings(Home(Path("/h")), None, environment=GatewayEnvironment.read(environ))
-        return given.over(read_config(config))
+        return given.over(read_config(config, FeatureSet()))
 
     def test_base_urls(self) -> None:
         """A base URL by variable wins over the configuration; the rest of what that says of the provider stays."""
@@ -314,5 +321,6 @@ class EnvironmentTests(SynchronousTestCase):
         said = "{listen: 'tcp:2', operator_listen: 'tcp:3', hosts: [box], pending: {per_home: 4, per_action: 5}}"
         limits = PendingLimits(PendingLimits().per_session, 3, 5)
         self.assertEqual(
-            given.over(read_config(said)).config, Config("tcp:1", "tcp:3", "fresh", ("box",), pending=limits)
+            given.over(read_config(said, FeatureSet())).config,
+            Config("tcp:1", "tcp:3", "fresh", ("box",), pending=limits),
         )

@@ -1,7 +1,8 @@
 """Imports large public specifications, and calls three operations of each.
 
-``python -m tests.features.importing.trial DIRECTORY``: fetches the packages that hold them into a directory, prints a table for
-``doc/importing-an-api.md``, and fails if a file has a fault or a request is not as its specification wants it.
+``python -m tests.features.importing.trial DIRECTORY``: fetches the packages that hold them into a directory, prints
+a table for ``doc/importing-an-api.md``, and fails if a file has a fault or a request is not as its specification
+wants it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Imports large Discovery, AWS and GraphQL documents, and calls three operations of each.
 
-``python -m tests.features.importing.trial_models DIRECTORY [NAME=SCHEMA.graphql …]``: fetches GitHub's schema into a directory,
-and takes all else from the packages of Google's and AWS's clients.  It prints rows for ``doc/importing-an-api.md``, and
-fails if a file has a fault, or a request is not what those clients would send, or the schema allows.
+``python -m tests.features.importing.trial_models DIRECTORY [NAME=SCHEMA.graphql …]``: fetches GitHub's schema into a
+directory, and takes all else from the packages of Google's and AWS's clients.  It prints rows for
+``doc/importing-an-api.md``, and fails if a file has a fault, or a request is not what those clients would send, or the
+schema allows.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.converter import to_json
 from aileron.daemon._config import read_config
+from aileron.features import FeatureSet
 from aileron.features.notices._channels import PLACES
 from aileron.features.notices._delivery import PAUSES_SECONDS
 from aileron.features.notices.values import ChannelSettings, NoticeKind, NoticeSettings
@@ -36,7 +37,8 @@ class PageTests(SynchronousTestCase):
         """The example is a configuration that says what the page says of it."""
         office = ChannelSettings("office", "https://example.com/hooks/aileron", signed=True)
         channels = (office, ChannelSettings("phone"), ChannelSettings("mail"))
-        self.assertEqual(read_config(listing("yaml")).notices, NoticeSettings(desktop=True, channels=channels))
+        said = read_config(listing("yaml"), FeatureSet()).of_features["notifications"]
+        self.assertEqual(said, NoticeSettings(desktop=True, channels=channels))
 
     def test_kinds(self) -> None:
         """Every kind is named, and no other."""

@@ -18,10 +18,9 @@ from aileron.features.notices._composer import MessageComposer
 from aileron.features.notices._delivery import Undelivered
 from aileron.features.notices._notifier import GATHER_SECONDS, Notifier
 from aileron.features.notices._record_follower import MOST_BEHIND, ROW, _place
-from aileron.features.notices.values import Message, NoticeKind
+from aileron.features.notices.values import INotifier, Message, NoticeKind
 from aileron.model.audit import Event
 from aileron.model.authority import PendingLimits
-from aileron.model.interfaces.services import INotifier
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Run, RunState
 from aileron.testing import (

@@ -7,9 +7,9 @@ from typing import Any
 from attrs import evolve
 from zope.interface import implementer
 
-from aileron.features.notices.values import ChannelSettings, ChannelState, NoticeSettings
-from aileron.model.interfaces.services import INotifier
-from tests.api.case import LAUNCH_KEY, ApiCase
+from aileron.features.notices.running import RunningNotices
+from aileron.features.notices.values import ChannelSettings, ChannelState, INotifier, NoticeSettings
+from tests.api.case import LAUNCH_KEY, ApiCase, running
 
 SETTINGS = NoticeSettings(
     desktop=True,
@@ -38,11 +38,19 @@ class Notifier:
         return self.states
 
 
+class NoChannels(Notifier):
+    """A notifier without channels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.states = ()
+
+
 class NotificationsTests(ApiCase):
     def setUp(self) -> None:
         super().setUp()
         self.notifier = Notifier()
-        self.build(notices=SETTINGS, notifier=self.notifier)
+        self.build(features=running(RunningNotices(SETTINGS, self.notifier)))
         self.key = self.operator_token()
 
     def bind(self, connector: str, **more: Any) -> Any:
@@ -59,7 +67,7 @@ class NotificationsTests(ApiCase):
         self.assertEqual((desktop["kind"], desktop["sent"], desktop["needs_secret"]), ("desktop", 2, False))
         self.assertEqual((phone["needs_secret"], phone["bound"]), (True, True))
         self.assertNotIn("canary", heard.text)
-        self.build(notices=NoticeSettings(), notifier=None)
+        self.build(features=running(RunningNotices(NoticeSettings(), NoChannels())))
         self.assertEqual(self.operator.ask("GET", "/v1/notifications", self.key).json, {"items": []})
 
     def test_tried(self) -> None:
@@ -83,7 +91,8 @@ class NotificationsTests(ApiCase):
         for connector, header in (("notice://phone", "address"), ("notice://office", "Aileron-Signature")):
             bound = self.bind(connector)
             self.assertEqual((bound.status, bound.json["scope"]["header"], bound.json["fits"]), (201, header, True))
-        self.build(notices=NoticeSettings(channels=(ChannelSettings("office", "https://evil.example", signed=True),)))
+        evil = NoticeSettings(channels=(ChannelSettings("office", "https://evil.example", signed=True),))
+        self.build(features=running(RunningNotices(evil, self.notifier)))
         (item,) = self.operator.ask("GET", "/v1/bindings?connector=notice://office", self.key).json["items"]
         self.assertFalse(item["fits"])
         self.assertEqual(self.bind("notice://canary").status, 400)

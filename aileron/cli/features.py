@@ -1,0 +1,31 @@
+"""Finds which features are on, for commands."""
+
+from __future__ import annotations
+
+from aileron.features import FeatureSet
+from aileron.home.discovery import live_discovery
+from aileron.home.paths import Home
+from aileron.home.private_files import read_private
+from aileron.model.errors import AileronError
+
+
+def find_features(home: Home) -> FeatureSet:
+    """Return the features that are on: as the running daemon says, else as config.yaml does, trusted or not."""
+    try:
+        found = live_discovery(home)
+        if found is not None:
+            return FeatureSet().without(*found.features_off)
+        data = read_private(home.config)
+    except AileronError:
+        return FeatureSet()
+    return FeatureSet() if data is None else _read(data)
+
+
+def _read(data: bytes) -> FeatureSet:
+    from aileron.base.yaml_keys import NotConfig
+    from aileron.daemon import read_switches
+
+    try:
+        return FeatureSet(switches=read_switches(data.decode("utf-8", "replace")))
+    except NotConfig:
+        return FeatureSet()

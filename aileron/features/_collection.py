@@ -1,0 +1,188 @@
+"""The features that there are, which of them are on, and what they add together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import Factory, field, frozen
+
+from aileron.base.json import JSON
+from aileron.model.audit import EventName
+from aileron.model.errors import InvalidRequest
+from aileron.model.features import Command, NoticeRule
+from aileron.model.interfaces.features import IFeature
+
+from .core import Core, ListeningSites
+from .feature import RunningFeature
+
+if TYPE_CHECKING:
+    from aileron.model.interfaces.authority import ITrust
+    from aileron.model.interfaces.connectors import IConfigFile
+
+BUILT_IN = ("notices",)
+"""The features that ship with Aileron, by their directories, in the order in which they start."""
+
+ENTRY_POINTS = "aileron.features"
+"""The group of entry points by which other packages declare features."""
+
+_T = TypeVar("_T")
+
+
+def load_built_in() -> tuple[IFeature, ...]:
+    """Return the features that ship with Aileron."""
+    return tuple(import_module(f"{__package__}.{name}").FEATURE for name in BUILT_IN)
+
+
+def load_foreign(names: Iterable[str]) -> tuple[IFeature, ...]:
+    """Return the features of other packages that are called so; only these packages are imported.
+
+    :raises InvalidRequest: no installed package has such a feature.
+    """
+    found = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
+    missing = sorted(set(names) - found.keys())
+    if missing:
+        raise InvalidRequest(f"There is no feature {missing[0]}. Check the key features in config.yaml.")
+    return tuple(found[name].load() for name in names)
+
+
+@frozen
+class FeatureSet:
+    """The features that a process knows, and which of them are off.
+
+    :ivar known: all of them, in the order in which they start.
+    :ivar switches: what config.yaml says, by name; a built-in feature without a switch is on.
+    """
+
+    known: tuple[IFeature, ...] = field(factory=load_built_in)
+    switches: Mapping[str, bool] = field(factory=dict)
+    on: tuple[IFeature, ...] = field(init=False)
+
+    @on.default
+    def _choose(self) -> tuple[IFeature, ...]:
+        chosen = {each.name: each for each in self.known if self.switches.get(each.name, True)}
+        while missing := [each for each in chosen.values() if not chosen.keys() >= set(each.needs)]:
+            for each in missing:
+                del chosen[each.name]
+        return tuple(chosen.values())
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The names of the features that are off."""
+        names = {each.name for each in self.on}
+        return tuple(each.name for each in self.known if each.name not in names)
+
+    def switch(self, switches: Mapping[str, bool]) -> FeatureSet:
+        """Return the set with these switches; a foreign feature that is switched on is loaded.
+
+        :raises InvalidRequest: there is no such feature.
+        """
+        names = {each.name for each in self.known}
+        foreign = load_foreign([name for name, on in switches.items() if on and name not in names])
+        return FeatureSet((*self.known, *foreign), switches)
+
+    def without(self, *names: str) -> FeatureSet:
+        """Return the set with some features off."""
+        return FeatureSet(self.known, {**self.switches, **dict.fromkeys(names, False)})
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the commands of the features that are on, by name."""
+        return _merge(each.commands() for each in self.on)
+
+    def off_commands(self) -> Mapping[str, str]:
+        """Return the commands of the features that are off, each with its feature's name."""
+        names = {each.name for each in self.on}
+        return {command: each.name for each in self.known if each.name not in names for command in each.commands()}
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the keys of config.yaml of all known features: what is off may stay in the file."""
+        return _merge(each.settings() for each in self.known)
+
+    def event_types(self) -> Mapping[str, EventName]:
+        """Return the audit events of all known features: the record may hold events of one that is off."""
+        return _merge(each.event_types() for each in self.known)
+
+    def notices(self) -> Mapping[str, NoticeRule]:
+        """Return how the operator is notified of the features' events."""
+        return _merge(each.notices() for each in self.on)
+
+    def trusted_files(self, home: Any, trust: ITrust) -> Sequence[IConfigFile]:
+        """Return the features' files that count only after the operator trusted them."""
+        return tuple(file for each in self.on for file in each.trusted_files(home, trust))
+
+    def routes(self) -> Sequence[Any]:
+        """Return the features' tables of routes."""
+        return tuple(table for each in self.on for table in each.routes())
+
+    def members(self, route: str) -> Mapping[str, Any]:
+        """Return schemas of the members that features add to the answer of a route."""
+        return _merge(each.members().get(route, {}) for each in self.on)
+
+    def pages(self) -> Mapping[str, Callable[..., Any]]:
+        """Return the features' pages, by path."""
+        return _merge(each.pages() for each in self.on)
+
+    def targets(self) -> Mapping[str, str]:
+        """Return words for what credentials can be bound to beside connectors, by the prefix of its name."""
+        return _merge(each.targets for each in self.on)
+
+    def navigation(self) -> Mapping[str, str]:
+        """Return the titles of the features' pages in the navigation, by path."""
+        return _merge(each.navigation for each in self.on)
+
+    def slots(self, page: str) -> Sequence[Callable[..., Any]]:
+        """Return what features add to a page."""
+        return tuple(found[page] for each in self.on if page in (found := each.slots()))
+
+    def doctor_checks(self) -> Iterable[Callable[..., Any]]:
+        """Return the features' checks of the installation."""
+        return tuple(check for each in self.on for check in each.doctor_checks())
+
+    async def start(self, core: Core) -> RunningFeatures:
+        """Start the features in the daemon."""
+        started = [await each.start(core) for each in self.on]
+        return RunningFeatures(self, tuple(each for each in started if each is not None))
+
+
+def _merge(found: Iterable[Mapping[str, _T]]) -> Mapping[str, _T]:
+    return {name: value for each in found for name, value in each.items()}
+
+
+@frozen
+class RunningFeatures:
+    """The features that were started in the daemon."""
+
+    features: FeatureSet = field(factory=FeatureSet)
+    running: tuple[RunningFeature, ...] = Factory(tuple)
+
+    def find(self, kind: type[_T]) -> _T | None:
+        """Return the part of this class that a feature has started, or None."""
+        return next((part for each in self.running for part in each.parts if isinstance(part, kind)), None)
+
+    async def serve(self, sites: ListeningSites) -> None:
+        """Start what needs the sites, which listen now."""
+        for each in self.running:
+            await each.serve(sites)
+
+    def session_ended(self, session_id: str) -> None:
+        """Release what features hold of a session. Idempotent."""
+        for each in self.running:
+            each.session_ended(session_id)
+
+    def pending(self, session_id: str | None) -> int:
+        """Return how many decisions of the operator features wait for, of all sessions or of one."""
+        return sum(each.pending(session_id) for each in self.running)
+
+    def status(self) -> Mapping[str, JSON]:
+        """Return the features' members of C{GET /v1/status}."""
+        return _merge(each.status() for each in self.running)
+
+    def metrics(self) -> Iterator[Any]:
+        """Return the features' metric families."""
+        return (metric for each in self.running for metric in each.metrics())
+
+    def find_scope(self, name: str) -> Any:
+        """Return the object whose C{scope()} a credential named like this is bound to, or None."""
+        return next((found for each in self.running if (found := each.find_scope(name)) is not None), None)

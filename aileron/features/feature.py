@@ -1,0 +1,101 @@
+"""The base of features, which adds nothing to any surface, and what a started one gives to the daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from zope.interface import implementer
+
+from aileron.base.json import JSON
+from aileron.model.audit import EventName
+from aileron.model.features import Command, NoticeRule
+from aileron.model.interfaces.features import IFeature
+
+if TYPE_CHECKING:
+    from aileron.home.paths import Home
+    from aileron.model.interfaces.authority import ITrust
+    from aileron.model.interfaces.connectors import IConfigFile
+
+    from .core import Core, ListeningSites
+
+
+class RunningFeature:
+    """A feature that was started in the daemon. Each method does nothing unless a feature overrides it.
+
+    :ivar parts: the objects that the feature's routes and pages find by their class.
+    """
+
+    parts: Sequence[object] = ()
+
+    async def serve(self, sites: ListeningSites) -> None:
+        """Start what needs the sites, which listen now."""
+
+    def session_ended(self, session_id: str) -> None:
+        """Release what the feature holds of a session. Idempotent."""
+
+    def pending(self, session_id: str | None) -> int:
+        """Return how many decisions of the operator the feature waits for, of all sessions or of one."""
+        return 0
+
+    def status(self) -> Mapping[str, JSON]:
+        """Return members of the operator's C{GET /v1/status}."""
+        return {}
+
+    def metrics(self) -> Iterable[Any]:
+        """Return metric families for C{GET /metrics}."""
+        return ()
+
+    def find_scope(self, name: str) -> Any:
+        """Return the object whose C{scope()} a credential named like this is bound to, or None.
+
+        :param name: such as C{notice://phone}.
+        """
+        return None
+
+
+@implementer(IFeature)
+class Feature:
+    """A feature that adds nothing. Built-in features override what they add."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    needs: ClassVar[Sequence[str]] = ()
+    targets: ClassVar[Mapping[str, str]] = {}
+    navigation: ClassVar[Mapping[str, str]] = {}
+
+    def commands(self) -> Mapping[str, Command]:
+        return {}
+
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def event_types(self) -> Mapping[str, EventName]:
+        return {}
+
+    def notices(self) -> Mapping[str, NoticeRule]:
+        return {}
+
+    def migrations(self) -> Sequence[tuple[int, str]]:
+        return ()
+
+    def trusted_files(self, home: Home, trust: ITrust) -> Sequence[IConfigFile]:
+        return ()
+
+    def routes(self) -> Sequence[Any]:
+        return ()
+
+    def members(self) -> Mapping[str, Mapping[str, Any]]:
+        return {}
+
+    def pages(self) -> Mapping[str, Callable[..., Any]]:
+        return {}
+
+    def slots(self) -> Mapping[str, Callable[..., Any]]:
+        return {}
+
+    def doctor_checks(self) -> Iterable[Callable[..., Any]]:
+        return ()
+
+    async def start(self, core: Core) -> RunningFeature | None:
+        return None

@@ -1,0 +1,68 @@
+"""Notifications as the daemon runs them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from aileron.base.json import JSON
+from aileron.features.core import Core, ListeningSites
+from aileron.features.feature import RunningFeature
+
+from ._channels import build_channels
+from ._composer import MessageComposer
+from ._notifier import Notifier
+from .values import ChannelSettings, INotifier, NoticeSettings
+
+
+@frozen(eq=False)
+class RunningNotices(RunningFeature):
+    """The notifier and its settings.
+
+    :ivar settings: the operator's channels.
+    :ivar notifier: sends to them.
+    """
+
+    settings: NoticeSettings
+    notifier: INotifier
+
+    @property
+    def parts(self) -> tuple[object, ...]:  # type: ignore[override]
+        """This feature itself."""
+        return (self,)
+
+    async def serve(self, sites: ListeningSites) -> None:
+        if isinstance(self.notifier, Notifier):
+            await self.notifier.start()
+
+    def status(self) -> Mapping[str, JSON]:
+        channels = self.notifier.channels()
+        failing = [each.name for each in channels if each.problem is not None]
+        return {"notifications": {"channels": len(channels), "failing": failing}}
+
+    def find_scope(self, name: str) -> ChannelSettings | None:
+        return self.settings.bound_by(name)
+
+
+def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
+    """Build the notifier. It sends nothing before both sites listen."""
+    store, process = core.store, core.process
+    composer = MessageComposer(
+        runs=store.runs,
+        sessions=store.sessions,
+        vault=core.vault,
+        clock=process.reactor,
+        ids=process.ids,
+        operator_url=process.operator_url,
+        contents=settings.contents,
+    )
+    channels = build_channels(
+        settings, bindings=core.vault, reactor=process.reactor, in_thread=process.in_thread(), environ=os.environ
+    )
+    notifier = Notifier(
+        audit=store.audit, watermarks=store.watermarks, composer=composer, clock=process.reactor, channels=channels
+    )
+    process.life.at_end(notifier.stop)
+    return RunningNotices(settings, notifier)

@@ -1,0 +1,37 @@
+"""The values by which a feature describes what it adds to commands, pages and notifications."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Command:
+    """A command, imported when it is asked for.
+
+    :ivar place: C{module:name} of the click command.
+    :ivar part: the part of the help that lists it; empty for a command within a group.
+    :ivar front: True if C{aileron --help} lists it, not only C{aileron --help --all}.
+    :ivar old: names that it had in earlier versions; they work, and no help lists them.
+    """
+
+    place: str
+    part: str = ""
+    front: bool = False
+    old: tuple[str, ...] = ()
+
+
+@frozen
+class NoticeRule:
+    """The words by which the operator is notified of an audit event.
+
+    :ivar one: the title of a message about one such event.
+    :ivar many: the title of a message about several, with C{n} in braces.
+    :ivar reason: the member of the event's payload that says why, or None.
+    :ivar urgent: True if something is wrong.
+    """
+
+    one: str
+    many: str
+    reason: str | None = None
+    urgent: bool = False

@@ -1,0 +1,74 @@
+"""The contract of a feature: what it adds to each surface of the product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zope.interface import Attribute, Interface
+
+from aileron.model.audit import EventName
+from aileron.model.features import Command, NoticeRule
+
+if TYPE_CHECKING:
+    from .authority import ITrust
+    from .connectors import IConfigFile
+
+
+class IFeature(Interface):
+    """A part of the product that can be left out.
+
+    Commands, the daemon and the documentation ask every feature for what it adds, so the module that declares a
+    feature imports nothing heavy, and each method imports what it needs.
+    """
+
+    name: str = Attribute("The name of the feature's directory, and its key below C{features} in config.yaml.")
+    summary: str = Attribute("One line for people.")
+    needs: Sequence[str] = Attribute("Names of the features without which this one is off as well.")
+    targets: Mapping[str, str] = Attribute(
+        "Words for what credentials can be bound to beside connectors, by the prefix of its name."
+    )
+    navigation: Mapping[str, str] = Attribute("Titles of the feature's pages in the navigation, by path.")
+
+    def commands() -> Mapping[str, Command]:
+        """Return commands by name; a name of two words is a command within a group."""
+
+    def settings() -> Mapping[str, Any]:
+        """Return the keys of config.yaml that belong to the feature: L{Key} or L{Section} by name."""
+
+    def event_types() -> Mapping[str, EventName]:
+        """Return the audit events that the feature records, by type."""
+
+    def notices() -> Mapping[str, NoticeRule]:
+        """Return how the operator is notified of the feature's audit events, by type."""
+
+    def migrations() -> Sequence[tuple[int, str]]:
+        """Return the steps that make the feature's own tables: a number from 1 and SQL, in order."""
+
+    def trusted_files(home: Any, trust: ITrust) -> Sequence[IConfigFile]:
+        """Return the files of the home that count only after the operator trusted them."""
+
+    def routes() -> Sequence[Any]:
+        """Return tables of routes (L{EndpointTable}) for both sites."""
+
+    def members() -> Mapping[str, Mapping[str, Any]]:
+        """Return schemas of the members that the feature adds to answers of other routes, by route and member."""
+
+    def pages() -> Mapping[str, Callable[..., Any]]:
+        """Return pages of the operator site: the coroutine function that draws each, by path."""
+
+    def slots() -> Mapping[str, Callable[..., Any]]:
+        """Return what the feature adds to pages of others, by page: C{home}, C{approvals}, C{session}, C{settings}.
+
+        Each is a coroutine function of the routes' dependencies, the visit, and the page's subject or None, which
+        returns parts of a page.
+        """
+
+    def doctor_checks() -> Iterable[Callable[..., Any]]:
+        """Return generator functions of the daemon's status that yield findings of C{aileron doctor}."""
+
+    async def start(core: Any) -> Any:
+        """Start the feature in the daemon, before its sites listen, and return a L{RunningFeature} or None.
+
+        :param core: the L{Core} of this daemon.
+        """

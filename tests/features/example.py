@@ -1,0 +1,67 @@
+"""A feature of another package: it stands in for one that an entry point declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from zope.interface import implementer
+
+from aileron.model.audit import EventName
+from aileron.model.features import Command, NoticeRule
+from aileron.model.interfaces.authority import ITrust
+from aileron.model.interfaces.connectors import IConfigFile
+from aileron.model.interfaces.features import IFeature
+
+
+@implementer(IFeature)
+class ExampleFeature:
+    """A page, a route, a command, a setting and an event, and nothing that runs."""
+
+    name = "example"
+    summary = "Shows what a feature can add."
+    needs: Sequence[str] = ()
+    targets: Mapping[str, str] = {}
+    navigation: Mapping[str, str] = {"/example": "Example"}
+
+    def commands(self) -> Mapping[str, Command]:
+        return {"example": Command("tests.features.example_parts:example", "Inspect")}
+
+    def settings(self) -> Mapping[str, Any]:
+        from tests.features.example_parts import KEYS
+
+        return {"example": KEYS}
+
+    def event_types(self) -> Mapping[str, EventName]:
+        return {"example.shown": EventName("Example shown", "setup")}
+
+    def notices(self) -> Mapping[str, NoticeRule]:
+        return {"example.shown": NoticeRule("the example was shown", "the example was shown {n} times")}
+
+    def migrations(self) -> Sequence[tuple[int, str]]:
+        return ()
+
+    def trusted_files(self, home: Any, trust: ITrust) -> Sequence[IConfigFile]:
+        return ()
+
+    def routes(self) -> Sequence[Any]:
+        from tests.features.example_parts import TABLE
+
+        return (TABLE,)
+
+    def members(self) -> Mapping[str, Mapping[str, Any]]:
+        return {}
+
+    def pages(self) -> Mapping[str, Callable[..., Any]]:
+        from tests.features.example_parts import draw_example
+
+        return {"/example": draw_example}
+
+    def slots(self) -> Mapping[str, Callable[..., Any]]:
+        return {}
+
+    def doctor_checks(self) -> Iterable[Callable[..., Any]]:
+        return ()
+
+    async def start(self, core: Any) -> Any:
+        return None
