@@ -41,4 +41,5 @@ def _leave_out_working_directory() -> None:
     if not sys.flags.safe_path and sys.path[0] == here:
         relative.add(here)
     relative -= {os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__))}
+    # guard against attack: the directory of python -m is not looked through -> test_process.ModuleTests.test_directory
     sys.path[:] = [path for path in sys.path if path not in relative]

@@ -55,9 +55,11 @@ def harden(kernel: Kernel | None = None) -> None:
     kernel = kernel or Kernel()
     kernel.umask(_PRIVATE_UMASK)
     try:
+        # guard against attack: nothing of the daemon is dumped -> test_process.ReadersTests.test_daemon
         kernel.no_core()
     except (OSError, ValueError) as error:
         raise Forbidden(f"Memory dumps of this process cannot be turned off: {error}.") from None
+    # guard against attack: the daemon is closed to readers -> test_process.ReadersTests.test_daemon
     conceal(kernel)
     if kernel.platform.startswith("linux"):
         _demand(kernel, "New rights cannot be given up", "prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -183,12 +183,20 @@ class ChainVerifier:
 
     def _holds(self, row: Row) -> bool:
         digest, before, own, salt, payload = row[11:]
-        if row[0] != self.last + 1 or before != self.head:
+        # guard of promise 6: a record's place is its number -> ChainTests.test_begun_later
+        if row[0] != self.last + 1:
+            return False
+        # guard of promise 6: a hash is over the one before -> ChainTests.test_link_altered
+        if before != self.head:
             return False
         try:
             is_bare = payload is None and salt is None
+            # guard of promise 6: a payload is what was recorded -> ChainTests.test_altered
+            # guard against attack: contents are held against their digest
+            #    -> test_agent.RecordTests.test_while_none_runs
             if not is_bare and payload_digest(salt, payload) != digest:
                 return False
+            # guard of promise 6: a record's hash is its own -> ChainTests.test_altered, instead return True
             return bool(seal_row(self.head, row) == own)
         except ValueError:  # no Unicode
             return False

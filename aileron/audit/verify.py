@@ -210,6 +210,8 @@ class Verification:
         if missing is not None:
             told = self._marks[missing][0][1]
             return Break("truncated", last + 1, f"The record ends with {last}, but {told} tells of record {missing}.")
+        # guard against attack: contents that are gone are found -> test_agent.RecordTests.test_while_none_runs,
+        #    instead bare = None
         bare = self._chain.unexcused
         if bare is not None:
             return Break("removed", bare, f"The contents of record {bare} were removed, and not by retention.")

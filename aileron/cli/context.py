@@ -129,6 +129,8 @@ def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | No
 
 
 def _new_passphrase(descriptor: int | None) -> str:
+    # guard against attack: a command that asks for a passphrase is closed to readers
+    #    -> test_process.ReadersTests.test_passphrase_in_memory
     harden()
     from .vault.passphrase import new_passphrase
 

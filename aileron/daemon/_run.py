@@ -28,6 +28,7 @@ def _service(reactor: Any, settings: DaemonSettings, around: Around | None = Non
 
 def makeService(options: Options) -> AileronService:
     """Return what C{twistd} runs: a life that ends the process with a failure if it cannot start."""
+    # guard against attack: twistd is closed to readers -> test_process.ReadersTests.test_twistd
     harden()
     from twisted.internet import reactor
 

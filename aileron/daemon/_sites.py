@@ -306,6 +306,8 @@ def _moved() -> Any:
 
 def _make_label(config: Config) -> str | None:
     """Make the label of the name by which browsers call this start's pages; L{None}: they call them localhost."""
+    # guard against attack: the pages have another name at each start -> test_planted.PlantedTests.test_another_name,
+    #    instead if True
     if config.operator_host == "localhost":
         return None
     return generate_letters(_LABEL_LETTERS, secrets.token_bytes).lower()

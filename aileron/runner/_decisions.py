@@ -272,6 +272,7 @@ class DecisionService:
         if approval.run.state is RunState.DENIED:
             self._denials.note(approval)
         if approval.run.state is RunState.APPROVED:
+            # guard of promise 4: a decision begins the run -> KeptTests.test_late_decision
             self._scheduler.start(approval.run)
         return approval
 

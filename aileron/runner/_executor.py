@@ -142,6 +142,7 @@ class Executor:
         plan = execution.plan
         for position, planned in enumerate(plan.steps):
             outcome = await self._step(execution, position, planned)
+            # guard of promise 5: a step that failed ends the run -> OnceTests.test_steps
             if outcome.fault is not None:
                 return await self._stop(execution, position, outcome.fault)
         return await self._complete(execution)
@@ -185,11 +186,15 @@ class Executor:
             execution.built = None if planned.request is not None else request
             return self._effects.rates.noted(planned, await self._send(execution, planned, request))
         except CancelledError as stopped:
+            # guard of promise 5: an effect that is stopped leaves doubt -> DoubtTests.test_stopped,
+            #    instead return Outcome(fault=_STOPPED.fault, sent=False)
             return evolve(_STOPPED, notes=notes_of(stopped))
         except AileronError as error:  # raised, by contract, before anything is sent
             return Outcome(fault=error.fault(), sent=False)
         except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
             _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
+            # guard of promise 5: a connector that breaks its contract leaves doubt -> DoubtTests.test_broken_connector,
+            #    instead return Outcome(fault=_BROKEN.fault, sent=False)
             return _BROKEN
 
     async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
@@ -307,6 +312,8 @@ class Executor:
         execution.attempts = (*execution.attempts, ended)
         execution.told = (*execution.told, describe_attempt(ended, outcome, execution.built))
         execution.doubted = execution.in_doubt
+        # guard of promise 5: doubt stays until an attempt is done -> DoubtTests.test_doubt_stays,
+        #    instead execution.in_doubt = read is Meaning.IN_DOUBT
         execution.in_doubt = read is Meaning.IN_DOUBT or (execution.in_doubt and read is not Meaning.DONE)
         if read is Meaning.DONE:
             execution.outputs[planned.step.id] = outcome.output
@@ -325,6 +332,7 @@ class Executor:
         fault = fault.with_details(step=step.id, steps_done=list(execution.outputs))
         if execution.in_doubt or any(planned.effect != READ for planned in execution.plan.steps[:position]):
             fault = evolve(fault, retriable=False)  # a repeated run would do twice what was, or may have been, done
+        # guard of promise 5: what is in doubt ends as unknown -> DoubtTests.test_stopped, instead if True
         if not execution.in_doubt:
             return await self._end(execution, RunState.FAILED, "execution.failed", fault)
         ended = await self._end(execution, RunState.UNKNOWN, "execution.unknown", fault)

@@ -115,6 +115,8 @@ class RollbackDetector:
         remembered = await self._watermarks.all()
         current = remembered.get(_CURRENT, reached.vault)
         returned = current != reached.vault and reached.name in remembered
+        # guard against attack: an older vault is known by the database -> test_rollback.VaultTests.test_no_trust,
+        #    instead old_vault = False
         old_vault = returned or reached.behind(remembered.get(reached.name))
         old_record = not await self._in_record()
         if old_vault or old_record:
@@ -162,6 +164,9 @@ class RollbackDetector:
     async def _in_record(self) -> bool:
         """Return whether the record still holds the newest entry that the vault sealed."""
         sealed = self._control.sealed()
+        # guard of promise 6: the record reaches what the vault sealed -> PutBackTests.test_found, instead return True
+        # guard against attack: the record reaches what the vault sealed -> test_rollback.DatabaseTests.test_a_copy,
+        #    instead return True
         return sealed is None or await self._runs.audit.at(sealed[0]) == sealed[1]
 
     async def _distrust(self, reached: _Reached, old_vault: bool, old_record: bool) -> None:
@@ -176,6 +181,7 @@ class RollbackDetector:
             self._grants.void()
         why = ApprovalStale(" ".join(found))
         for run in await self._runs.table.unfinished():
+            # guard of promise 6: an old record's approvals are asked anew -> PutBackTests.test_waiting
             if run.gated and run.state in NOT_BEGUN:
                 with suppress(StateConflict):  # it moved by itself
                     await self._requests.ask_anew(run, why)
@@ -269,12 +275,17 @@ class Recovery:
             query = evolve(query, cursor=page.cursor)
 
     async def _take_up(self, run: Run, asked: frozenset[str]) -> None:
+        # guard of promise 2: a run in doubt is not begun by a start -> WrittenRowsTests.test_begun
         if run.state is RunState.EXECUTING:
             await self._in_doubt(run)
         elif run.state is RunState.PENDING:
             if run.id not in asked:  # one damaged row must not keep the daemon from the others
                 _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
-        elif run.gated and run.state is not RunState.RECEIVED:
+        elif (
+            # guard of promise 2: a run that was called ungated is given up -> WrittenRowsTests.test_gate
+            run.gated and run.state is not RunState.RECEIVED
+        ):
+            # guard of promise 4: an approved run is taken up at a start -> KeptTests.test_decided
             self._scheduler.start(run)  # approved, or waiting for the vault or a credential
         else:
             await self._give_up(run)
@@ -284,13 +295,24 @@ class Recovery:
 
         Its decision goes first, whether its row says that it took one or not.
         """
+        # guard of promise 5: the decision for what is in doubt counts no more -> DoubtTests.test_settled_and_put_back
         await self._decisions.give_up(run)
         done = [step.step_id for step in await self._runs.table.steps(run.id)]
         fault, now = _CRASHED.with_details(steps_done=done), self._runs.events.now()
         begun = [attempt for attempt in await self._runs.table.attempts(run.id) if attempt.state == "started"]
         attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
         event = self._runs.events.of_run("execution.unknown", run, fault=fault)
-        await self._runs.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
+        change = transition(
+            run,
+            # guard of promise 5: what a crash left is in doubt, not failed
+            #    -> DoubtTests.test_killed, instead RunState.FAILED
+            RunState.UNKNOWN,
+            now,
+            event,
+            fault=fault,
+            attempts=attempts,
+        )
+        await self._runs.apply(change)
 
     async def _give_up(self, run: Run) -> None:
         """Give up a run that had not begun: the agent is told that nothing was sent, and may ask again.

@@ -116,6 +116,7 @@ class RunScheduler:
                 await self._begin(run)
         except UNUSABLE:
             unlocked = False
+        # guard of promise 4: what met a locked vault waits for it -> KeptTests.test_waits_for_the_vault
         if not unlocked:
             await self._wait(run, RunState.AWAITING_VAULT)
 
@@ -159,6 +160,7 @@ class RunScheduler:
 
     def _is_held_back(self, run: Run) -> bool:
         """Tell whether it must not begin yet; who resumes, or an alarm, takes it up again."""
+        # guard of promise 2: a pause holds an approved run -> NoDecisionTests.test_paused_run
         if self._effects.pauses.find(run.session_id) is not None:
             return True
         return run.state is RunState.APPROVED and self._gate.undo.waits(run, self._on_time)

@@ -77,8 +77,10 @@ class Proposals:
 
     async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         run = await self._runs.run(run_id)
+        # guard of promise 5: what is under way cannot be taken back -> OnceTests.test_under_way
         if run.state not in (RunState.PENDING, *NOT_BEGUN):
             raise make_conflict(run)
+        # guard of promise 2: what was taken back counts no more -> WrittenRowsTests.test_given_way
         if run.state is not RunState.PENDING:
             await self._decisions.give_up(run)
         event = self._runs.events.of_run("run.cancelled", run, actor, reason=reason)
@@ -112,16 +114,20 @@ class Submission:
         action, arguments = self._find_asked_for(call)
         if call.idempotency_key is not None:
             known = await self._find_known(call, call.idempotency_key, action, arguments)
+            # guard of promise 4: a key stands for one run -> KeptTests.test_key
             if known is not None:
                 return known
             action, arguments = self._find_asked_for(call)  # once more: what was trusted may lie there no longer
+        # guard of promise 2: a pause lets no call in -> NoDecisionTests.test_paused
         self._limits.admit(call.session, action, arguments)
         run = self._new_run(call, action, arguments)
         if not run.gated:
+            # guard of promise 2: a call meets a locked vault -> NoDecisionTests.test_locked_call
             self._limits.effects.require()
         plan = self.planner.plan(action, arguments, run.effect_key)
         if call.undoes is not None and any(map(uses_outputs, action.steps)):
             raise CapabilityDenied(f"A step of {action.name} uses another step's answer, so it cannot be shown before.")
+        # guard of promise 2: a gated call is asked about -> NoDecisionTests.test_waits
         if run.gated:
             await self._limits.caps.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor, call.tool_call))
@@ -201,7 +207,9 @@ class Submission:
         session_id = call.session.id if call.session else None
         run = await self._runs.table.find_by_key(session_id, action.name, key)
         if run is not None and (
-            run.manifest_digest != action.digest or canonical(run.asked_for) != canonical(arguments)
+            run.manifest_digest != action.digest
+            # guard of promise 4: a key stands for the same arguments -> KeptTests.test_key
+            or canonical(run.asked_for) != canonical(arguments)
         ):
             raise Conflict("This idempotency key was used with other arguments or another version of the action.")
         return run

@@ -113,6 +113,7 @@ class Decisions:
         :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
         """
         _check(self._control.verifier(), self._events.now(), run, approval)
+        # guard of promise 3: a decision that was used is none -> StillTests.test_once_unrecorded
         if approval.mark is not None and self._control.spent(approval.mark):
             raise NoDecision("The recorded decision was already used.")
         if self._is_outdated(run, approval):
@@ -187,6 +188,8 @@ class Decisions:
         if approval.mark is None or approval.not_after is None or head is None:
             raise NoDecision("No decision is recorded.")
         last_look(approval)
+        # guard of promise 3: a decision is used before anything leaves -> StillTests.test_once_while_it_begins,
+        #    instead self._control.seal(*head)
         self._control.spend(approval.mark, approval.not_after, *head)
 
     async def outdate(self, run: Run, up_to: datetime) -> None:
@@ -242,13 +245,19 @@ def _add_times(decision: Decision, at: datetime, begins: datetime | None) -> Dec
 def _statement(run: Run, decided: Approval | Decision) -> Mapping[str, JSON]:
     return {
         "tag": _TAG,
+        # guard of promise 2: mark and digest are of one run -> WrittenRowsTests.test_copied
         "run": run.id,
         "effect_key": run.effect_key,
+        # guard of promise 3: a mark binds the digest -> StillTests.test_digest_and_action
         "digest": decided.digest,
+        # guard of promise 2: a mark says yes or no -> WrittenRowsTests.test_denial_turned
         "approved": decided.approved,
+        # guard of promise 3: a mark binds who took it -> StillTests.test_mark_binds
         "decided_by": decided.decided_by,
         "decided_at": _moment(decided.decided_at),
+        # guard of promise 3: a mark binds when it begins -> StillTests.test_mark_binds
         "not_before": _moment(decided.not_before),
+        # guard of promise 3: a mark binds its end -> StillTests.test_mark_binds
         "not_after": _moment(decided.not_after),
     }
 
@@ -266,10 +275,15 @@ def _check(
     if approval is None or approval.approved is not True or approval.mark is None:
         raise NoDecision("No decision is recorded.")
     verdict = verifier(_statement(run, approval), approval.mark)
+    # guard of promise 3: a decision under an earlier key is none -> StillTests.test_key
     if verdict is Mark.EARLIER:
         raise EarlierKey("It was approved under an earlier vault key.")
-    if verdict is not Mark.SOUND or approval.not_after is None:
+    if (
+        # guard of promise 2: the mark under a decision holds -> WrittenRowsTests.test_forged_whole
+        verdict is not Mark.SOUND or approval.not_after is None
+    ):
         raise NoDecision("The signature of the recorded decision is invalid.")
+    # guard of promise 3: a decision has an end -> StillTests.test_too_old
     if now > approval.not_after:
         raise ApprovalStale("It was approved more than 24 hours ago and had not started.")
     if approval.not_before is not None and now < approval.not_before:

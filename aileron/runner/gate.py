@@ -158,6 +158,7 @@ class ApprovalGate:
         self.requests.planner.offerings.refresh()
         approval = await self.requests.fresh(await self._runs.approval(run_id))
         _check_open(approval, self._runs.events.now())
+        # guard of promise 3: a decision names what is shown -> ReviewedTests
         if digest not in (None, approval.digest):
             raise ApprovalStale(
                 "What would run is no longer what was shown. Review it again.",
@@ -291,11 +292,14 @@ class ApprovalGate:
             if on_record:
                 raise ApprovalStale(_INTERRUPTED) from found
             raise
+        # guard of promise 2: the record tells of the decision -> WrittenRowsTests.test_unrecorded
         if not on_record:
             raise NoDecision("The audit log has no such decision, or has something after it.")
 
     def _find_decided(self, approval: Approval, decision: Decision) -> Transition:
         run = approval.run
+        # guard of promise 6: the record names who decided -> RecordedTests.test_life,
+        #    instead actor = Actor("service", "daemon")
         actor = get_decider(decision)
         now = decision.decided_at or self._runs.events.now()
         waited = int((now - approval.requested_at).total_seconds() * 1000)
@@ -350,6 +354,7 @@ class ApprovalGate:
             plan = self.requests.plan(approval.run, preview)
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
+        # guard of promise 3: the digest is built anew before the effect -> StillTests
         if plan.digest(approval.run) != approval.digest:
             raise _explain_other(approval, plan)
         return plan
@@ -371,8 +376,10 @@ def _check_open(approval: Approval, now: datetime) -> None:
 
     :raises Conflict: it does not, or no longer.
     """
+    # guard of promise 2: only what waits is decided -> NoDecisionTests.test_withdrawn
     if approval.run.state is not RunState.PENDING:
         raise make_conflict(approval.run)
+    # guard of promise 2: an approval that has expired is over -> NoDecisionTests.test_expired
     if approval.expires_at is not None and approval.expires_at <= now:
         raise make_conflict(evolve(approval.run, state=RunState.EXPIRED))
 

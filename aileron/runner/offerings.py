@@ -94,6 +94,7 @@ class Offerings:
         :raises Conflict: it is switched off.
         """
         offer = self.look_up(name)
+        # guard of promise 2: what cannot run cannot be approved -> NoDecisionTests.test_switched_off
         if not offer.enabled:
             raise Conflict(f"The action {name} is disabled.", {"action": name, "enabled": False})
         return offer
@@ -134,6 +135,7 @@ class Offerings:
         refused: dict[str, str] = {}
         for action in actions:
             found = [LoadError("connector", problem, action.path) for problem in self._mismatches(action)]
+            # guard of promise 2: an action is trusted as it lies there -> NoDecisionTests.test_untrusted
             found += [LoadError(UNTRUSTED, problem, action.path) for problem in self._untrusted(action)]
             faults += found
             if found:

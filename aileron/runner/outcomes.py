@@ -52,6 +52,8 @@ def classify(outcome: Outcome, effect: str) -> Meaning:
         return Meaning.DONE
     if effect == READ or outcome.classified or not outcome.sent:
         return Meaning.NOT_DONE
+    # guard of promise 5: a write that was sent and not classified is in doubt -> DoubtTests.test_no_answer,
+    #    instead return Meaning.NOT_DONE
     return Meaning.IN_DOUBT
 
 
@@ -74,8 +76,12 @@ class RetryPolicy:
         :param remaining_seconds: of the action's wall clock; a retry that would not begin within it is none.
         """
         fault = outcome.fault
-        if fault is None or not fault.retriable or fault.kind not in _RETRIED_KINDS or attempts > MAX_RETRIES:
+        if fault is None or not fault.retriable or fault.kind not in _RETRIED_KINDS:
             return None
+        # guard of promise 5: attempts come to an end -> OnceTests.test_attempts_end
+        if attempts > MAX_RETRIES:
+            return None
+        # guard of promise 5: what was sent is not sent again unless it may be -> DoubtTests.test_no_answer
         if outcome.sent and not idempotent:
             return None
         backoff = _FIRST_DELAY_SECONDS * 2 ** (attempts - 1) * (1 + _JITTER * self._chance())

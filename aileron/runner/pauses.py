@@ -79,6 +79,7 @@ class Pauses:
         """Make a check for inside the transaction that lets a run begin: that nothing is paused, and C{verify}."""
 
         def check(run: Run, approval: Approval | None) -> None:
+            # guard of promise 2: a pause holds an approved run
             self.refuse(run.session_id)
             if verify is not None:
                 verify(run, approval)
@@ -249,6 +250,8 @@ class EffectGate:
 
     def may_act(self) -> bool:
         """Return whether effects may begin now: the vault is unlocked, and nothing is held."""
+        # guard of promise 2: nothing begins while the vault is locked -> NoDecisionTests.test_locked_call,
+        #    instead return not self._held
         return not self._held and self._vault.state() is VaultState.UNLOCKED
 
     def hold(self) -> None:

@@ -72,7 +72,11 @@ class PlannedStep:
     @property
     def idempotent(self) -> bool:
         """The connector's declaration, which the action may only narrow."""
-        return self.operation.idempotent and self.step.idempotent is not False
+        return (
+            self.operation.idempotent
+            # guard of promise 5: an action may forbid to repeat a step -> OnceTests.test_narrowed
+            and self.step.idempotent is not False
+        )
 
     @property
     def account(self) -> tuple[str, str | None]:
@@ -85,10 +89,14 @@ class PlannedStep:
             id=self.step.id,
             connector=self.description.fqn,
             version=self.description.version,
+            # guard of promise 3: the digest binds the connector's content -> ChangesTests.test_asked_anew, instead ""
             content_hash=self.description.content_hash,
             operation=self.step.operation,
+            # guard of promise 3: the digest binds the place and the request -> ReviewedTests, instead ""
             base_url=self.base_url,
+            # guard of promise 3: the digest binds the credential -> ChangesTests.test_asked_anew, instead None
             binding=None if self.binding is None else ReviewedBinding.of(self.binding),
+            # guard of promise 3: the digest binds the place and the request, instead None
             request=None if self.request is None else ReviewedRequest.of(self.request),
         )
 
@@ -140,14 +148,18 @@ class Plan:
         return digest(
             {
                 "tag": _DIGEST_TAG,
+                # guard of promise 2: mark and digest are of one run
                 "run": run.id,
                 "session": run.session_id,
                 "again": run.parent_id,
                 **({} if run.undoes is None else {"undoes": run.undoes}),
                 "effect_key": run.effect_key,
                 "action": self.action.name,
+                # guard of promise 3: the digest binds the action's file -> ChangesTests.test_asked_anew
                 "manifest": self.action.digest,
+                # guard of promise 3: the digest binds the arguments and the requests -> StillTests.test_arguments
                 "arguments": self.arguments,
+                # guard of promise 3: the digest binds the arguments and the requests
                 "steps": [planned.pinned() for planned in self.steps],
                 "preview": None if self.preview is None else self.preview.pinned(),
             }
@@ -208,6 +220,8 @@ class Plan:
 
 def step_key(effect_key: str, step: Step) -> str:
     """Name the effect key of one step: the same for all its attempts, another for each step and run."""
+    # guard of promise 5: all attempts share one effect key -> OnceTests.test_idempotent,
+    #    instead return f"{effect_key}.{id(object())}"
     return f"{effect_key}.{step.id}"
 
 

@@ -295,6 +295,7 @@ class ReconciliationService:
     async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
+            # guard of promise 5: only what is in doubt is settled -> DoubtTests
             raise make_conflict(run)
         await self._decisions.give_up(run)
         event = self._runs.events.of_run("run.settled", run, actor, happened=happened, note=note)

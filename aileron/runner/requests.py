@@ -199,6 +199,9 @@ def require_digest(shown: str) -> Verify:
     """Make a check for inside the transaction: what waits there is still what that digest binds."""
 
     def verify(run: Run, approval: Approval | None) -> None:
+        # guard of promise 3: a decision names what is shown
+        # guard of promise 3: what is decided is what the row shows at that moment
+        #    -> StillTests.test_changed_while_deciding
         if approval is None or approval.digest != shown:
             raise ApprovalStale("It was just updated. Review it again.")
 
@@ -270,6 +273,7 @@ class Expiry:
     async def _expire(self, run_id: str) -> None:
         """End a wait that the manifest limits, unless it has ended by itself."""
         run = await self._runs.run(run_id)
+        # guard of promise 2: an alarm ends what has expired -> NoDecisionTests.test_expires
         if run.state is RunState.PENDING:
             event = self._runs.events.of_run("approval.expired", run)
             with suppress(StateConflict):  # decided or withdrawn at the last moment

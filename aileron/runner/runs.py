@@ -176,6 +176,7 @@ class RunRepository:
         """
         run = await self.table.apply(*transitions)
         if run.state.settled:
+            # guard of promise 4: who waits is told -> KeptTests.test_waiter
             self._waiters.tell(run.id, run)
         if run.state is RunState.UNKNOWN is not transitions[0].start:
             for told in self._in_doubt:
@@ -211,6 +212,7 @@ class RunRepository:
         while True:
             try:
                 return await write()
+            # guard of promise 4: an end is written however long the database refuses -> KeptTests.test_end_is_written
             except StoreUnavailable:
                 _log.warn("what became of run {run} cannot be written yet", run=run_id)
                 await deferLater(self._clock, _STORE_PAUSE_SECONDS)

@@ -47,6 +47,8 @@ class Tasks:
 
     def shielded(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
         """Return the result of C{work}, which goes on to its end also if the caller waits no longer."""
+        # guard of promise 4: a decision outlives whoever took it -> KeptTests.test_caller_leaves,
+        #    instead return Deferred.fromCoroutine(work)
         told: Deferred[T] = Deferred()
         self._running[told] = task = Deferred.fromCoroutine(work)
         task.addBoth(self._tell, told).addBoth(self._ended, told)
@@ -226,6 +228,8 @@ class KeyedLocks:
         """
         lock = self._locks.setdefault(run_id, DeferredLock())
         try:
+            # guard of promise 4: one at a time acts on a run -> KeptTests.test_confirmed_against_denied,
+            #    instead return await work()
             return await lock.run(work)
         finally:
             if not lock.locked and self._locks.get(run_id) is lock:  # by now another's may stand there

@@ -107,6 +107,8 @@ def _receive(
     cursor: sqlite3.Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
 ) -> tuple[Run, bool]:
     earlier = _earlier(cursor, run)
+    # guard of promise 4: a key stands for one run
+    # guard of promise 4: a key stands for one run, in the transaction -> KeptTests.test_key_twice_at_once
     if earlier is not None:
         return earlier, False
     standing = _advance_all(_Standing(run), transitions)
@@ -174,6 +176,7 @@ def _keep_rest(
     for transition in transitions:
         runs_table.charge(cursor, transition.charges, transition.at)
         _keep_details(cursor, transition)
+    # guard of promise 6: an event is kept with its change -> RecordedTests, instead events = []
     events = [event for transition in transitions for event in transition.events]
     for note in filter(None, (transition.note for transition in transitions)):
         earlier = _find_known(cursor, note.run_id)
@@ -239,8 +242,10 @@ def _advance(standing: _Standing, transition: Transition) -> _Standing:
     run = standing.run
     if transition.run_id != run.id:
         raise ValueError("a transition of another run")
+    # guard of promise 5: a change is made from the state that was seen -> OnceTests.test_taken_back_while_it_begins
     if run.state is not transition.start:
         raise StateConflict(run)
+    # guard of promise 2: the mark is looked at inside the transaction -> WrittenRowsTests.test_written_while_it_begins
     if transition.verify is not None:
         transition.verify(run, standing.approval)
     run = transition.applied(run)

@@ -126,6 +126,7 @@ class Operators:
         if hand_over is None or maker is None or hand_over.state not in (HandOverState.MADE, HandOverState.OPENED):
             raise Unauthorized(f"This code is unknown, spent or late. {_AGAIN}")
         if hand_over.state is HandOverState.OPENED:
+            # guard against attack: a code that is used twice lets nobody in -> test_operator_door.CodeTests.test_known
             self._hand_overs.end(hand_over, HandOverState.TWICE)
             raise Conflict(_WHY_NOT[HandOverState.TWICE], {"login": maker.session.id})
         cookie, page_key = self._make_fresh(), self._make_fresh()

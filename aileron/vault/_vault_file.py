@@ -233,6 +233,10 @@ class OpenVault:
             # A write may fail after the file was replaced: then the file is ours, though nobody was told so.
             ours = next((each for each in (self.known, self._attempted) if each == found), None)
             if ours is None:
+                # guard against attack: another vault's file opens nothing while the daemon runs
+                #    -> test_rollback.RewrittenTests.test_refused, instead ours = found
+                # guard against attack: an older vault's file opens nothing while the daemon runs
+                #    -> test_rollback.VaultTests.test_while_it_runs, instead ours = found
                 raise damaged(_difference(found, self.known))
             self.known = ours  # not what was found: of equal values one may be 1 and the other 1.0
             return ours

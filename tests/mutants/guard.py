@@ -1,4 +1,4 @@
-"""What the table of guards is made of."""
+"""The guards, as their marks in the sources tell them."""
 
 from __future__ import annotations
 
@@ -7,82 +7,86 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
+
+from .marks import BadMark, Mark, disable, read_marks
 
 PROMISES = {
-    2: "tests.promises.test_2_no_effect_without_decision",
-    3: "tests.promises.test_3_what_was_approved_runs",
-    4: "tests.promises.test_4_nothing_is_lost",
-    5: "tests.promises.test_5_nothing_twice",
-    6: "tests.promises.test_6_everything_on_record",
+    "of promise 2": "tests.promises.test_2_no_effect_without_decision",
+    "of promise 3": "tests.promises.test_3_what_was_approved_runs",
+    "of promise 4": "tests.promises.test_4_nothing_is_lost",
+    "of promise 5": "tests.promises.test_5_nothing_twice",
+    "of promise 6": "tests.promises.test_6_everything_on_record",
 }
-"""Where each promise is held."""
+"""The module in which each promise is held."""
 
+ATTACKS = "against attack"
+"""Marks the guards that stop the attacks on the installed programs, of which doc/attacks.md tells."""
 
-ATTACKS = 1
-"""Stands for the attacks on the installed programs, of which doc/attacks.md tells."""
-
-RELAY = 7
-"""Stands for the relay by which a local MCP server uses a credential that it does not have (ADR 63)."""
+RELAY = "of the relay"
+"""Marks the guards of the relay by which a local MCP server uses a credential that it does not have (ADR 63)."""
 
 _MODULES = {ATTACKS: "tests.attacks", RELAY: "tests.connectors.test_mcp_api", **PROMISES}
 
 
 @frozen
 class Guard:
-    """One guard: where it stands, and what stands there when it is disabled.
+    """One guard.
 
-    :ivar promise: which one it keeps, or C{ATTACKS} or C{RELAY}.
+    :ivar keeper: what it keeps, as its marks say it: a promise, the relay, or C{ATTACKS}.
     :ivar what: in a few words.
-    :ivar file: below the package.
-    :ivar text: exactly as it stands there, once.
-    :ivar instead: what disables it.
-    :ivar also: of a guard that stands twice, one behind the other, the second: file, text, and what disables it.
-    :ivar test: the class, or class and method, of the promise's module that must turn red; for an attack with the
-        module before it.
+    :ivar test: the class, or class and method, of the promise's module that must fail; for an attack with the module
+        before it.
+    :ivar files: the modules in which its marks stand, below the package.
     """
 
-    promise: int
+    keeper: str
     what: str
-    file: str
-    text: str
-    instead: str
     test: str
-    also: tuple[tuple[str, str, str], ...] = ()
+    files: tuple[str, ...]
 
     @property
     def test_id(self) -> str:
-        """As trial takes it."""
-        return f"{_MODULES[self.promise]}.{self.test}"
-
-    def problem(self, root: Path) -> str | None:
-        """Why it cannot be disabled, if so."""
-        for file, text, instead in self.places:
-            source = (root / "aileron" / file).read_text(encoding="utf-8")
-            if source.count(text) != 1:
-                return f"its text is {source.count(text)} times in {file}"
-            try:
-                ast.parse(source.replace(text, instead))
-            except SyntaxError as error:
-                return f"what stands there instead is no Python: {error}"
-        return None
-
-    @property
-    def places(self) -> tuple[tuple[str, str, str], ...]:
-        """Each place where it stands."""
-        return (self.file, self.text, self.instead), *self.also
+        """The test's full name."""
+        return f"{_MODULES[self.keeper]}.{self.test}"
 
     @contextmanager
     def disabled(self, root: Path) -> Iterator[None]:
-        """Do without it for a while."""
-        before = {root / "aileron" / file: "" for file, _, _ in self.places}
-        for path in before:
-            before[path] = path.read_text(encoding="utf-8")
+        """Disable the guard in the package below root until the context ends.
+
+        :raises BadMark: if a mark stands above nothing that can be disabled.
+        """
+        before = {root / "aileron" / file: (root / "aileron" / file).read_text(encoding="utf-8") for file in self.files}
+        after = {path: ast.unparse(disable(source, self.select(read_marks(source)))) for path, source in before.items()}
         try:
-            for file, text, instead in self.places:
-                path = root / "aileron" / file
-                path.write_text(path.read_text(encoding="utf-8").replace(text, instead), encoding="utf-8")
+            for path, source in after.items():
+                path.write_text(source, encoding="utf-8")
             yield
         finally:
             for path, source in before.items():
                 path.write_text(source, encoding="utf-8")
+
+    def select(self, marks: list[Mark]) -> list[Mark]:
+        """Return the marks of this guard among the marks of a module."""
+        return [mark for mark in marks if (mark.keeper, mark.what) == (self.keeper, self.what)]
+
+
+def find_guards(root: Path) -> list[Guard]:
+    """Return the guards that are marked in the package below root, by what they keep and where they stand.
+
+    :raises BadMark: if the marks of a guard name no test, or several.
+    """
+    found = dict[tuple[str, str], Guard]()
+    for path in sorted((root / "aileron").rglob("*.py")):
+        file = path.relative_to(root / "aileron").as_posix()
+        for mark in read_marks(path.read_text(encoding="utf-8")):
+            guard = found.get((mark.keeper, mark.what), Guard(mark.keeper, mark.what, "", ()))
+            if guard.test and mark.test:
+                raise BadMark(f"{mark.what!r} is marked twice, and both marks name a test")
+            files = guard.files if file in guard.files else (*guard.files, file)
+            found[mark.keeper, mark.what] = evolve(guard, test=guard.test or mark.test or "", files=files)
+    missing = [guard.what for guard in found.values() if not guard.test]
+    if missing:
+        raise BadMark(f"no mark names the test of {missing}")
+    order = [*_MODULES]
+    return sorted(found.values(), key=lambda guard: order.index(guard.keeper))

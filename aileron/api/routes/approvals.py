@@ -100,6 +100,8 @@ ANSWERS.differ(Card, parts=Member(write=lambda parts: [{"name": name, "values": 
 @TABLE.route(
     "POST",
     "/v1/action-approvals/<approval_id>/decide",
+    # guard of promise 2: only the operator decides -> AgentTests.test_decides_nothing,
+    #    instead Who.OPERATOR | Who.ANYONE
     operators=Who.OPERATOR,
     body=_DECIDED,
     answers={200: ref("Approval")},

@@ -140,6 +140,8 @@ def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
     Nothing that could steer Python or hold a secret but a proxy's.
     """
+    # guard against attack: a passphrase stays out of the daemon's environment
+    #    -> test_process.PoisonTests.test_passphrase_from_environment, instead return dict(environ)
     return {name: text for name, text in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
 
 
@@ -239,6 +241,8 @@ def private_pair() -> tuple[int, int]:
     A child cannot close itself to other processes of the user before it runs.  Until then they may open its pipes anew,
     from C{/proc}, and read in its place; a socket cannot be opened so.
     """
+    # guard against attack: a token goes to its command by a socket -> test_process.HandedOnTests.test_token,
+    #    instead return os.pipe()
     reading, writing = (_above_standard(each.detach()) for each in socket.socketpair())
     return reading, writing
 

@@ -46,6 +46,8 @@ class Confirmation:
     @property
     def sealed(self) -> Mapping[str, tuple[int, str]]:
         """The record's heads that a look is held against."""
+        # guard against attack: the daemon is asked for its newest record -> test_agent.RecordTests.test_while_it_runs,
+        #    instead return {}
         return {} if self.head is None else {NAME: self.head}
 
     def as_json(self) -> dict[str, JSON]:
@@ -62,8 +64,11 @@ def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
     home = cli.home
     if not home.database.exists() or not path.samefile(home.database):
         return None
+    # guard against attack: a daemon is known by daemon.lock -> test_agent.RecordTests.test_copied,
+    #    instead pid, does = None, ""
     pid, does = running_pid(home), "is this home's daemon"
     if pid is None:
+        # guard against attack: a daemon is known by its lock on the database -> test_agent.RecordTests.test_hidden
         pid, does = database_pid(home), "has the audit log open and may be the daemon"
     if pid is None:
         return None
@@ -90,6 +95,8 @@ def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
     newest = 0
     for _ in range(_TRIES):
         now = ask_daemon(cli, path)
+        # guard against attack: what the daemon did not write is found -> test_agent.RecordTests.test_while_it_runs,
+        #    instead if True
         if now is None or now.head is None or now.head[0] > found.last:
             return found  # it ended meanwhile, or went on: what it wrote since was not looked at
         if now.head == (found.last, found.head):
@@ -153,6 +160,7 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
     """
     broken = found.broken
     if broken is None:
+        # guard against attack: it is said that nothing is confirmed -> test_agent.RecordTests.test_hidden
         if is_unconfirmed(found, running):
             say("Not confirmed: a daemon may be running, but could not be asked for its newest record.")
         say("The audit log is consistent, from record {first} to {last}.", first=found.first, last=found.last)
@@ -188,6 +196,8 @@ def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
     """
     if not found.checkpoints and not found.anchored:
         yield "There are no checkpoints and no anchor, so nothing is signed."
+    # guard against attack: it is said that the newest records are not signed
+    #    -> test_agent.RecordTests.test_while_none_runs
     if found.sound and found.unsigned:
         newest = "The newest record is" if found.unsigned == 1 else f"The {found.unsigned} newest records are"
         where = f"after record {confirmed}" if confirmed else "there"

@@ -96,6 +96,8 @@ class Injection:
             )
         if binding.connector != provider.fqn:
             raise BindingFailed(f"The binding {name} is for {binding.connector}, not for {provider.fqn}.", details)
+        # guard against attack: a key is put in where it was bound for alone
+        #    -> test_gateway_key.GatewayKeyTests.test_moved
         if binding.scope != scope:
             raise BindingFailed(
                 f"The key of {provider.name} was not bound for {scope.hosts[0]} as it is now set in "
@@ -106,11 +108,13 @@ class Injection:
 
 
 def _admit(provider: Provider, session: Session | None, inference: bool) -> Session:
+    # guard against attack: a key is put in for live sessions alone -> test_gateway_key.GatewayKeyTests.test_not_put_in
     if session is None or not session.live:
         raise Unauthorized(
             f"Calls of {provider.name} get their key from Aileron, in a live session only: "
             "run the agent with `aileron launch`."
         )
+    # guard against attack: a key is put into model calls alone -> test_gateway_key.GatewayKeyTests.test_not_put_in
     if not inference:
         raise Forbidden(f"Aileron puts the key of {provider.name} into model calls only, and this is none.")
     return session
@@ -137,7 +141,10 @@ def _name_source(provider: Provider) -> str:
 
 def _with_key(head: bytes, scope: Scope, key: bytes) -> bytes:
     value = scope.format.encode("ascii").replace(b"{key}", key)
-    lines = (_CLIENTS_OWN.sub(b"", head)[:-4], scope.header.encode("ascii") + b": " + value)
+    # guard against attack: a key is put in in the place of the client's
+    #    -> test_gateway_key.GatewayKeyTests.test_put_in, instead others = head
+    others = _CLIENTS_OWN.sub(b"", head)
+    lines = (others[:-4], scope.header.encode("ascii") + b": " + value)
     return b"\r\n".join((*lines, b"accept-encoding: identity", b"", b""))
 
 

@@ -85,10 +85,16 @@ class RepositoryCopy:
     def mounts(self) -> Iterator[str]:
         """Yield the options of bubblewrap that put the copy in the place of the repository."""
         place, common = self.snapshot.repository.git_dir, Path(self.snapshot.repository.common_dir)
+        # guard against attack: the repository is a copy -> test_sandbox_git.GitTests.test_hooks,
+        #    instead yield from ("--bind", place, place)
         yield from ("--bind", str(self.git_dir), place)
+        # guard against attack: the repository's objects stay as they are -> test_sandbox_git.GitTests.test_objects,
+        #    instead yield from ("--bind", str(common / "objects"), f"{place}/{REAL_OBJECTS}")
         yield from ("--ro-bind", str(common / "objects"), f"{place}/{REAL_OBJECTS}")
         for name in _MOUNTED:
             if (self.git_dir / name).is_dir():
+                # guard against attack: what Git LFS keeps stays as it is -> test_breakout.LostTests.test_large_files,
+                #    instead yield from ("--bind", str(common / name), f"{place}/{name}")
                 yield from ("--ro-bind", str(common / name), f"{place}/{name}")
 
 

@@ -111,14 +111,22 @@ def _block(calls: _SystemCalls) -> bytes:
     """Judges the programs of one architecture; those of others go on behind it."""
     rules = b"".join(
         (
+            # guard against attack: typing into the terminal is refused -> test_sandbox.SandboxTests.test_typing
             _rule(calls.ioctl, _refuse_if(_SECOND, (_TIOCSTI, _TIOCLINUX), errno.EPERM)),
+            # guard against attack: sockets of other families are refused
+            #    -> test_sandbox.SandboxTests.test_nobody_to_be_asked
             _rule(calls.socket, _allow_if(_FIRST, _FAMILIES, errno.EAFNOSUPPORT)),
+            # guard against attack: pairs of datagram sockets are refused
+            #    -> test_sandbox.SandboxTests.test_nobody_to_be_asked
             _rule(calls.socketpair, _allow_if(_SECOND, _STREAMS, errno.EAFNOSUPPORT, mask=_TYPE_MASK)),
             _rule(
                 calls.socketcall, _refuse_if(_FIRST, (_SOCKETCALL_SOCKET, _SOCKETCALL_SOCKETPAIR), errno.EAFNOSUPPORT)
             ),
+            # guard against attack: user namespaces are refused -> test_breakout.BreakoutTests.test_namespace
             _rule(calls.clone, _allow_if(_FIRST, (0,), errno.EPERM, mask=_CLONE_NEWUSER)),
+            # guard against attack: the kernel's keys are refused -> test_breakout.BreakoutTests.test_keyring
             _rule(calls.refused, _refuse(errno.EPERM)),
+            # guard against attack: rings are refused -> test_sandbox.SandboxTests.test_nobody_to_be_asked
             _rule(calls.missing, _refuse(errno.ENOSYS)),
             _step(_RETURN, operand=_ALLOW),
         )

@@ -163,6 +163,8 @@ def import_index(before: Entries, after: Entries, source: Git, target: Git) -> l
     :raises GitError: an object is missing or malformed, or the index is locked.
     """
     changed = {path: after.get(path, frozenset()) for path in {*before, *after} if before.get(path) != after.get(path)}
+    # guard against attack: a new submodule in the index is not imported -> test_sandbox_git.GitTests.test_embedded,
+    #    instead linked = set[bytes]()
     linked = linked_paths(changed)
     staged = {path: entries for path, entries in changed.items() if path not in linked}
     names = sorted({entry.split(b" ")[1] for entries in staged.values() for entry in entries})

@@ -148,6 +148,8 @@ class Import:
         listed = (
             record.partition(b"\t") for record in self._target.records("ls-tree", "-r", "-z", "--full-tree", name)
         )
+        # guard against attack: a new submodule in a commit is not imported -> test_sandbox_git.GitTests.test_embedded,
+        #    instead return []
         return [os.fsdecode(path) for mode, _, path in listed if mode.startswith(GITLINK) and path not in known]
 
     def _is_checked_out_elsewhere(self, ref: str) -> bool:

@@ -60,7 +60,9 @@ def find_protected(
     """
     refuse_second_paths(layout, environment)
     protected = (
+        # guard against attack: settings of editors are protected -> test_sandbox.SandboxTests.test_nothing_to_be_had
         *protected_settings(layout.places),
+        # guard against attack: start files are protected -> test_sandbox_links.LinkTests.test_start_file
         *protected_start_files(layout.home, layout.writable, environment),
         *protected_repositories(layout.root, tree, git, copied),
         *protected_programs(layout.writable, layout.programs, environment.get("PATH", os.defpath)),
@@ -117,10 +119,14 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
             kept.append(path)
     files = [join(home, name) for name in (*_START_FILES, *_START_FILES_OF_ZSH)]
     files += [join(zsh, name) for name in _START_FILES_OF_ZSH] + [join(each, "config.fish") for each in fish]
+    # guard against attack: the file that BASH_ENV names is protected
+    #    -> test_sandbox_links.LinkTests.test_start_file_by_variable
     files += filter(isabs, named.values())
     linked = (step for directory in read_whole for step in linked_from(directory))
     for path in (*(step for each in files for step in steps(each)), *linked):
         if is_within_any(path, writable) and not is_within_any(path, kept):
+            # guard against attack: a missing start file is refused
+            #    -> test_sandbox_links.LinkTests.test_start_file_missing
             if not lexists(path):
                 raise InvalidRequest(
                     f"Your shell reads {path} at startup. It does not exist, and the agent could create it. "
@@ -138,12 +144,15 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
     :param replaced: the repository that a copy stands in for; empty: none.
     :raises InvalidRequest: a setting names what cannot be protected.
     """
+    # guard against attack: repositories in the project are protected -> test_sandbox_git.GitTests.test_nested,
+    #    instead yield from ()
     yield from (path for path in tree.repositories if path != replaced)
     if git is None:
         return
     around = work_tree_around(git, root)
     for work_tree in {around, *(os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git"))}:
         yield from _find_named_by_settings(root, work_tree, git)
+        # guard against attack: a place of a submodule is protected -> test_sandbox_git.GitTests.test_submodules
         for path in gitlinks(git, work_tree):
             if is_within(path, root) and not lexists(join(path, ".git")):
                 if realpath(path) == path:
@@ -159,27 +168,44 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
     :raises InvalidRequest: a program, or what C{PATH} names, cannot be protected.
     """
     for program in programs:
+        # guard against attack: Aileron and the agent are protected -> test_sandbox.ProgramTests.test_environment,
+        #    instead yield from ()
         yield from _environments_of(writable, steps(program))
     for entry in path.split(os.pathsep):
+        # guard against attack: a relative entry of PATH is refused -> test_sandbox.ProgramTests.test_refused
         if not isabs(entry):
             raise InvalidRequest(
                 f"PATH has the relative entry {entry or '(empty)'}, so programs of the project, which the agent could "
                 "write, would run as yours. Remove it from PATH."
             )
+        # guard against attack: a missing entry of PATH is refused -> test_sandbox.ProgramTests.test_refused
         if not isdir(entry) and any(is_within(step, place) for step in steps(entry) for place in writable):
             raise InvalidRequest(
                 f"PATH contains {entry}, which does not exist and which the agent could create. "
                 "Create it, or remove it from PATH."
             )
-        yield from _environments_of(writable, (*steps(entry), *linked_from(entry)))
+        # guard against attack: entries of PATH are protected -> test_sandbox.ProgramTests.test_path
+        on_path = (
+            *steps(entry),
+            # guard against attack: programs that links on PATH lead to are protected
+            #    -> test_sandbox.ProgramTests.test_path
+            # guard against attack: a link that a program on PATH is reached by is refused
+            #    -> test_breakout.BreakoutTests.test_chain_of_links
+            *linked_from(entry),
+        )
+        yield from _environments_of(writable, on_path)
 
 
 def _find_named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
+    # guard against attack: a directory of hooks is protected -> test_sandbox_git.GitTests.test_hooks,
+    #    instead if (hooks := hooks_directory(git, work_tree)) is None
     if (hooks := hooks_directory(git, work_tree)) is not None:
         for path in _steps_within(root, hooks):
             if realpath(path) == path:
                 os.makedirs(path, exist_ok=True)
             yield os.path.dirname(path) if os.path.basename(path) == _HUSKY else path
+        # guard against attack: what a hook is a link to is protected
+        #    -> test_breakout.BreakoutTests.test_hook_path_behind_a_link
         yield from _environments_of((root,), linked_from(hooks))
     for path in {step for named in named_paths(git, work_tree) for step in _steps_within(root, named)}:
         if not lexists(path):
@@ -187,9 +213,16 @@ def _find_named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str
                 f"The git settings refer to {path}, which does not exist and which the agent could create. "
                 "Create it, or remove the setting."
             )
+        # guard against attack: a file that git's settings include is protected
+        #    -> test_sandbox_git.GitTests.test_included
         yield path
+    # guard against attack: a program that git's settings name and that is missing is refused
+    #    -> test_breakout.BreakoutTests.test_program_missing
     _refuse_missing(root, work_tree, git)
+    # guard against attack: python -m in git's settings is refused -> test_sandbox_git.GitTests.test_module
     _refuse_modules(work_tree, git)
+    # guard against attack: a program in a shell command of git's settings is protected
+    #    -> test_breakout.BreakoutTests.test_program_in_a_shell_script
     yield from {step for named in configured_files(git, work_tree) for step in _steps_within(root, named)}
 
 

@@ -31,6 +31,10 @@ def sanitize(copy: RepositoryCopy) -> tuple[list[str], str]:
     aside = copy.directory / "discarded"
     aside.mkdir(exist_ok=True)
     for name in os.listdir(copy.git_dir):
+        # guard against attack: git does not read the settings that the agent wrote
+        #    -> test_sandbox_git.GitTests.test_configuration
+        # guard against attack: what is no data is taken out of the copy before git reads it
+        #    -> test_sandbox_git.GitTests.test_commondir
         if name not in _DATA and not name.startswith("sharedindex."):
             _delete(aside / name)
             (copy.git_dir / name).rename(aside / name)
@@ -38,6 +42,7 @@ def sanitize(copy: RepositoryCopy) -> tuple[list[str], str]:
         _delete(copy.git_dir / name)
     _delete_links(copy.git_dir)
     for name in filter(lambda each: (copy.before / each).is_file(), _RESTORED):
+        # guard against attack: git does not read the settings that the agent wrote
         shutil.copy2(copy.before / name, copy.git_dir / name)
     (copy.git_dir / "objects" / "info").mkdir(parents=True)
     objects = Path(copy.snapshot.repository.common_dir) / "objects"

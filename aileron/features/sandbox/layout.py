@@ -46,7 +46,14 @@ _MARKER = "secrets.json"
 """What makes a directory Aileron's home: the vault's file."""
 
 _SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # hidden, not written to
-_NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
+_NAMESPACES = (
+    "--unshare-user",
+    # guard against attack: processes outside are out of reach -> test_sandbox.SandboxTests.test_nothing_to_be_had
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-net",
+)
 _MOST_LINKS = 40  # as many as the kernel follows
 _NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
 
@@ -141,7 +148,14 @@ class SandboxLayout:
         return list(dict.fromkeys((self.root, *sorted((*above, *read_only)))))
 
     def _world(self) -> Iterator[str]:
-        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        yield from (
+            # guard against attack: all but the project can only be read
+            #    -> test_sandbox.SandboxTests.test_nothing_to_be_had, instead "--bind"
+            "--ro-bind",
+            *("/", "/"),
+            *("--dev", "/dev"),
+            *("--proc", "/proc"),
+        )
         for place in _SHARED:
             yield from ("--tmpfs", place)
         for path in dict.fromkeys((realpath(self.home), *self.programs)):
@@ -167,7 +181,12 @@ class SandboxLayout:
         """
         settings, own = tuple(map(realpath, self.settings)), self._kept
         mounts = {
+            # guard against attack: directories above what is protected cannot be moved
+            #    -> test_sandbox_git.GitTests.test_hooks
             **{path: _bind(path, opened) for path in self._above(read_only, hidden)},
+            # guard against attack: what the agent writes to its settings is thrown away
+            #    -> test_sandbox_links.LinkTests.test_settings_behind_a_link,
+            #    instead {path: _bind(path) for path in settings}
             **{path: tuple(_discard_writes(path)) for path in settings},
             **{path: _bind(path, opened) for path in own},
             **{path: _bind(path, opened, "--ro-bind") for path in read_only},
@@ -186,7 +205,14 @@ class SandboxLayout:
         bases += [environment[name] for name in _BASES if isabs(environment.get(name, ""))]
         browsers = (join(base, name) for base in bases for name in _BROWSERS)
         profiles = (join(self.home, name) for name in _PROFILES)
-        found = [realpath(each) for each in (self.state, *profiles, *browsers) if isdir(each)]
+        secret = (
+            # guard against attack: Aileron's home is hidden -> test_sandbox.SandboxTests.test_nothing_to_be_had
+            self.state,
+            # guard against attack: browsers' profiles are hidden -> test_sandbox.SandboxTests.test_nothing_to_be_had
+            *profiles,
+            *browsers,
+        )
+        found = [realpath(each) for each in secret if isdir(each)]
         mounts = read_mounts()
         seconds = [path for each in dict.fromkeys(found) for path in second_paths(each, mounts)]
         return list(dict.fromkeys((*found, *seconds, *find_copies(realpath(self.state), _MARKER, mounts))))

@@ -82,7 +82,14 @@ class SandboxProject:
             finally:
                 processes.end()
                 self._tell_what_stays(own)
-                self._tell((*replaced(), *before.changes(read_tree(root), tracked)))
+                changed = (
+                    # guard against attack: a file that was replaced is told
+                    #    -> test_sandbox_replaced.ReplacedTests.test_program
+                    *replaced(),
+                    # guard against attack: new and changed files are told -> test_sandbox.SandboxTests.test_told
+                    *before.changes(read_tree(root), tracked),
+                )
+                self._tell(changed)
 
     @contextmanager
     def _mount_copy(
@@ -107,6 +114,8 @@ class SandboxProject:
                 yield [] if copy is None else list(copy.mounts())
             finally:
                 ended = processes.end()
+                # guard against attack: nothing is imported where a file was replaced
+                #    -> test_sandbox_replaced.ReplacedTests.test_program
                 if copy is not None and replaced():  # git here may obey what the agent wrote there
                     self.say(_NOT_YET.format(directory=directory))
                 else:
@@ -168,6 +177,8 @@ class SandboxProject:
         if len(paths) > _MOST_PATHS:
             listed = self._copies / f"changed-{secrets.token_hex(6)}.txt"
             self._copies.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # guard against attack: what is too much to be shown is listed in a file
+            #    -> test_breakout.ToldTests.test_many
             listed.write_text("".join(f"{visible(path)}\n" for path in paths), encoding="utf-8")
             self.say(f"  and {len(paths) - _MOST_PATHS} more: all are listed in {listed}")
 

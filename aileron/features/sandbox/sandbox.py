@@ -103,6 +103,8 @@ class Sandbox:
             forwarder = SocketForwarder(
                 self.reactor, factories, ours, processes.find_first, project.say, check=check, proven=proven
             )
+            # guard against attack: what is mounted in the project is opened before
+            #    -> test_sandbox_links.LinkTests.test_at_the_last_moment, instead first = None
             first = _OPENED if self.by_descriptor else None
             with closing(forwarder), opened.prepared(processes, first_descriptor=first) as (prefix, held):
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
@@ -202,6 +204,8 @@ def _readable() -> Iterator[Mapping[int, int]]:
             if S_ISSOCK(mode) and not _is_local(descriptor):
                 raise InvalidRequest(f"In a sandbox standard {name} cannot be a network socket.")
             if S_ISREG(mode) and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                # guard against attack: a file that is standard input is copied
+                #    -> test_sandbox.SandboxTests.test_standard_input
                 copies[descriptor] = held.enter_context(_copy_of(descriptor))
         yield copies
 

@@ -62,6 +62,8 @@ class Api:
 
     def allows(self, method: str, call: Request) -> bool:
         """Tell whether a method passes while an operation executes."""
+        # guard of the relay: a read alone lets no write through the relay -> RefusedTests.test_read,
+        #    instead return True
         return call.effect != READ or method in _READ_METHODS or (method == "POST" and self.post_reads)
 
     def judge(self, request: Request, target: str, headers: Headers, *, host: str) -> Request:
@@ -74,8 +76,10 @@ class Api:
         """
         if request.method not in METHODS or not target.startswith("/"):
             raise ApiRefused(405, f"Only {', '.join(METHODS)} to a path are passed on")
+        # guard of the relay: a request of the relay is for its own host -> RefusedTests.test_elsewhere
         if headers.getRawHeaders(b"Host") != [host.encode("ascii")]:
             raise ApiRefused(421, "The request is for another host")
+        # guard of the relay: the relay passes a write on for no read -> RefusedTests.test_read
         if not self.allows(request.method, request):
             raise ApiRefused(403, f"No {request.method} is passed on while only reads execute")
         try:
@@ -84,7 +88,12 @@ class Api:
             raise ApiRefused(400, f"The URL or a header {error}") from None
         if (url.origin, url.user_info, url.fragment) != (self.base.origin, None, None):
             raise ApiRefused(400, "The URL leads elsewhere")
-        if not f"{url.path}/".startswith(f"{self.base.path}/") or _climbs(url.path):
+        if (
+            # guard of the relay: a request of the relay stays below the API's path -> RefusedTests.test_elsewhere
+            not f"{url.path}/".startswith(f"{self.base.path}/")
+            # guard of the relay: no dot segment of the relay climbs, however encoded -> RefusedTests.test_elsewhere
+            or _climbs(url.path)
+        ):
             raise ApiRefused(403, f"Only requests to {self.base.url} are passed on")
         self._refuse_override(url.query or "", headers, request)
         pairs = (url.query or "").split("&")
@@ -105,6 +114,7 @@ class Api:
         if not found and request.effect == READ and request.body:
             _refuse_unreadable(headers)
             found = overriding_in_body(request.body.replace(b"\0", b""))  # in two or four bytes a character, too
+        # guard of the relay: the relay refuses what overrides a method -> RefusedTests.test_override
         if found:
             raise ApiRefused(403, f"{visible(found)} would make another request of it, and is not passed on")
 
@@ -114,6 +124,8 @@ class Api:
         own = {_plain(self.need.header), *KINDS[self.need.kind].reserved}
         for name, values in headers.getAllRawHeaders():
             plain = _plain(name.decode("ascii"))
+            # guard of the relay: a server's own credential does not pass the relay -> PassedTests.test_credential,
+            #    instead if plain not in {_plain(each) for each in hop} and not is_partial_header(plain)
             if plain not in _DROPPED | own | {_plain(each) for each in hop} and not is_partial_header(plain):
                 yield from ((name.decode("ascii"), header_value(each.decode("latin-1"))) for each in values)
 

@@ -143,6 +143,7 @@ class ApiRelay:
         try:
             yield call.notes
         finally:
+            # guard of the relay: the relay passes on nothing while no call executes -> RefusedTests.test_ended
             self._calls.remove(call)
             for exchange, passing in list(call.passing.items()):
                 others = self._calls_for(exchange.method.decode("latin-1"))
@@ -150,6 +151,8 @@ class ApiRelay:
                     exchange.call = others[0]
                     others[0].passing[exchange] = passing
                 else:
+                    # guard of the relay: the relay drops what is under way when its call ends
+                    #    -> RefusedTests.test_ended
                     passing.cancel()
 
     def send(self, exchange: ApiExchange) -> Deferred[None]:
@@ -158,6 +161,7 @@ class ApiRelay:
         :raises ApiRefused: it does not pass.
         """
         method, target = exchange.method.decode("latin-1"), exchange.uri.decode("latin-1")
+        # guard of the relay: the relay wants the path that only its process knows -> UnconfinedTests.test_path
         if not target.startswith(self._prefix):
             raise ApiRefused(404, "There is nothing here")
         calls = self._calls_for(method) or self._calls_for("GET")  # which all let pass
@@ -178,6 +182,8 @@ class ApiRelay:
 
     def _calls_for(self, method: str) -> list[ApiCall]:
         """Return the operations that let a method pass now, newest first: those with the credential of the process."""
+        # guard of the relay: the relay serves calls with its own credential alone -> RefusedTests.test_accounts,
+        #    instead its = [*reversed(self._calls)]
         its = [each for each in reversed(self._calls) if each.credential == self._credential]
         return [each for each in its if self.api.allows(method, each.request)]
 
@@ -210,6 +216,7 @@ class ApiRelay:
         def take(piece: bytes) -> bool:
             exchange.call.counts["received"] += len(piece)
             for each in filters:
+                # guard of the relay: no body with the credential comes back by the relay -> AnswerTests.test_echo
                 piece = each.body(piece)
             exchange.write(piece)
             return False
@@ -217,8 +224,11 @@ class ApiRelay:
         def begin(answer: ServiceAnswer) -> Callable[[bytes], bool]:
             fields = zip(answer.head[1::2], answer.head[2::2], strict=True)
             head = "".join(["\r\n", *(f"{name}: {value}\r\n" for name, value in fields)]).encode("latin-1")
+            # guard of the relay: no part of an answer comes back by the relay -> AnswerTests.test_part
             _refuse_part(answer.status, head)
             for each in filters:
+                # guard of the relay: no head with the credential comes back by the relay
+                #    -> AnswerTests.test_echo_in_head
                 each.head(head, chunked=False)
             exchange.begin(answer, self._link)
             return take
