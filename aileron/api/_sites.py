@@ -12,8 +12,8 @@ from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 
 from aileron.features import FeatureSet
-from aileron.features.gateway.values import RelayedPath
 from aileron.features.mcp_http._routes import MCP_PATH, AgentRoutes, mcp_handler
+from aileron.model.features import RelayedPath
 
 from .dependencies import Dependencies
 from .endpoint import Endpoint, Schema

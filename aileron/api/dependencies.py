@@ -14,17 +14,21 @@ from zope.interface import Interface
 from aileron.base.json import JSON, utc
 from aileron.features import RunningFeatures
 from aileron.features.egress.values import EgressDecision, EgressHost, EgressState
-from aileron.features.gateway.values import GatewaySettings, LongTurns, RelayedPath, UsageSum
+from aileron.features.gateway.interfaces import ITotals
+from aileron.features.gateway.values import GatewaySettings
 from aileron.model.actions import ActionFile
 from aileron.model.audit import Actor, Checkpoint, Verdict
 from aileron.model.authority import Passkey, PasskeyRule
+from aileron.model.features import RelayedPath
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from aileron.model.interfaces.runner import IDecisions, ISubmission
-from aileron.model.interfaces.services import IMcp, ITotals
+from aileron.model.interfaces.services import IMcp
 from aileron.model.interfaces.store import IAudit, IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.reactor import LongTurns
 from aileron.model.sessions import Session
+from aileron.model.usage import UsageSum
 
 from ._logins import OperatorLogins
 from ._sessions import Leases, Waits

@@ -11,10 +11,9 @@ from typing import TypeAlias
 from attrs import field, frozen
 from twisted.web.iweb import IRequest
 
-from aileron.features.gateway.values import IN_BAND_KEY
 from aileron.model.audit import Actor
 from aileron.model.errors import Forbidden, Unauthorized
-from aileron.model.sessions import OperatorSession, Session, SignedRequest
+from aileron.model.sessions import IN_BAND_KEY, OperatorSession, Session, SignedRequest
 
 from .channels.request import MemoryRequest
 from .dependencies import Dependencies

@@ -21,9 +21,10 @@ from aileron.base.life import Life
 from aileron.connectors import Registry
 from aileron.features import ListeningSites, RunningFeatures
 from aileron.features.egress._sessions import EgressSessions
-from aileron.features.gateway.values import GatewaySettings, RelayedPath
+from aileron.features.gateway.values import GatewaySettings
 from aileron.home.discovery import Discovery, withdraw_discovery, write_discovery
 from aileron.home.ports import Ports, load_ports, save_ports
+from aileron.model.features import RelayedPath
 from aileron.model.sessions import McpSettings
 from aileron.runner import Runner
 from aileron.store import Store

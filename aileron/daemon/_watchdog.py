@@ -20,7 +20,7 @@ from typing import Any
 from attrs import define, evolve, field
 from twisted.logger import Logger
 
-from aileron.features.gateway.values import LongTurns
+from aileron.model.reactor import LongTurns
 
 LONGEST_SECONDS = 0.25
 """Longer turns are counted."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import frozen
 
 
@@ -35,3 +37,24 @@ class NoticeRule:
     many: str
     reason: str | None = None
     urgent: bool = False
+
+
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+
+@frozen
+class RelayedPath:
+    """A path that the gateway takes of the agent site, as it is published.
+
+    :ivar path: with its variables as C{<path:rest>}.
+    :ivar providers: where it leads; of two the second gets what Anthropic's clients send.
+    """
+
+    method: str
+    path: str
+    providers: tuple[str, ...]
+
+    @classmethod
+    def each(cls, path: str, methods: Iterable[str] | None, providers: tuple[str, ...]) -> list[RelayedPath]:
+        """Return a path with each of its methods; of one that takes every method, with those that clients use."""
+        return [cls(method, path, providers) for method in sorted(methods or _METHODS)]

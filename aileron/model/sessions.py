@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -10,6 +12,18 @@ from attrs import field, frozen
 
 SANDBOX_ADDRESS = "127.65.76.1"
 """The address from which launchers hand on what comes from inside of sandboxes."""
+
+GATEWAY_KEY, IN_BAND_KEY = "ail_g_", "ail_i_"
+"""What the keys of a session for its LLM traffic begin with: as it is, and with actions offered in it."""
+
+
+def derive_gateway_key(in_band_key: str) -> str:
+    """Return the gateway key of the session that has this in-band key; nobody gets from it back to that one.
+
+    So what only knows digests can use the gateway for the holder of the in-band key, and for nobody else.
+    """
+    derived = hmac.digest(in_band_key.encode("utf-8", "surrogatepass"), b"aileron gateway key", "sha256")
+    return GATEWAY_KEY + base64.urlsafe_b64encode(derived).rstrip(b"=").decode("ascii")
 
 
 @frozen

@@ -15,10 +15,10 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.base.json import compact, digest_of_bytes
-from aileron.features.gateway.values import Usage, UsageSum
 from aileron.model.audit import Event
 from aileron.model.errors import StoreUnavailable
 from aileron.model.interfaces.store import IBindingFlags, IWatermarks
+from aileron.model.usage import Usage, UsageSum
 from aileron.model.vault import BindingFlag
 
 from ._audit import Seals

@@ -10,8 +10,8 @@ from attrs import field, frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.features.gateway.values import Usage
 from aileron.model.queries import DailyWait
+from aileron.model.usage import Usage
 
 from .blocks import Cell, Column, Part, columns, legend, table
 from .event_names import OUTCOMES

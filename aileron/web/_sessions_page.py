@@ -12,11 +12,11 @@ from aileron.api import COMMAND_SESSION, Dependencies
 from aileron.base.text import visible
 from aileron.features.egress.page import draw_hosts
 from aileron.features.gateway.page import draw_tools
-from aileron.features.gateway.values import UsageSum
 from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Session, SessionTally
+from aileron.model.usage import UsageSum
 
 from ._runs_page import runs_table
 from .blocks import (

@@ -14,17 +14,7 @@ from aileron.api.shapes.values import ANSWERS, approval_json, listed_run_json, o
 from aileron.base.json import JSON, utc
 from aileron.base.load_error import LoadError
 from aileron.features.gateway.shapes import totals_json
-from aileron.features.gateway.values import (
-    Dialect,
-    Ending,
-    GatewayTotals,
-    Histogram,
-    Provider,
-    Traffic,
-    UpstreamSource,
-    Usage,
-    UsageSum,
-)
+from aileron.features.gateway.values import Dialect, Ending, GatewayTotals, Histogram, Provider, Traffic, UpstreamSource
 from aileron.model.actions import Action, ApprovalRule, Cap, ConnectorPin, Input, Offer, Offering, PreviewRule, Step
 from aileron.model.audit import Actor, Event, Record
 from aileron.model.authority import (
@@ -44,6 +34,7 @@ from aileron.model.reviews import Card, Review, ReviewedArgument
 from aileron.model.runs import Approval, AttemptRow, Change, Run, RunState, StepRow
 from aileron.model.sessions import OperatorSession, Process, Session, SessionEnding
 from aileron.model.trust import Candidate, Trusted, TrustItem, TrustKind, TrustState
+from aileron.model.usage import Usage, UsageSum
 from aileron.model.vault import Binding, BindingFlag, Scope
 
 _FROZEN = Path(__file__).with_name("answers.json")

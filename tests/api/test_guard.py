@@ -15,8 +15,8 @@ from aileron.api import PROOF, Dependencies, mint, token_digest
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.endpoint import Endpoint
 from aileron.api.guard import Who
-from aileron.features.gateway.values import derive_gateway_key
 from aileron.model.queries import AuditQuery
+from aileron.model.sessions import derive_gateway_key
 
 from .case import COOKIE, LAUNCH_KEY, LOCAL_KEY, NOW, ApiCase, Heard, Site
 

@@ -17,9 +17,11 @@ from zope.interface import implementer
 from aileron.api import operator_site, proxy_shown, token_digest
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.guard import Who
-from aileron.features.gateway.values import Ending, GatewayTotals, Histogram, LongTurns, Traffic, Usage
+from aileron.features.gateway.interfaces import ITotals
+from aileron.features.gateway.values import Ending, GatewayTotals, Histogram, Traffic
 from aileron.features.provider_tools.values import ProviderTool, ToolCount, ToolKind
-from aileron.model.interfaces.services import ITotals
+from aileron.model.reactor import LongTurns
+from aileron.model.usage import Usage
 from aileron.testing import scripted_offer
 from tests.extent import examples
 

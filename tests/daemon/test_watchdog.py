@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from aileron.daemon._watchdog import LONGEST_SECONDS, ReactorWatchdog, TurnClock, watchdog_of
-from aileron.features.gateway.values import LongTurns
+from aileron.model.reactor import LongTurns
 from tests.functional.operated import TURN
 
 

@@ -51,7 +51,6 @@ def layers(source: Source) -> Iterator[str]:
 CIRCLES = frozenset(
     {
         ("aileron.api.channels.channel", "aileron.api.channels.site"),
-        ("aileron.features.gateway.exchange", "aileron.features.gateway._pool"),
     }
 )
 """Imports, in a function or for type checkers, that go back to a module that imports the one they are in."""

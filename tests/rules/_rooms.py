@@ -82,8 +82,6 @@ NOT_YET: Mapping[str, frozenset[str]] = {
     "daemon": frozenset(FEATURES),
     "api": frozenset({"egress", "gateway", "mcp_http"}),
     "web": frozenset({"egress", "gateway"}),
-    "store": frozenset({"gateway"}),
-    "model": frozenset({"gateway"}),
     "mcp": frozenset({"mcp_http"}),
     "testing": frozenset(FEATURES),
     "features.proving": frozenset({"testing"}),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from aileron.features.gateway.values import Usage, UsageSum
+from aileron.model.usage import Usage, UsageSum
 from aileron.store import Store
 from aileron.store._memories import WRITE_SECONDS
 from aileron.testing import UnthreadedPool, example_session, memory_store

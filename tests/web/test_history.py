@@ -12,8 +12,8 @@ from twisted.internet.defer import Deferred
 
 from aileron.base.json import utc
 from aileron.base.text import visible
-from aileron.features.gateway.values import Usage
 from aileron.model.audit import Actor, Event
+from aileron.model.usage import Usage
 from aileron.web.event_names import EVENTS, KINDS
 from tests.api.case import NOW
 from tests.audit.recorded import RECORDED

@@ -10,12 +10,12 @@ from twisted.internet.defer import Deferred
 
 from aileron.base.json import JSON, timestamp, utc
 from aileron.base.text import visible
-from aileron.features.gateway.values import Usage
 from aileron.model.actions import Inverse
 from aileron.model.audit import Actor, Event
 from aileron.model.faults import Fault
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import SessionEnding
+from aileron.model.usage import Usage
 from tests.api.case import NOW
 from tests.web.case import WebCase, read
 

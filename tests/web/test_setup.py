@@ -11,13 +11,14 @@ from zope.interface import implementer
 from aileron.base.json import utc
 from aileron.base.load_error import LoadError
 from aileron.base.text import visible
-from aileron.features.gateway.values import GatewayTotals, Histogram, Traffic, Usage
+from aileron.features.gateway.interfaces import ITotals
+from aileron.features.gateway.values import GatewayTotals, Histogram, Traffic
 from aileron.features.provider_tools.values import ProviderTool, ToolCount, ToolKind, ToolRule, ToolRules
 from aileron.model.actions import Cap, Input
 from aileron.model.audit import Actor
 from aileron.model.authority import NewGrant, OwnCap, Passkey, PasskeyRule, Predicate, PredicateKind
-from aileron.model.interfaces.services import ITotals
 from aileron.model.runs import Decision
+from aileron.model.usage import Usage
 from aileron.model.vault import VaultState
 from aileron.testing import SoftwareAuthenticator, scripted_offer
 from tests.api.case import NOW

@@ -29,12 +29,11 @@ from aileron.api.shapes.values import moment, optional_json, page, session_json,
 from aileron.api.tokens import AGENT_TOKEN, mint, token_digest
 from aileron.base.json import JSON, timestamp
 from aileron.features.gateway.shapes import session_traffic
-from aileron.features.gateway.values import GATEWAY_KEY, IN_BAND_KEY, derive_gateway_key
 from aileron.model.audit import Event
 from aileron.model.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Approval, Decision, RunState
-from aileron.model.sessions import Session
+from aileron.model.sessions import GATEWAY_KEY, IN_BAND_KEY, Session, derive_gateway_key
 from aileron.model.vault import VaultState
 
 from .audit import STILL_HERE_SECONDS, STREAM

@@ -18,7 +18,8 @@ from prometheus_client.registry import Collector
 
 from aileron.api.dependencies import Dependencies
 from aileron.features.gateway.shapes import totals
-from aileron.features.gateway.values import Histogram, LongTurns, Traffic
+from aileron.features.gateway.values import Histogram, Traffic
+from aileron.model.reactor import LongTurns
 from aileron.model.vault import VaultState
 
 _COUNTERS: Mapping[str, tuple[str, Callable[[Traffic], int]]] = {

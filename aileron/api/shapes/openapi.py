@@ -11,7 +11,7 @@ from aileron.api.endpoint import EMPTY, Endpoint, Schema
 from aileron.api.faults import JSON_TYPE
 from aileron.api.guard import PROOF, Who
 from aileron.base.json import JSON
-from aileron.features.gateway.values import RelayedPath
+from aileron.model.features import RelayedPath
 
 from .schemas import COMPONENTS, ref
 

@@ -9,9 +9,9 @@ from functools import partial
 from attrs import define, field
 
 from aileron.base.http1 import unchunked
+from aileron.model.usage import Usage
 
 from ._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_streamed
-from .values import Usage
 
 PLAIN_BYTES = FIRST_BYTES + LAST_BYTES
 MOST_PACKED_BYTES = 256 * 1024

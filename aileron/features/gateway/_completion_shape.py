@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from aileron.base.http1 import ChunkedContent
+from aileron.model.usage import Usage
 
 from ._body_sample import PACKED, PLAIN, PLAIN_BYTES, Allowance, content_coding, is_chunked, is_streamed, zlib_window
 from ._usage import read_counts
-from .values import Usage
 
 MOST_TEXT_BYTES = 256 * 1024
 """The longest event of a stream, or whole answer, that is parsed: parsing it takes about two milliseconds."""

@@ -12,8 +12,8 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.base.json import utc
+from aileron.features.gateway.interfaces import IMeter
 from aileron.model.audit import DAEMON, Actor, Event
-from aileron.model.interfaces.services import IMeter
 from aileron.model.interfaces.store import IAudit
 
 from ._body_sample import Allowance

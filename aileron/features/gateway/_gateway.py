@@ -15,6 +15,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.base.http1 import HeadCache, RelayClient, RequestHead, Route
+from aileron.features.gateway.interfaces import IMeters
 from aileron.features.provider_tools.watch import ToolWatch
 from aileron.model.errors import (
     AileronError,
@@ -25,7 +26,7 @@ from aileron.model.errors import (
     NotFound,
     VaultLocked,
 )
-from aileron.model.interfaces.services import IConnectingReactor, IMeters
+from aileron.model.interfaces.services import IConnectingReactor
 from aileron.model.interfaces.store import IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
 from aileron.model.sessions import SANDBOX_ADDRESS, Session

@@ -11,9 +11,10 @@ from klein import Klein
 from werkzeug.routing import Rule
 
 from aileron.base.http1 import RelayRoutes, RequestHead
+from aileron.model.features import RelayedPath
 
 from ._admission import is_sound
-from .values import CHATGPT, Dialect, GatewaySettings, Provider, RelayedPath
+from .values import CHATGPT, Dialect, GatewaySettings, Provider
 
 _MOST_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 256

@@ -10,12 +10,13 @@ from typing import TypeAlias
 from attrs import define, field
 from zope.interface import implementer
 
+from aileron.features.gateway.interfaces import IMeter, IMeters, ITotals
 from aileron.features.provider_tools.notes import ToolNotes
-from aileron.model.interfaces.services import IMeter, IMeters, ITotals
+from aileron.model.usage import Usage
 
 from ._body_sample import PLAIN_BYTES, Allowance, BodySample
 from ._completions import CompletionRecorder
-from .values import Ending, GatewayTotals, Histogram, Provider, Traffic, Usage
+from .values import Ending, GatewayTotals, Histogram, Provider, Traffic
 
 ADDED_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 WAIT_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .values import Usage
+from aileron.model.usage import Usage
 
 FIRST_BYTES = 8 * 1024
 LAST_BYTES = 16 * 1024

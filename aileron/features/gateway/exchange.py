@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from aileron.base.http1 import Body, Chunked, Malformed, ResponseHead, Tee, UntilClose, announced, read_response_prefix
+from aileron.features.gateway.interfaces import IMeter
 from aileron.model.errors import (
     AileronError,
     ExternalApiError,
@@ -14,16 +15,13 @@ from aileron.model.errors import (
     NetworkError,
     ResourceLimitExceeded,
 )
-from aileron.model.interfaces.services import IMeter
 from aileron.redaction import SecretFilter
 
 from ._client_side import RelayTerms, answer
+from ._eager import Write
 from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account
 from ._tally import UNCOUNTED
 from .values import Ending
-
-if TYPE_CHECKING:
-    from ._pool import Connection
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
@@ -32,6 +30,30 @@ PROGRESS_BYTES = 16 * 1024
 """How much of a request's body, or the end of it, has to come before its client counts as silent."""
 
 _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
+
+
+class UpstreamConnection(Protocol):
+    """The connection to a provider that carries an exchange.
+
+    :ivar write: sends bytes to the provider.
+    """
+
+    write: Write
+
+    def hold(self) -> None:
+        """Deliver no more of what the provider sends."""
+
+    def release(self) -> None:
+        """Deliver again what the provider sends."""
+
+    def done(self, keep: bool) -> None:
+        """Note that the exchange is over.
+
+        :param keep: whether the connection may carry another exchange.
+        """
+
+    def abort(self) -> None:
+        """Drop the connection at once. The exchange hears nothing more of it."""
 
 
 class UpstreamExchange:
@@ -54,7 +76,7 @@ class UpstreamExchange:
     answered = False
     refusal = 403
     meter: IMeter = UNCOUNTED
-    upstream: Connection | None = None
+    upstream: UpstreamConnection | None = None
     give_up: Callable[[], object] | None = None
     _kept_bytes = 0
     _replayable = True
@@ -160,7 +182,7 @@ class UpstreamExchange:
         self._screen = screen
         self._count()
 
-    def attach(self, upstream: Connection, *, fresh: bool = False) -> None:
+    def attach(self, upstream: UpstreamConnection, *, fresh: bool = False) -> None:
         """Send what there is of the request, and go on with the rest as it comes.
 
         :param fresh: nothing was sent by that connection before, so it never has to be replaced by another.

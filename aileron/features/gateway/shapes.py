@@ -14,8 +14,9 @@ from aileron.api.shapes.values import ANSWERS, to_json
 from aileron.base.converter import INLINE, OMITTED, Member
 from aileron.base.json import JSON
 from aileron.features.provider_tools.values import ToolKind
+from aileron.model.usage import Usage, UsageSum
 
-from .values import Ending, GatewaySettings, GatewayTotals, Provider, Traffic, UpstreamSource, Usage, UsageSum
+from .values import Ending, GatewaySettings, GatewayTotals, Provider, Traffic, UpstreamSource
 
 _SCHEME = re.compile(r"https?|socks(4a?|5h?)?", re.IGNORECASE)
 _PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.IGNORECASE)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +10,7 @@ from attrs import field, frozen
 
 from aileron.base.addresses import read_origin
 from aileron.features.provider_tools.values import ToolCount, ToolRules
+from aileron.model.usage import Usage
 from aileron.model.vault import Scope
 
 GATEWAY = "gateway://"
@@ -103,19 +102,6 @@ BASE_URL_VARIABLES: Mapping[str, str] = {
 }
 """By the provider's name, the variable of the environment that says where it is."""
 
-GATEWAY_KEY, IN_BAND_KEY = "ail_g_", "ail_i_"
-"""What the keys of a session for its LLM traffic begin with: as it is, and with actions offered in it."""
-
-
-def derive_gateway_key(in_band_key: str) -> str:
-    """Return the gateway key of the session that has this in-band key; nobody gets from it back to that one.
-
-    So what only knows digests can use the gateway for the holder of the in-band key, and for nobody else.
-    """
-    derived = hmac.digest(in_band_key.encode("utf-8", "surrogatepass"), b"aileron gateway key", "sha256")
-    return GATEWAY_KEY + base64.urlsafe_b64encode(derived).rstrip(b"=").decode("ascii")
-
-
 PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 """What of the environment names HTTP proxies; each may be written in upper case too."""
 
@@ -154,38 +140,6 @@ class GatewaySettings:
         return next((each for each in self.providers if each.fqn == fqn), None)
 
 
-@frozen
-class Usage:
-    """Tokens as a provider counted them; best effort.
-
-    :ivar input: all that was read, cached or not.
-    :ivar cached: of these, from the provider's cache.
-    :ivar cost_microdollars: millionths of a US dollar, as the provider told it; L{None}: it told no cost.
-    """
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    cost_microdollars: int | None = None
-
-    def __add__(self, other: Usage) -> Usage:
-        """Return the sum; its cost is that of those that told one."""
-        costs = [each.cost_microdollars for each in (self, other) if each.cost_microdollars is not None]
-        cost = sum(costs) if costs else None
-        return Usage(self.input + other.input, self.output + other.output, self.cached + other.cached, cost)
-
-
-@frozen
-class UsageSum:
-    """The usage of some calls.
-
-    :ivar calls: how many, those included that told no usage; of no session only those that did.
-    """
-
-    usage: Usage = field(factory=Usage)
-    calls: int = 0
-
-
 class Ending(StrEnum):
     """The ways in which an exchange with a provider ends.
 
@@ -200,27 +154,6 @@ class Ending(StrEnum):
     CUT = "cut"
     CLIENT_LEFT = "client_left"
     SILENT = "silent"
-
-
-_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-
-
-@frozen
-class RelayedPath:
-    """A path that the gateway takes of the agent site, as it is published.
-
-    :ivar path: with its variables as C{<path:rest>}.
-    :ivar providers: where it leads; of two the second gets what Anthropic's clients send.
-    """
-
-    method: str
-    path: str
-    providers: tuple[str, ...]
-
-    @classmethod
-    def each(cls, path: str, methods: Iterable[str] | None, providers: tuple[str, ...]) -> list[RelayedPath]:
-        """Return a path with each of its methods; of one that takes every method, with those that clients use."""
-        return [cls(method, path, providers) for method in sorted(methods or _METHODS)]
 
 
 @frozen
@@ -285,17 +218,3 @@ class GatewayTotals:
 
     providers: Mapping[str, Traffic] = field(factory=dict)
     tools: tuple[ToolCount, ...] = ()
-
-
-@frozen
-class LongTurns:
-    """Turns of the reactor that took longer than they may.
-
-    :ivar busy: in which its own thread computed for too long.
-    :ivar blocked: in which it was kept from it.
-    :ivar longest_seconds: of them.
-    """
-
-    busy: int = 0
-    blocked: int = 0
-    longest_seconds: float = 0.0

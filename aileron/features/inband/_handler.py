@@ -17,10 +17,10 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.http1 import RelayClient, RelayHandler, RelayRoutes, RequestHead, Route, parse_request
 from aileron.base.json import compact, digest_of_bytes
-from aileron.features.gateway.values import RelayedPath, derive_gateway_key
+from aileron.model.features import RelayedPath
 from aileron.model.interfaces.services import IAgentTools
 from aileron.model.interfaces.store import IAudit, IInBandMemories, ISessions
-from aileron.model.sessions import Session
+from aileron.model.sessions import Session, derive_gateway_key
 
 from ._calls import RequestIds, SessionCalls
 from ._conversation import ReplyLoop

@@ -24,11 +24,11 @@ from aileron.features.gateway._dialler import Forwarding
 from aileron.features.gateway._gateway import Gateway
 from aileron.features.gateway._injection import Injection, SecretLeak
 from aileron.features.gateway._pool import UpstreamPool
+from aileron.features.gateway.interfaces import IMeter, IMeters
 from aileron.features.gateway.values import ANTHROPIC, CHATGPT, OPENAI, Ending, GatewaySettings, Provider
 from aileron.features.provider_tools.notes import ToolNotes
 from aileron.features.provider_tools.watch import ToolWatch
 from aileron.model.audit import Event
-from aileron.model.interfaces.services import IMeter, IMeters
 from aileron.model.interfaces.store import IAudit
 from aileron.model.sessions import Session
 from aileron.testing import MemoryBindings, MemoryVault, example_session

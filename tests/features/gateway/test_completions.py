@@ -16,10 +16,10 @@ from aileron.features.gateway._body_sample import PLAIN_BYTES, Allowance
 from aileron.features.gateway._completion_shape import MOST_NAMES, MOST_TEXT_BYTES, MOST_UNPACKED_BYTES, ShapeReader
 from aileron.features.gateway._completions import MOST_LONG, MOST_UNRECORDED, CompletionRecorder
 from aileron.features.gateway._tally import Tally
+from aileron.features.gateway.interfaces import IMeter
 from aileron.features.gateway.values import ANTHROPIC, OPENAI, Ending, Provider
 from aileron.features.provider_tools.notes import ToolNotes
 from aileron.model.audit import DAEMON, Event
-from aileron.model.interfaces.services import IMeter
 from aileron.model.interfaces.store import IAudit
 from tests.features.gateway import answers
 from tests.features.gateway.case import Recorded

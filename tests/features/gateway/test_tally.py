@@ -13,10 +13,11 @@ from zope.interface.verify import verifyObject
 
 from aileron.features.gateway._body_sample import PLAIN_BYTES
 from aileron.features.gateway._tally import MOST_PACKED, MOST_UNREAD, Tally
-from aileron.features.gateway.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic, Usage
+from aileron.features.gateway.interfaces import IMeter, IMeters, ITotals
+from aileron.features.gateway.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic
 from aileron.features.provider_tools.notes import ToolNotes
-from aileron.model.interfaces.services import IMeter, IMeters, ITotals
 from aileron.model.interfaces.store import IAudit
+from aileron.model.usage import Usage
 from tests.features.gateway import answers
 from tests.features.gateway.case import Recorded
 from tests.features.gateway.test_usage import CHAT, MANY

@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.gateway._body_sample import MOST_PACKED_BYTES, PLAIN_BYTES, Allowance, BodySample
 from aileron.features.gateway._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_streamed
-from aileron.features.gateway.values import Usage
+from aileron.model.usage import Usage
 from tests.extent import examples
 from tests.features.gateway import answers
 from tests.growth import seconds

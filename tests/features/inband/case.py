@@ -13,11 +13,11 @@ from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from zope.interface import implementer
 
 from aileron.base.json import JSON
-from aileron.features.gateway.values import derive_gateway_key
 from aileron.features.inband._handler import InBandHandler, InBandParts
 from aileron.model.audit import Event
 from aileron.model.interfaces.services import IAgentTools
 from aileron.model.queries import AuditQuery
+from aileron.model.sessions import derive_gateway_key
 from aileron.testing import memory_store
 from tests.features.gateway.case import GatewayCase, Line, Peer, request
 
