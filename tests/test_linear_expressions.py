@@ -13,7 +13,7 @@ from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.problems import expression
 from aileron.base.comparison import normalize_text
 from aileron.base.text import cautions, visible
-from aileron.model.changes import Precedents
+from aileron.model.precedents import Precedents
 from aileron.review import addresses, markup, recipients
 from aileron.web.approvals.reading import reading
 

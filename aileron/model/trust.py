@@ -1,17 +1,11 @@
-"""The files that the operator trusts, those on disk now, and how the two differ."""
+"""The files that the operator trusts, and the files on disk now."""
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
 from attrs import field, frozen
-
-_MOST_STEPS = 4_000_000  # of comparing: half a second at worst, and anybody may write files that take an hour
-_OFTEN_FROM = 200  # from so many lines on difflib passes over those that are more than one in a hundred
 
 
 class TrustKind(StrEnum):
@@ -89,28 +83,6 @@ class TrustItem:
     candidate: Candidate | None = None
     trusted: Trusted | None = None
     before: str | None = field(default=None, repr=False)
-
-    @property
-    def difference(self) -> str:
-        """The text that the operator must read before trusting it; empty where there is nothing to trust.
-
-        A unified diff against what was trusted; the whole text of what is new, or differs from a text that is no
-        longer known or too long to compare.
-        """
-        if self.candidate is None or self.state is TrustState.TRUSTED:
-            return ""
-        # Split at line feeds alone, so that no other separator vanishes from what is shown.
-        now, before = self.candidate.text.split("\n"), None if self.before is None else self.before.split("\n")
-        if before is None or comparing_steps(before, now) > _MOST_STEPS:
-            return self.candidate.text
-        return "\n".join(difflib.unified_diff(before, now, "trusted", "now", lineterm=""))
-
-
-def comparing_steps(before: Sequence[str], now: Sequence[str]) -> int:
-    """At most how many steps C{difflib} takes: each block looks at every line and at every pair that is alike."""
-    often = len(now) // 100 + 1 if len(now) >= _OFTEN_FROM else len(now)
-    there = {line: times for line, times in Counter(now).items() if times <= often}
-    return (len(before) + sum(there.get(line, 0) for line in before)) * min(len(before), len(now))
 
 
 class Mark(StrEnum):

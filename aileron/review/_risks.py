@@ -11,7 +11,7 @@ from aileron.base.addresses import host_shown, may_be_private
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.actions import Offer
-from aileron.model.changes import Precedents
+from aileron.model.precedents import Precedents
 from aileron.model.reviews import ReviewedStep
 from aileron.model.runs import Approval
 

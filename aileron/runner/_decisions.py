@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import TypeAlias
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve
 from twisted.internet.task import deferLater
 from zope.interface import implementer
 
@@ -18,13 +16,13 @@ from aileron.base.converter import to_json
 from aileron.base.json import JSON, canonical, heavy
 from aileron.model.audit import Actor
 from aileron.model.authority import Grant, NewGrant, Predicate
-from aileron.model.changes import Precedents, differences
 from aileron.model.errors import AileronError, Paused, VaultLocked
 from aileron.model.interfaces.runner import IDecisions
-from aileron.model.interfaces.store import IRuns
+from aileron.model.precedents import Precedents
 from aileron.model.queries import Page, RunQuery
 from aileron.model.reviews import Card, Preview
 from aileron.model.runs import Approval, Ask, Change, Decision, Run, RunState, Transition
+from aileron.review import differences, find_precedents
 
 from ._scheduler import RunScheduler
 from .denials import Denials
@@ -36,13 +34,6 @@ from .runs import RunRepository, transition
 from .scheduling import KeyedLocks, Tasks, shielded
 from .trust import TrustedTexts
 
-MOST_LOOKED_AT = 200
-MOST_PIECES = 20_000
-"""Of the calls of one action that were done no more is looked through; of a very long array its beginning counts."""
-
-MOST_COMPARED = 1000
-"""Elements of an array; those after them are taken for new."""
-
 REPEATED_WITHIN = timedelta(days=1)
 """A call that another session completed within this time is worth a warning where the same is asked again."""
 
@@ -51,106 +42,6 @@ MOST_TWINS = 20
 
 _FILES = ("/manifest_digest", "/content_hash")
 """Where a review names a file by its digest."""
-
-_SHORT = 200
-_Key: TypeAlias = tuple[type, JSON]
-
-
-@frozen
-class _Done:
-    """Holds the calls of one action that were done, the newest first, and what was approved of the first of them."""
-
-    runs: tuple[Run, ...]
-    whole: bool
-    last: Approval | None
-
-
-async def find_precedents(runs: IRuns, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-    """Compare each of C{approvals} with the newest L{MOST_LOOKED_AT} calls of its action that were done before."""
-    actions = dict.fromkeys(approval.run.action for approval in approvals)
-    done = {action: await _find_done(runs, action) for action in actions}
-    known = {action: _list_known(found.runs) for action, found in done.items()}
-    return tuple(_compare(each, done[each.run.action], known[each.run.action]) for each in approvals)
-
-
-async def _find_done(runs: IRuns, action: str) -> _Done:
-    page = await runs.list(RunQuery(states=(RunState.COMPLETED,), action=action, limit=MOST_LOOKED_AT))
-    last = await runs.approval(page.items[0].id) if page.items else None
-    kept = tuple(_affordable(page.items))
-    return _Done(kept, page.cursor is None and len(kept) == len(page.items), last)
-
-
-def _compare(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) -> Precedents:
-    if not done.runs:
-        return Precedents(0, done.whole, _novel(approval.run, known))
-    return Precedents(
-        len(done.runs),
-        done.whole,
-        _novel(approval.run, known),
-        approval.run.manifest_digest != done.runs[0].manifest_digest,
-        tuple(_others(approval, done.last)),
-    )
-
-
-def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
-    """Yield the first of them, at least one, that have no more than L{MOST_PIECES} together."""
-    pieces = 0
-    for number, run in enumerate(runs):
-        pieces += sum(len(_beginning(value)) for value in run.arguments.values())
-        if number and pieces > MOST_PIECES:
-            return
-        yield run
-
-
-def _beginning(value: JSON) -> Sequence[JSON]:
-    """Return the part of a value that is compared."""
-    return value[:MOST_COMPARED] if isinstance(value, (list, tuple)) else (value,)
-
-
-def _list_known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
-    """List by argument every short value that it ever had."""
-    found: dict[str, set[_Key]] = defaultdict(set)
-    for run in runs:
-        for name, value in run.arguments.items():
-            found[name].update(map(_key, _pieces(_beginning(value))))
-    return found
-
-
-def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ...]]:
-    """Find, by argument, what it never had; what lies beyond the beginning of an array is taken for new."""
-    found = {}
-    for name, value in run.arguments.items():
-        before = known.get(name, ())
-        pieces = [piece for piece in _pieces(_beginning(value)) if _key(piece) not in before]
-        pieces += value[MOST_COMPARED:] if isinstance(value, (list, tuple)) else ()
-        if pieces:
-            found[name] = tuple(pieces)
-    return found
-
-
-def _key(piece: JSON) -> _Key:
-    """By what it is known: 1 is not 1.0, and not "1"."""
-    return type(piece), piece
-
-
-def _pieces(values: Iterable[JSON]) -> Iterator[JSON]:
-    """Yield the pieces that can occur twice: short texts in one line, and numbers."""
-    for piece in values:
-        number = isinstance(piece, (int, float)) and not isinstance(piece, bool)
-        if number or (isinstance(piece, str) and len(piece) <= _SHORT and "\n" not in piece):
-            yield piece
-
-
-def _others(approval: Approval, last: Approval | None) -> Iterator[str]:
-    """Find the connectors in both reviews that are not the same there."""
-    before = {} if last is None else _connectors(last)
-    for name, content in _connectors(approval).items():
-        if before.get(name, content) != content:
-            yield name
-
-
-def _connectors(approval: Approval) -> dict[str, tuple[str, str]]:
-    return {step.connector: (step.version, step.content_hash) for step in approval.review.steps}
 
 
 @implementer(IDecisions)

@@ -13,11 +13,11 @@ from aileron.base.converter import to_json
 from aileron.base.json import JSON, digest, timestamp
 from aileron.model.actions import ApprovalRule
 from aileron.model.audit import Actor, Event
-from aileron.model.changes import differences
 from aileron.model.errors import AileronError, ApprovalStale, StateConflict, StoreUnavailable
 from aileron.model.reviews import Preview, PreviewStatus, Review, ReviewedAction
 from aileron.model.runs import Approval, Ask, Change, Run, RunState, Transition
 from aileron.model.vault import BindingFlag
+from aileron.review import differences
 
 from .decisions import Decisions, NoDecision
 from .outcomes import Echoes

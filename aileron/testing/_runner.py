@@ -18,12 +18,12 @@ from aileron.base.load_error import LoadError
 from aileron.base.waiting import Waiting
 from aileron.model.actions import Action, ApprovalRule, ConnectorPin, Offer, Offering, Step
 from aileron.model.audit import Actor
-from aileron.model.changes import Precedents
 from aileron.model.connectors import Finding
 from aileron.model.errors import ApprovalStale, CapabilityDenied, Conflict, InvalidRequest, NotFound
 from aileron.model.faults import Fault
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from aileron.model.interfaces.runner import IDecisions, ISubmission
+from aileron.model.precedents import Precedents
 from aileron.model.queries import Page, RunQuery
 from aileron.model.reviews import Review, ReviewedArgument
 from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Call, Decision, DryRun, Run, RunState, StepRow

@@ -9,6 +9,7 @@ from twisted.web.template import Flattenable, Tag, tags
 from aileron.api import Dependencies
 from aileron.base.text import visible
 from aileron.model.trust import Candidate, TrustItem, TrustKind, TrustState
+from aileron.review import find_trust_difference
 
 from .parts import Drawing, Fragment, Visit, template, titled
 from .texts import moment, render_value, size
@@ -100,7 +101,7 @@ def _of_action(items: tuple[TrustItem, ...], name: str) -> Iterator[TrustItem]:
 def _difference(item: TrustItem, candidate: Candidate) -> Tag | str:
     if item.state is not TrustState.CHANGED:
         return ""
-    difference = item.difference
+    difference = find_trust_difference(item)
     if item.before is None or difference == candidate.text:
         return tags.p(_UNKNOWN_BEFORE)
     return tags.div(tags.h3("Changes"), tags.pre(render_value(difference)))

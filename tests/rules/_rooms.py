@@ -37,7 +37,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "actions": _GROUND,
     "connectors": _GROUND | {"credentials", "redaction"},
     "vault": _GROUND | {"credentials", "home"},
-    "runner": _GROUND | {"actions"},
+    "runner": _GROUND | {"actions", "review"},
     # The collection of features, and what they are made of; it names none.
     "features": _GROUND | _CORE - {"features"},
     "api": _GROUND | {"credentials", "features", "review"},

@@ -8,10 +8,10 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from aileron.base.json import JSON
-from aileron.model.changes import edits
 from aileron.model.connectors import Outcome
 from aileron.model.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
 from aileron.model.runs import Approval, Change, Decision, Run, RunState
+from aileron.review import edits
 
 from .kit import AGENT, OPERATOR, manifest, step
 from .previewed import MAIL, PREVIEW, PreviewedCase

@@ -10,11 +10,11 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON, utc
-from aileron.model.changes import Precedents
+from aileron.model.precedents import Precedents
 from aileron.model.queries import Page, RunQuery
 from aileron.model.reviews import Review, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
-from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
+from aileron.review import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
 from aileron.testing import RunsProxy
 
 from .kit import OPERATOR, START, step

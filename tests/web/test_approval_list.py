@@ -10,7 +10,7 @@ from twisted.web.template import Tag
 
 from aileron.base.json import utc
 from aileron.model.audit import Actor
-from aileron.model.changes import Precedents
+from aileron.model.precedents import Precedents
 from aileron.model.reviews import Cut, PreviewField, PreviewStatus, Review
 from aileron.model.runs import Call, Change, RunState
 from aileron.web.approvals.decision import deny_all

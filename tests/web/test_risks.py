@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import utc
-from aileron.model.changes import Precedents
+from aileron.model.precedents import Precedents
 from aileron.model.reviews import Review, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
 from aileron.review import Risks, new_here, recipients, risks

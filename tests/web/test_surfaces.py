@@ -9,7 +9,7 @@ from attrs import evolve, fields
 
 from aileron.cli.approvals.review import show_review
 from aileron.cli.output import capture_lines
-from aileron.model.changes import Precedents
+from aileron.model.precedents import Precedents
 from aileron.model.reviews import PreviewField, Review, ReviewedArgument
 from aileron.model.runs import RunState
 from aileron.review import REASONS, Risks

@@ -11,7 +11,6 @@ from aileron.api.serving import MAX_WAIT_SECONDS
 from aileron.api.shapes.schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, list_of, made_of, ref
 from aileron.api.shapes.values import moment, status_of, to_json
 from aileron.base.json import JSON
-from aileron.model.changes import edits
 from aileron.model.errors import (
     ApprovalDenied,
     ApprovalExpired,
@@ -23,6 +22,7 @@ from aileron.model.errors import (
 )
 from aileron.model.faults import Fault
 from aileron.model.runs import AWAITING, Call, Run, RunState
+from aileron.review import edits
 
 TABLE = EndpointTable()
 

@@ -15,13 +15,13 @@ from aileron.base.json import JSON, timestamp
 from aileron.model.actions import Action, ApprovalRule, ConnectorPin, Offer, PreviewRule
 from aileron.model.audit import Event, Record
 from aileron.model.authority import Grant, GrantState, Passkey, StandingGrant
-from aileron.model.changes import edits
 from aileron.model.connectors import ConnectorDescription, CredentialNeed, Operation
 from aileron.model.queries import Page
 from aileron.model.runs import Approval, AttemptRow, Run, RunState, StepRow
 from aileron.model.sessions import OperatorSession, Session
 from aileron.model.trust import Trusted, TrustItem
 from aileron.model.vault import BindingFlag
+from aileron.review import edits, find_trust_difference
 
 T = TypeVar("T")
 
@@ -188,7 +188,7 @@ ANSWERS.differ(
     candidate=OMITTED,
     before=OMITTED,
     computed={
-        "difference": attrgetter("difference"),
+        "difference": find_trust_difference,
         "path": lambda item: item.candidate and item.candidate.path,
         "digest": lambda item: item.candidate and item.candidate.digest,
         "lines": lambda item: _text(item).count("\n") + (_text(item)[-1:] not in {"", "\n"}),

@@ -13,7 +13,7 @@ from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError, report
 from aileron.cli.output import block, heading, in_words, note, say, say_json, when
 from aileron.cli.session import refuse_paused
-from aileron.model.trust import comparing_steps
+from aileron.review import comparing_steps
 
 from .grant import GrantRequest, show_grant_request
 from .review import show_review

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aileron.base.converter import from_json
 from aileron.base.json import JSON
 from aileron.cli.output import block, heading, in_words, say, value, values, when
-from aileron.model.changes import place
 from aileron.model.reviews import (
     Card,
     PreviewField,
@@ -24,12 +22,9 @@ from aileron.model.reviews import (
     join_values,
 )
 from aileron.model.runs import RunState
-from aileron.model.trust import comparing_steps
-from aileron.review import Headline, find_deceptive
+from aileron.review import Headline, compare_lines, find_deceptive, place
 
 _IN = "  "
-_FEW_LINES = 4
-_MOST_STEPS = 2_000_000  # of comparing: a tenth of a second
 
 
 def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, *, raw: bool = False) -> None:
@@ -277,19 +272,6 @@ def show_edits(run: Mapping[str, Any]) -> None:
         _show(run["edited"], Review())
 
 
-def _compare_lines(before: JSON, after: JSON) -> list[str]:
-    """Return the lines in which two texts of several lines differ, as a unified diff.
-
-    Return nothing for other values, and for texts that take too long to compare.
-    """
-    if not (isinstance(before, str) and isinstance(after, str)):
-        return []
-    pages = before.split("\n"), after.split("\n")
-    if min(map(len, pages)) < _FEW_LINES or comparing_steps(*pages) > _MOST_STEPS:
-        return []
-    return list(difflib.unified_diff(*pages, "before", "after", lineterm="", n=1))
-
-
 def _show(changes: Iterable[Mapping[str, Any]], review: Review) -> None:
     for change in changes:
         where, kind = str(change.get("path")), change.get("kind")
@@ -297,7 +279,7 @@ def _show(changes: Iterable[Mapping[str, Any]], review: Review) -> None:
             say("  {more}", more=change.get("after"))
             continue
         say("  {where}", where=place(where, review).removeprefix("/") or "all")
-        if lines := _compare_lines(change.get("before"), change.get("after")):
+        if lines := compare_lines(change.get("before"), change.get("after")):
             block("\n".join(lines), _IN * 2)
             continue
         for sign, side, absent in (("-", "before", "added"), ("+", "after", "removed")):

@@ -10,7 +10,7 @@ from aileron.base.json import JSON
 from aileron.model.actions import Offering
 from aileron.model.audit import Actor
 from aileron.model.authority import Grant, NewGrant, Predicate
-from aileron.model.changes import Precedents
+from aileron.model.precedents import Precedents
 from aileron.model.queries import Page, RunQuery
 from aileron.model.reviews import Card
 from aileron.model.runs import Approval, AttemptRow, Call, Decision, DryRun, Run, StepRow

@@ -15,12 +15,12 @@ from aileron.base.json import JSON, plain
 from aileron.base.text import visible
 from aileron.features.egress.page import draw_waiting
 from aileron.model.actions import Offer
-from aileron.model.changes import Precedents, edits
+from aileron.model.precedents import Precedents
 from aileron.model.queries import MOST_PAGE_BYTES, RunQuery
 from aileron.model.reviews import PreviewStatus, ReviewedPreview, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
 from aileron.model.sessions import Session
-from aileron.review import host_of, is_twin, risks
+from aileron.review import edits, host_of, is_twin, risks
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
 from aileron.web.texts import agent, countdown, moment
 

@@ -13,7 +13,7 @@ from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.actions import Offer
 from aileron.model.authority import Predicate
-from aileron.model.changes import Precedents, edits
+from aileron.model.precedents import Precedents
 from aileron.model.reviews import (
     Card,
     PreviewField,
@@ -25,7 +25,7 @@ from aileron.model.reviews import (
 )
 from aileron.model.runs import Approval, RunState, StepRow
 from aileron.model.sessions import Session
-from aileron.review import REASONS, Headline, new_here, risks
+from aileron.review import REASONS, Headline, edits, new_here, risks
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
 from aileron.web.texts import STATES, agent, countdown, moment, process, process_name, render_value
 

@@ -11,11 +11,9 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.base.json import JSON
 from aileron.base.text import visible
-from aileron.model.changes import place
 from aileron.model.reviews import Review
 from aileron.model.runs import Change
-from aileron.model.trust import comparing_steps
-from aileron.review import find_deceptive, has_gaps
+from aileron.review import compare_lines, comparing_steps, find_deceptive, has_gaps, place
 from aileron.web.texts import count, render_value
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
@@ -84,10 +82,6 @@ def box(
     )
 
 
-_FEW_LINES = 4
-_MOST_STEPS = 2_000_000  # of comparing: a tenth of a second, and both texts are there whole
-
-
 def differences(changes: Iterable[Change], review: Review, name: str) -> Iterator[dict[str, Flattenable]]:
     """Yield the slots of a row for each of C{changes}: the place in words, and what was there beside what is.
 
@@ -104,7 +98,8 @@ def differences(changes: Iterable[Change], review: Review, name: str) -> Iterato
         whole = tags.dd("Before: ", before), tags.dd("After: ", after)
         words = comparison.draw(change.before, change.after)
         if words is None:
-            lines = tags.dd(_lines(change.before, change.after), **{"class": "code lines"})
+            text = visible("\n".join(compare_lines(change.before, change.after)), multiline=True)
+            lines = tags.dd(text, **{"class": "code lines"})
             yield {"place": where, "difference": [*whole, lines]}
         else:
             folded = tags.details(tags.summary("Before and after"), tags.dl(*whole), id=f"{name}-{number}")
@@ -113,17 +108,6 @@ def differences(changes: Iterable[Change], review: Review, name: str) -> Iterato
 
 def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
     return box(reading(value), name) if there else "(none)"
-
-
-def _lines(before: JSON, after: JSON) -> str:
-    """Show the lines in which two texts of several lines differ, with those around them; empty for others."""
-    if not (isinstance(before, str) and isinstance(after, str)):
-        return ""
-    pages = before.split("\n"), after.split("\n")
-    if max(map(len, pages)) < _FEW_LINES or comparing_steps(*pages) > _MOST_STEPS:
-        return ""
-    differing = difflib.unified_diff(*pages, "before", "after", lineterm="", n=1)
-    return visible("\n".join(differing), multiline=True)
 
 
 @define

@@ -1,16 +1,13 @@
-"""Finds where two JSON values differ, told for a person; and how a call differs from earlier ones."""
+"""Finds where two JSON values or two texts differ, and names the place for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from attrs import frozen
-
 from aileron.base.json import JSON, json_pointer
-
-from .reviews import Review
-from .runs import Change, Run
+from aileron.model.reviews import Review
+from aileron.model.runs import Change, Run
 
 MOST_CHANGES = 100
 _MORE = "There are more differences than these; compare the whole."
@@ -92,27 +89,3 @@ def _name(names: Sequence[str], index: str) -> str | None:
     """Return what the item at C{index} is called; L{None}: it is not there."""
     is_there = index.isdecimal() and len(index) <= 6 and int(index) < len(names)
     return names[int(index)] if is_there else None
-
-
-@frozen
-class Precedents:
-    """A comparison of a call with the calls of the same action that were done before it.
-
-    :ivar looked_at: how many of those were looked at, the newest first.
-    :ivar whole: whether these are all that there are.
-    :ivar novel: by argument, what of its short values none of them had; of an array, which elements,
-        and all that stand too far behind to be compared.
-    :ivar action_changed: whether the action's file is another than it was when it was done last.
-    :ivar connectors_changed: which connectors are others than they were then.
-    :ivar repeats: the newest calls of other sessions with the same arguments that are not settled, whose outcome is
-        unknown, or that were done within a day.
-    :ivar twins: the same of the call's own session, oldest first.
-    """
-
-    looked_at: int
-    whole: bool
-    novel: Mapping[str, tuple[JSON, ...]]
-    action_changed: bool = False
-    connectors_changed: tuple[str, ...] = ()
-    repeats: tuple[Run, ...] = ()
-    twins: tuple[Run, ...] = ()

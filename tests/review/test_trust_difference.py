@@ -5,6 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.model.trust import Candidate, TrustItem, TrustKind, TrustState
+from aileron.review import find_trust_difference
 
 
 def item(state: TrustState, text: str | None, before: str | None = None) -> TrustItem:
@@ -36,14 +37,14 @@ class DifferenceTests(SynchronousTestCase):
             (TrustState.TRUSTED, "one", None, ""),
             (TrustState.GONE, None, "one", ""),
         ):
-            self.assertEqual(item(state, text, before).difference, difference)
+            self.assertEqual(find_trust_difference(item(state, text, before)), difference)
 
     def test_costly(self) -> None:
         """A file that is written so that comparing takes long is read whole; one that is merely long is not."""
         before = "\n".join(f"u{number}\nx" for number in range(2500))
         costly = "x\n" * 198
-        self.assertEqual(item(TrustState.CHANGED, costly, before).difference, costly)
+        self.assertEqual(find_trust_difference(item(TrustState.CHANGED, costly, before)), costly)
         same = "same\n" * 3000
-        self.assertEqual(item(TrustState.CHANGED, same + "x", same).difference, same + "x")
+        self.assertEqual(find_trust_difference(item(TrustState.CHANGED, same + "x", same)), same + "x")
         long = "".join(f"line {number}\n\n" for number in range(600))
-        self.assertIn("+more", item(TrustState.CHANGED, long + "more", long).difference.split("\n"))
+        self.assertIn("+more", find_trust_difference(item(TrustState.CHANGED, long + "more", long)).split("\n"))

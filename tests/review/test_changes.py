@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
-from aileron.model.changes import differences, edits, place
 from aileron.model.reviews import (
     Preview,
     PreviewField,
@@ -23,6 +22,7 @@ from aileron.model.reviews import (
     ReviewedStep,
 )
 from aileron.model.runs import Change, Run, RunState
+from aileron.review import differences, edits, place
 from tests.extent import examples
 
 ANY = st.recursive(

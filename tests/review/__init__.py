@@ -1,0 +1,1 @@
+"""Tests of what a person must see of a request."""
