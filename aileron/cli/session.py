@@ -73,10 +73,14 @@ async def look_first(cli: CliContext, links: Links, look: Callable[[Operator], A
 
     A daemon of an earlier version shows nothing without a login: then nothing is checked here.
 
+    Nothing of the answer is believed: the login that follows has the daemon prove itself.
+
     :param look: reads what the command is about, and raises the error that the person has to know of.
     """
     found = cli.running()
-    if look is not None and found.local_key is not None:
+    if look is None or found.local_key is None:
+        return
+    with suppress(LookupError, TypeError, AttributeError, ValueError):  # no daemon answers so: the login refuses it
         await look(links.operator(found.operator_url, found.local_key))
 
 

@@ -63,7 +63,7 @@ class DecisionService:
         requests.planner.offerings.refresh()
         kept = await self._runs.approval(run_id)
         if only_read:
-            found = requests.compute(kept)
+            found = requests.compute(await self._gate.previews.wait_under_way(kept))
         else:
             found = await self._gate.previews.looked_at(await requests.show(kept))
         return evolve(found, changes=tuple([await self._find_texts(each) for each in found.changes]))

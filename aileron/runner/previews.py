@@ -83,6 +83,19 @@ class Previews:
         self._waiters.dismiss(run_id, waiter)
         return await self._requests.show(await self._runs.approval(run_id))
 
+    async def wait_under_way(self, approval: Approval) -> Approval:
+        """Return the stored approval once the preview that is being fetched is there, if that comes in time.
+
+        No fetch is started, and nothing is stored.
+        """
+        run_id = approval.run.id
+        if not lacks_preview(approval) or not self._tasks.running(_task(run_id)):
+            return approval
+        waiter = self._waiters.enlist(run_id)
+        await self._waiters.first(run_id, waiter, SECONDS)
+        self._waiters.dismiss(run_id, waiter)
+        return await self._runs.approval(run_id)
+
     async def take_up(self) -> None:
         """Begin with all that was missed."""
         if self._effects.may_act():

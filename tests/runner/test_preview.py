@@ -21,6 +21,7 @@ from aileron.model.errors import (
     VaultLocked,
 )
 from aileron.model.queries import RunQuery
+from aileron.model.reviews import PreviewStatus
 from aileron.model.runs import Decision, Run, RunState
 
 from .kit import AGENT, OPERATOR, manifest, step
@@ -180,6 +181,17 @@ class MissedTests(PreviewedCase):
         self.clock.advance(0.2)
         fault = self.successResultOf(looking).review.shown_preview.fault
         self.assertEqual(fault and fault.kind, "resource_limit_exceeded")
+
+    def test_read_meanwhile(self) -> None:
+        """A reader that may start nothing waits for the preview that is being fetched, and for no other."""
+        late = Deferred[Outcome]()
+        self.answer(late)
+        run = self.submit()
+        reading = Deferred.fromCoroutine(self.runner.decisions.approval(run.id, only_read=True))
+        self.assertNoResult(reading)
+        late.callback(Outcome(MAIL))
+        shown = self.successResultOf(reading).review.shown_preview
+        self.assertEqual((shown.status, self.looks()), (PreviewStatus.SHOWN, 1))
 
     def test_bug(self) -> None:
         """A connector that breaks its contract is told as that."""
