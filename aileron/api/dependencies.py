@@ -13,11 +13,10 @@ from zope.interface import Interface
 
 from aileron.base.json import JSON, utc
 from aileron.features import RunningFeatures
-from aileron.features.egress.values import EgressDecision, EgressHost, EgressState
 from aileron.features.gateway.interfaces import ITotals
 from aileron.features.gateway.values import GatewaySettings
 from aileron.model.actions import ActionFile
-from aileron.model.audit import Actor, Checkpoint, Verdict
+from aileron.model.audit import Checkpoint, Verdict
 from aileron.model.authority import Passkey, PasskeyRule
 from aileron.model.features import RelayedPath
 from aileron.model.interfaces.connectors import IConnectors
@@ -27,7 +26,6 @@ from aileron.model.interfaces.services import IMcp
 from aileron.model.interfaces.store import IAudit, IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
 from aileron.model.reactor import LongTurns
-from aileron.model.sessions import Session
 from aileron.model.usage import UsageSum
 
 from ._logins import OperatorLogins
@@ -157,34 +155,6 @@ class UsageReader(Protocol):
         """Return the sums of the days from that one on; a day without a call is left out."""
 
 
-class Egress(Protocol):
-    """Lets sandboxed sessions connect to hosts, as their launcher, the operator and their file say."""
-
-    async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
-        """Let a session out; the proxy's port, and a ticket for one connection to it.
-
-        :raises ValueError: a word is no preset and no host, as a sentence.
-        :raises Conflict: too many connections are being opened.
-        :raises StoreUnavailable: it could not be put on record.
-        """
-
-    def hosts(self) -> tuple[EgressHost, ...]:
-        """Return all hosts that live sessions asked for, those that wait first."""
-
-    def pending(self, session_id: str | None = None) -> int:
-        """Count the hosts that wait for a decision, of all sessions or of one."""
-
-    async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
-        """Take the operator's word.
-
-        :raises NotFound, Conflict: there is no such host, or it stands otherwise than it was shown.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be kept.
-        """
-
-    def end(self, session_id: str) -> None:
-        """Cut off a session that is over.  Twice is safe."""
-
-
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
         if not interface.providedBy(value):
@@ -224,7 +194,6 @@ class Dependencies:
     :ivar totals: what the gateway counted; L{None}: nobody counts.
     :ivar features: the features that were started in this daemon.
     :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
-    :ivar egress: lets sandboxed sessions out; L{None}: nobody does.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
     :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
     :ivar forget_places: is told the owner of each credential that opens nothing any more.
@@ -266,7 +235,6 @@ class Dependencies:
     totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
     features: RunningFeatures = field(factory=RunningFeatures)
     mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
-    egress: Egress | None = field(default=None, validator=optional(_has_all_of(Egress)))
     clients: frozenset[str] = frozenset()
     long_turns: Callable[[], LongTurns | None] = lambda: None
     forget_places: Callable[[str], object] = lambda _: None
@@ -290,14 +258,11 @@ class Dependencies:
             self.mcp.ended(session_id)
         self.waits.end(session_id)
         self.features.session_ended(session_id)
-        if self.egress is not None:
-            self.egress.end(session_id)
         self.forget_places(session_id)
 
     async def pending(self, session_id: str | None = None) -> int:
-        """Count what waits for the operator's decision, of all sessions or of one: runs, and hosts of sandboxes."""
-        hosts = 0 if self.egress is None else self.egress.pending(session_id)
-        return await self.decisions.pending(session_id) + hosts + self.features.pending(session_id)
+        """Return how many decisions wait for the operator, of all sessions or of one: runs, and those of features."""
+        return await self.decisions.pending(session_id) + self.features.pending(session_id)
 
     def now(self) -> datetime:
         """Return the moment, by the clock."""

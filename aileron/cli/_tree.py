@@ -28,7 +28,6 @@ _CORE: Mapping[str, Mapping[str, str]] = {
         "cap": ".approvals.limits:cap",
         "pause": ".approvals.limits:pause",
         "resume": ".approvals.limits:resume",
-        "network": "aileron.features.egress.commands:egress",
     },
     "Services": {
         "action": ".actions.action:action",
@@ -93,7 +92,6 @@ OLD_NAMES: Mapping[str, OldName] = {
     **{old: OldName(each.place, name) for name, each in _OF_FEATURES.items() if " " not in name for old in each.old},
     "binding": OldName(".vault.binding:binding", "credential"),
     "connect": OldName("aileron.features.setup.connect:connect", "setup --choose"),
-    "egress": OldName("aileron.features.egress.commands:egress", "network"),
     "logs": OldName(".daemon.logs:logs", "log"),
     "prove": OldName("aileron.features.proving.commands:prove_connectors", "connector prove"),
     "runs": OldName(".records.runs:runs", "run"),

@@ -16,16 +16,13 @@ from aileron import __version__
 from aileron.actions import DirectoryCatalogue
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
 from aileron.base.life import Life
-from aileron.connectors import HttpExchange, HttpTransport, Registry, system_resolver, system_transport
+from aileron.connectors import HttpExchange, HttpTransport, Registry, system_transport
 from aileron.features import Core, DaemonProcess, FeatureSet
-from aileron.features.egress._file import EgressFile
-from aileron.features.egress._listener import ProxyListener
-from aileron.features.egress._listener import build as build_egress
 from aileron.features.packages._lock import LockFile
 from aileron.home.lock import acquire_lock, release_lock
 from aileron.home.paths import Home, prepare
 from aileron.model.queries import AuditQuery
-from aileron.runner import Collaborators, Runner, build, remember_older
+from aileron.runner import Collaborators, build, remember_older
 from aileron.store import Seals, Store, make_store
 from aileron.vault import Passkeys, Renewals, Vault
 
@@ -120,7 +117,7 @@ async def _start_services(
     life: Life,
     around: Around | None,
 ) -> Services:
-    home, egress_file = settings.home, EgressFile(settings.home.egress, vault)
+    home = settings.home
     files = config_file.features.trusted_files(home, vault)
     maker = ConnectorMaker(reactor, own.transport, str(home.root), report_strays(reactor, store))
     life.at_end(maker.loop.stop)
@@ -141,7 +138,7 @@ async def _start_services(
         trust=vault,
         grants=vault.grants,
         control=vault,
-        settings=(config_file, egress_file, LockFile(home.packages, vault), *files),
+        settings=(config_file, LockFile(home.packages, vault), *files),
         clock=reactor,
         ids=fresh_ids(reactor),
         chance=random.random,
@@ -155,8 +152,6 @@ async def _start_services(
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()
     life.repeat(reactor, _LOOK_SECONDS, runner.look)
-    egress = _build_egress(reactor, store, vault, runner, egress_file, own)
-    life.at_end(egress.stop)
     core = Core(
         home=home,
         runner=runner,
@@ -167,22 +162,7 @@ async def _start_services(
         settings=config_file.config.of_features,
         process=_this_process(reactor, life, own),
     )
-    return Services(runner, connectors, passkeys, egress.sessions, await config_file.features.start(core))
-
-
-def _build_egress(
-    reactor: Any, store: Store, vault: Vault, runner: Runner, file: EgressFile, own: _Own
-) -> ProxyListener:
-    return build_egress(
-        reactor,
-        file,
-        trust=runner.trust,
-        audit=store.audit,
-        operator_limits=vault,
-        ids=fresh_ids(reactor),
-        resolve=system_resolver(reactor),
-        own_ports=own.ports,
-    )
+    return Services(runner, connectors, passkeys, await config_file.features.start(core))
 
 
 def _this_process(reactor: Any, life: Life, own: _Own) -> DaemonProcess:

@@ -20,7 +20,6 @@ from aileron.base.json import timestamp, utc
 from aileron.base.life import Life
 from aileron.connectors import Registry
 from aileron.features import ListeningSites, RunningFeatures
-from aileron.features.egress._sessions import EgressSessions
 from aileron.features.gateway.values import GatewaySettings
 from aileron.home.discovery import Discovery, withdraw_discovery, write_discovery
 from aileron.home.ports import Ports, load_ports, save_ports
@@ -59,7 +58,6 @@ class Services:
     runner: Runner
     connectors: Registry
     passkeys: Passkeys
-    egress: EgressSessions
     features: RunningFeatures
 
 
@@ -119,7 +117,6 @@ class Sites:
             relayed=relayed,
             features=services.features,
             mcp=self._mcp,
-            egress=services.egress,
             clients=settings.config.clients,
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,

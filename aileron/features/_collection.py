@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.authority import ITrust
     from aileron.model.interfaces.connectors import IConfigFile
 
-BUILT_IN = ("notices",)
+BUILT_IN = ("egress", "notices")
 """The features that ship with Aileron, by their directories, in the order in which they start."""
 
 ENTRY_POINTS = "aileron.features"
@@ -107,6 +107,10 @@ class FeatureSet:
     def notices(self) -> Mapping[str, NoticeRule]:
         """Return how the operator is notified of the features' events."""
         return _merge(each.notices() for each in self.on)
+
+    def file_names(self) -> Sequence[str]:
+        """Return the names of the files of all known features that count only after the operator trusted them."""
+        return tuple(name for each in self.known for name in each.file_names)
 
     def trusted_files(self, home: Any, trust: ITrust) -> Sequence[IConfigFile]:
         """Return the features' files that count only after the operator trusted them."""

@@ -62,6 +62,7 @@ class Feature:
     summary: ClassVar[str]
     needs: ClassVar[Sequence[str]] = ()
     targets: ClassVar[Mapping[str, str]] = {}
+    file_names: ClassVar[Sequence[str]] = ()
     navigation: ClassVar[Mapping[str, str]] = {}
 
     def commands(self) -> Mapping[str, Command]:

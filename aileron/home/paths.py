@@ -43,11 +43,6 @@ class Home:
         return self.root / "config.yaml"
 
     @property
-    def egress(self) -> Path:
-        """The hosts that sandboxed agents may reach, by project; inert until the operator trusts it."""
-        return self.root / "egress.toml"
-
-    @property
     def packages(self) -> Path:
         """The packages that are installed; inert until the operator trusts it."""
         return self.root / "packages.json"

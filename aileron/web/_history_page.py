@@ -12,14 +12,14 @@ from twisted.web.template import Tag, tags
 from aileron.api import Dependencies
 from aileron.base.json import plain
 from aileron.base.text import visible
-from aileron.model.audit import Event, Record
+from aileron.model.audit import Event, EventName, Record
 from aileron.model.errors import InvalidRequest
 from aileron.model.queries import AuditQuery
 from aileron.model.sessions import Session
 
 from ._daily import Day, draw_days, read_days
 from .blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
-from .event_names import EVENTS, KINDS, PERSON, name_event
+from .event_names import KINDS, PERSON, event_names
 from .parts import Drawing, Visit
 from .texts import agent, count, moment
 
@@ -35,12 +35,14 @@ class Timeline:
     """Some entries of the history.
 
     :ivar sessions: the sessions that they name, by id, as far as these are still known.
+    :ivar names: the words for types of events.
     :ivar read: how many records were searched.
     :ivar cursor: where older ones begin; L{None}: there are none.
     """
 
     records: Sequence[Record]
     sessions: Mapping[str, Session]
+    names: Mapping[str, EventName]
     read: int
     cursor: str | None
 
@@ -51,19 +53,20 @@ async def draw_history(deps: Dependencies, visit: Visit) -> Drawing:
     :raises InvalidRequest: the day is none, or the cursor is not of this list.
     """
     given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
-    found = await _find(deps, _read_wanted(given, visit.query.get("cursor")), given.get("text", ""))
+    names = event_names(deps.features.features)
+    found = await _find(deps, names, _read_wanted(given, names, visit.query.get("cursor")), given.get("text", ""))
     days = [] if given or visit.query.get("cursor") else await read_days(deps)
     return Drawing(lambda: _page(found, given, days))
 
 
-def _read_wanted(given: Mapping[str, str], cursor: str | None) -> AuditQuery:
+def _read_wanted(given: Mapping[str, str], names: Mapping[str, EventName], cursor: str | None) -> AuditQuery:
     since, until = _read_day(given.get("day"))
     return AuditQuery(
         since=since,
         until=until,
         action=given.get("action"),
         session_id=given.get("session"),
-        types=tuple(name for name, known in EVENTS.items() if known.kind == given.get("kind")),
+        types=tuple(name for name, known in names.items() if known.kind == given.get("kind")),
         commands=not _leaves_out_logins(given),
         limit=_FEW,
         cursor=cursor,
@@ -85,7 +88,7 @@ def _read_day(text: str | None) -> tuple[datetime | None, datetime | None]:
         raise InvalidRequest("Day is not a valid date. Write it as 2026-01-31.") from None
 
 
-async def _find(deps: Dependencies, query: AuditQuery, text: str) -> Timeline:
+async def _find(deps: Dependencies, names: Mapping[str, EventName], query: AuditQuery, text: str) -> Timeline:
     """Read one page; with a text to search for, more of them, until there is enough to show or enough was read."""
     records: list[Record] = []
     read, wanted = 0, text.casefold()
@@ -93,18 +96,23 @@ async def _find(deps: Dependencies, query: AuditQuery, text: str) -> Timeline:
     while True:
         found = await deps.audit.list(query)
         read += len(found.items)
-        records += [each for each in found.items if wanted in _searched(each.event)] if wanted else found.items
+        records += [each for each in found.items if wanted in _searched(each.event, names)] if wanted else found.items
         if found.cursor is None or not wanted or len(records) >= _FEW or read >= _MOST_READ:
             break
         query = evolve(query, cursor=found.cursor)
     named = {each.event.session_id for each in records} - {None}
     sessions = {each: await deps.sessions.get(each) for each in sorted(filter(None, named))}
-    return Timeline(records, {name: each for name, each in sessions.items() if each is not None}, read, found.cursor)
+    known = {name: each for name, each in sessions.items() if each is not None}
+    return Timeline(records, known, names, read, found.cursor)
 
 
-def _searched(event: Event) -> str:
+def _name_event(event: Event, names: Mapping[str, EventName]) -> EventName:
+    return names.get(event.type) or EventName(event.type)
+
+
+def _searched(event: Event, names: Mapping[str, EventName]) -> str:
     """Return all words of an entry, in lower case."""
-    about = (name_event(event.type).words, event.type, event.action, event.connector, event.failure_class)
+    about = (_name_event(event, names).words, event.type, event.action, event.connector, event.failure_class)
     ids = (event.run_id, event.session_id, event.actor.id, json.dumps(plain(event.payload), ensure_ascii=False))
     return "\n".join(filter(None, (*about, *ids))).casefold()
 
@@ -130,7 +138,7 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
         quiet("The login and logout of each command are left out: ", link("/history?kind=logins", KINDS["logins"]))
         if _leaves_out_logins(given)
         else "",
-        tags.ol(*(_entry(each, found.sessions) for each in found.records), **{"class": "history"})
+        tags.ol(*(_entry(each, found) for each in found.records), **{"class": "history"})
         if found.records
         else quiet("No matching entries"),
         quiet(f"{searched}Older entries may match.") if searched else "",
@@ -138,8 +146,8 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
     )
 
 
-def _entry(record: Record, sessions: Mapping[str, Session]) -> Tag:
-    event, known = record.event, name_event(record.event.type)
+def _entry(record: Record, found: Timeline) -> Tag:
+    event, known, sessions = record.event, _name_event(record.event, found.names), found.sessions
     return tags.li(
         tags.div(chip(known.words, known.colour), " ", *_subject(event, sessions)),
         tags.small(moment(event.at), *_about(record, sessions), **{"class": "quiet"}),

@@ -10,7 +10,6 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import COMMAND_SESSION, Dependencies
 from aileron.base.text import visible
-from aileron.features.egress.page import draw_hosts
 from aileron.features.gateway.page import draw_tools
 from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
@@ -154,7 +153,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     found = await deps.submission.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
     more = f" Only the newest {MOST_DRAWN} are shown." if found.cursor else ""
     lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
-    hosts = () if deps.egress is None else deps.egress.hosts()
+    added = [part for draw in deps.features.features.slots("session") for part in await draw(deps, visit, session)]
     tally, used = await deps.sessions.tally(session_id), await deps.usage.of_sessions([session_id])
     counted = () if deps.totals is None else deps.totals.snapshot().tools
     tools = [each for each in counted if each.session_id == session_id]
@@ -165,7 +164,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
         heading(session.agent, "self-reported"),
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),
         facts(_about(session, tally, used.get(session_id))),
-        *draw_hosts([each for each in hosts if each.session_id == session_id]),
+        *added,
         *(draw_tools(tools, watched=True) if tools or session.notes_tools else ()),
         tags.h2("Calls"),
         quiet(f"Dashed: waiting for your approval. Solid: running.{more}") if lanes else "",

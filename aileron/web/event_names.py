@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aileron.features import FeatureSet
 from aileron.model.audit import EventName
 from aileron.model.runs import RunState
 
@@ -32,17 +33,18 @@ def _named(kind: str, words: Mapping[str, str]) -> dict[str, EventName]:
     return {name: EventName(said, kind, _COLOURS.get(name, "quiet")) for name, said in words.items()}
 
 
-def name_event(type_: str) -> EventName:
-    """Return the words for a type, which are the type itself where it is unknown."""
-    return EVENTS.get(type_) or EventName(type_)
+def event_names(features: FeatureSet) -> Mapping[str, EventName]:
+    """Return the words for every type that the core and the known features record."""
+    return {**EVENTS, **features.event_types()}
 
 
 _COLOURS = {
     **dict.fromkeys(("execution.succeeded", "approval.approved", "grant.used"), "good"),
-    **dict.fromkeys(("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed"), "bad"),
+    **dict.fromkeys(
+        ("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed", "api.refused"), "bad"
+    ),
     **dict.fromkeys(("approval.requested", "approval.stale", "run.awaiting_vault", "session.broken"), "waits"),
-    **dict.fromkeys(("run.awaiting_credential", "run.scheduled", "binding.needs_you", "egress.refused"), "waits"),
-    **dict.fromkeys(("egress.blocked", "api.refused"), "bad"),
+    **dict.fromkeys(("run.awaiting_credential", "run.scheduled", "binding.needs_you"), "waits"),
 }
 EVENTS: Mapping[str, EventName] = {
     **_named(
@@ -90,15 +92,6 @@ EVENTS: Mapping[str, EventName] = {
             "session.started": "Session started",
             "session.ended": "Session ended",
             "session.broken": "Stopped for a while",
-            "egress.opened": "Network access opened",
-            "egress.admitted": "Connecting to a host",
-            "egress.connected": "Connected to a host",
-            "egress.failed": "Connection to a host failed",
-            "egress.refused": "Host refused, waiting for approval",
-            "egress.allowed": "Host allowed",
-            "egress.denied": "Host denied",
-            "egress.blocked": "Connection blocked: another server name",
-            "egress.ended": "Network access ended",
             "tool.noted": "Tool run by the provider",
             "tool.refused": "Tool of the provider refused",
             "completion.recorded": "Model answered",
@@ -145,4 +138,4 @@ EVENTS: Mapping[str, EventName] = {
         },
     ),
 }
-"""Every type that the audit log records."""
+"""The types that the core records."""

@@ -94,7 +94,7 @@ class EgressTestCase(case.AgentTestCase):
     ) -> tuple[ScriptedLLM, tuple[Path, ...]]:
         """See the base class; the registries, which are on this machine, are allowed, and the script is there."""
         prepared = await super().prepare(turns, *actions, gallery=gallery, **environment)
-        self.state.egress.write_text(self.registries.entry(self.home.project))
+        (self.state.root / "egress.toml").write_text(self.registries.entry(self.home.project))
         await self.operator("config", "trust", "--yes")
         (self.home.project / ways_out.NAME).write_text(Path(ways_out.__file__).read_text())
         given = {"environment": self.registries.environment(), "url": self.registries.url}

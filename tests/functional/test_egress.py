@@ -115,7 +115,7 @@ class EgressTestCase(SandboxTestCase):
         await self.operator("vault", "init")
         registries = Registries.listen(self.reactor, self.home.root / "served", self.home.project / "authority.pem")
         self.finally_(registries.site.stop)
-        self.state.egress.write_text(registries.entry(self.home.project))
+        (self.state.root / "egress.toml").write_text(registries.entry(self.home.project))
         await self.operator("config", "trust", "--yes")
         return registries
 
@@ -279,11 +279,11 @@ class DecisionTests(EgressTestCase):
         finished = await running.finish(60)
         said = finished.stdout.splitlines()
         self.assertEqual([line.count("403") - line.count("502") for line in said], [1, 1, -1, -1], said)
-        self.assertIn('hosts = ["b.example:443"]', self.state.egress.read_text())
+        self.assertIn('hosts = ["b.example:443"]', (self.state.root / "egress.toml").read_text())
         self.assertIn("Nothing new to trust", (await self.operator("config", "trust", "--yes")).stdout)
         types = [event["type"] for event in await self.audit() if event["type"].startswith("egress")]
         self.assertEqual(types.count("egress.allowed"), 2)
-        self.assertEqual(registries.host in self.state.egress.read_text(), True)
+        self.assertEqual(registries.host in (self.state.root / "egress.toml").read_text(), True)
 
     async def _tried(self, *hosts: str) -> None:
         there = [self.home.project / f"tried-{host}" for host in hosts]
@@ -307,7 +307,7 @@ class AgentTests(GatewayedTestCase):
         llm = self.llm({"gpt-5.1": [cloning, Call("_ship_update", SHIP), Say("all done")]})
         self.use_upstream(llm)
         await self.furnish()
-        self.state.egress.write_text(registries.entry(self.home.project))
+        (self.state.root / "egress.toml").write_text(registries.entry(self.home.project))
         await self.operator("config", "trust", "--yes")
         self.configure_agent("openai/gpt-5.1")
         command = self.launched(OPENAI_API_KEY="sk-not-a-key")

@@ -42,7 +42,7 @@ class EgressPageTests(PagesTestCase):
         await page.shows("No pending approvals")
         answers = [(await self.tried(f"{each}.example:443")).split()[1] for each in "abc"]
         self.assertEqual(answers, ["502", "502", "403"])
-        self.assertIn("b.example:443", self.state.egress.read_text())
+        self.assertIn("b.example:443", (self.state.root / "egress.toml").read_text())
         found = kinds(await self.audit())
         self.assertEqual((found.count("egress.allowed"), found.count("egress.denied")), (2, 1))
         await self.use(page, 'nav a[href="/sessions"]')

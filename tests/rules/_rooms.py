@@ -78,12 +78,12 @@ FEATURES: Mapping[str, frozenset[str]] = {
 _OF_FEATURES = _GROUND | _CORE | _SURFACES
 
 NOT_YET: Mapping[str, frozenset[str]] = {
-    "cli": frozenset(FEATURES),
-    "daemon": frozenset(FEATURES),
-    "api": frozenset({"egress", "gateway", "mcp_http"}),
-    "web": frozenset({"egress", "gateway"}),
+    "cli": frozenset(FEATURES) - {"egress"},
+    "daemon": frozenset(FEATURES) - {"egress"},
+    "api": frozenset({"gateway", "mcp_http"}),
+    "web": frozenset({"gateway"}),
     "mcp": frozenset({"mcp_http"}),
-    "testing": frozenset(FEATURES),
+    "testing": frozenset(FEATURES) - {"egress", "sandbox"},
     "features.proving": frozenset({"testing"}),
 }
 """The features that rooms of the core still name."""

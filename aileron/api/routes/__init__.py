@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from aileron.api.endpoint import EndpointTable
-from aileron.features.egress import routes as egress
 
 from . import actions, approvals, audit, bindings, grants, health, limits, operator, run, runs, sessions
 
@@ -19,6 +18,5 @@ TABLES: tuple[EndpointTable, ...] = (
     operator.TABLE,
     grants.TABLE,
     bindings.TABLE,
-    egress.TABLE,
 )
-"""All endpoints of the daemon."""
+"""The endpoints of the core."""

@@ -18,6 +18,7 @@ from aileron.cli.output import format_line, listed, note, say
 from aileron.cli.session import OperatorCommand, as_operator, operator, operator_command, vault_state
 from aileron.cli.vault.terminal import note_multiplexer
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
+from aileron.features import FeatureSet
 from aileron.model.errors import InvalidRequest
 
 from .trust_display import Item, show_items, what
@@ -29,11 +30,12 @@ T = TypeVar("T")
 
 _UNTRUSTED = frozenset(("new", "changed"))
 _KINDS = {".md": "action", ".toml": "connector"}
-_SETTINGS = frozenset(("config.yaml", "egress.toml", "packages.json"))
+_SETTINGS = ("config.yaml", *FeatureSet().file_names(), "packages.json")
+_ALL_SETTINGS = f"{', '.join(_SETTINGS[:-1])} and {_SETTINGS[-1]}"
 _SEE = {
     "action": "List actions and files with errors: aileron action list",
     "connector": "List connectors and files with errors: aileron connector list",
-    "config": "The files are config.yaml, egress.toml and packages.json. Check them: aileron doctor",
+    "config": f"The files are {_ALL_SETTINGS}. Check them: aileron doctor",
 }
 
 
@@ -382,9 +384,9 @@ _NOTE = {
 }
 
 
-@click.group()
+@click.group(help=f"Trust {_ALL_SETTINGS} in your home, and list the keys of config.yaml.")
 def config() -> None:
-    """Trust config.yaml, egress.toml and packages.json in your home, and list the keys of config.yaml."""
+    """Group the commands about config.yaml and the other files of settings."""
 
 
 config.add_command(trust_command("config", "FILE"))
@@ -396,7 +398,6 @@ config.add_command(distrust_command("config"))
 def keys(as_json: bool) -> None:
     """List the keys that config.yaml may have, with their meaning and default. Needs no daemon."""
     from aileron.daemon import config_keys, describe_keys
-    from aileron.features import FeatureSet
 
     columns = {"KEY": "key", "MEANING": "meaning", "DEFAULT": "default"}
     listed(as_json, {"items": list(describe_keys(config_keys(FeatureSet())))}, columns, "")

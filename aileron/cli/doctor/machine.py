@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aileron.base.disk import FULL_BYTES
+from aileron.features import FeatureSet
 from aileron.home.paths import Home
 
 from .findings import DoctorFinding, Severity, remark, wrong
@@ -35,7 +36,8 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
         yield from _private(path, uid, "directory")
     for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):
         yield from _private(path, uid, "file")
-    for path in (home.config, home.egress, home.packages, *_entries(home.actions), *_entries(home.connectors)):
+    of_features = [home.root / name for name in FeatureSet().file_names()]
+    for path in (home.config, *of_features, home.packages, *_entries(home.actions), *_entries(home.connectors)):
         yield from _sound(path, uid)
     yield from _check_above(home.root.resolve(), uid)
 

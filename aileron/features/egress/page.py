@@ -1,4 +1,4 @@
-"""Draws the hosts that sandboxed agents asked for, each with the operator's three answers."""
+"""Parts of pages about the hosts that sandboxed agents requested, each with buttons for the operator's decision."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from twisted.web.template import Tag, tags
 
+from aileron.api import Dependencies
 from aileron.base.text import visible
 from aileron.model.sessions import Session
 from aileron.web.blocks import Cell, Part, act, answer, chip, link, quiet, table
+from aileron.web.parts import Visit
 from aileron.web.texts import agent
 
+from .running import RunningEgress
 from .values import EgressDecision, EgressHost, EgressState
 
 _ALWAYS = "Confirm: always allow in this project"
@@ -23,11 +26,25 @@ _CHIPS = {EgressState.PENDING: "waits", EgressState.ALLOWED: "good", EgressState
 _BYTES_ONLY = "Aileron checks the host name and counts bytes. It cannot see what is sent, or limit it to reading."
 
 
-def draw_waiting(hosts: Sequence[EgressHost], sessions: Mapping[str, Session]) -> Tag | str:
-    """Draw the hosts that wait for a decision; nothing where none does."""
-    waiting = [each for each in hosts if each.state is EgressState.PENDING]
-    if not waiting:
-        return ""
+async def draw_waiting_hosts(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
+    """Draw the hosts that wait for a decision, for the page of approvals; nothing if there is none."""
+    waiting = [each for each in _list_hosts(deps) if each.state is EgressState.PENDING]
+    found = [await deps.sessions.get(each) for each in dict.fromkeys(each.session_id for each in waiting)]
+    sessions = {session.id: session for session in found if session is not None}
+    return [_draw_waiting(waiting, sessions)] if waiting else []
+
+
+async def draw_session_hosts(deps: Dependencies, visit: Visit, subject: Session) -> Sequence[Part]:
+    """Draw the hosts that a session requested, for the page of the session; nothing if there is none."""
+    return list(_draw_hosts([each for each in _list_hosts(deps) if each.session_id == subject.id]))
+
+
+def _list_hosts(deps: Dependencies) -> Sequence[EgressHost]:
+    running = deps.features.find(RunningEgress)
+    return () if running is None else running.sessions.hosts()
+
+
+def _draw_waiting(waiting: Sequence[EgressHost], sessions: Mapping[str, Session]) -> Tag:
     return tags.section(
         tags.h2("Network access"),
         quiet(_BYTES_ONLY),
@@ -37,8 +54,7 @@ def draw_waiting(hosts: Sequence[EgressHost], sessions: Mapping[str, Session]) -
     )
 
 
-def draw_hosts(hosts: Sequence[EgressHost]) -> Iterator[Part]:
-    """Draw what one session asked for, and how each host can be decided otherwise; nothing where there is nothing."""
+def _draw_hosts(hosts: Sequence[EgressHost]) -> Iterator[Part]:
     if hosts:
         heads = ("Host", "State", "Allowed by", "Requests", "Bytes sent", "Bytes received", "")
         yield tags.h2("Network access")
@@ -58,7 +74,7 @@ def _row(host: EgressHost) -> tuple[Cell, ...]:
 
 
 def _buttons(host: EgressHost) -> Iterator[Part]:
-    """Draw the answers that would change something."""
+    """Draw a button for each decision that changes the host's state."""
     for decision, words, sure in _ANSWERS:
         already = EgressState.DENIED if decision is EgressDecision.DENY else EgressState.ALLOWED
         if host.state is not already:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from aileron.api.dependencies import Egress
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api.faults import Answer, answer
 from aileron.api.guard import READERS, Who
@@ -13,6 +12,7 @@ from aileron.api.shapes.values import to_json
 from aileron.model.errors import InvalidRequest, NotFound
 from aileron.model.sessions import Session
 
+from .running import RunningEgress, SessionHosts
 from .values import EgressDecision, EgressHost, EgressState
 
 TABLE = EndpointTable()
@@ -79,7 +79,8 @@ async def _find_live(deps: Dependencies, session_id: str) -> Session:
     return session
 
 
-def _egress(deps: Dependencies) -> Egress:
-    if deps.egress is None:
+def _egress(deps: Dependencies) -> SessionHosts:
+    found = deps.features.find(RunningEgress)
+    if found is None:
         raise NotFound("This daemon has no proxy for sandboxes.")
-    return deps.egress
+    return found.sessions

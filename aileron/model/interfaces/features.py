@@ -28,6 +28,7 @@ class IFeature(Interface):
     targets: Mapping[str, str] = Attribute(
         "Words for what credentials can be bound to beside connectors, by the prefix of its name."
     )
+    file_names: Sequence[str] = Attribute("Names in the home of the files that L{trusted_files} returns.")
     navigation: Mapping[str, str] = Attribute("Titles of the feature's pages in the navigation, by path.")
 
     def commands() -> Mapping[str, Command]:

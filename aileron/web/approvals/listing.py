@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from attrs import evolve, frozen
-from twisted.web.template import Flattenable, Tag, tags
+from twisted.web.template import Flattenable, tags
 
 from aileron.api import Dependencies
 from aileron.base.json import JSON, plain
 from aileron.base.text import visible
-from aileron.features.egress.page import draw_waiting
 from aileron.model.actions import Offer
 from aileron.model.precedents import Precedents
 from aileron.model.queries import MOST_PAGE_BYTES, RunQuery
@@ -21,6 +20,7 @@ from aileron.model.reviews import PreviewStatus, ReviewedPreview, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
 from aileron.model.sessions import Session
 from aileron.review import edits, host_of, is_twin, risks
+from aileron.web.blocks import Part
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
 from aileron.web.texts import agent, countdown, moment
 
@@ -145,7 +145,7 @@ def _page(
     floods: Sequence[Flood],
     approved: Sequence[Run],
     cursor: str | None,
-    hosts: Tag | str,
+    added: Sequence[Part],
 ) -> Fragment:
     """Draw approvals, oldest first.
 
@@ -153,14 +153,14 @@ def _page(
     :param listed: those of sessions that do not flood.
     :param approved: runs that can still be taken back.
     :param cursor: where the next page begins.
-    :param hosts: those that sandboxed agents were refused, drawn.
+    :param added: parts that features add.
     """
     any_listed = bool(listed or floods)
     return Fragment(
         _LIST,
         root=titled("Aileron", f"Pending approvals: {count or 'none'}"),
-        empty=not any_listed and not hosts,
-        hosts=hosts,
+        empty=not any_listed and not added,
+        added=lambda tag: tag(*added),
         items=lambda tag: list(map(_row, listed)),
         floods=lambda tag: list(map(_flood, floods)),
         batch=any_listed,
@@ -215,10 +215,9 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
         RunQuery(states=(RunState.APPROVED,), limit=_MOST_APPROVED, oldest_first=True)
     )
     held = [run for run in approved.items if run.start_after is not None]
-    waiting = () if deps.egress is None else deps.egress.hosts()
-    hosts = draw_waiting(waiting, await _sessions(deps, [each.session_id for each in waiting]))
+    added = [part for draw in deps.features.features.slots("approvals") for part in await draw(deps, visit, None)]
     count = await deps.pending()
-    return Drawing(lambda: _page(count, calm, floods, held, found.cursor, hosts))
+    return Drawing(lambda: _page(count, calm, floods, held, found.cursor, added))
 
 
 def _group_twins(listed: Sequence[Listed]) -> Iterator[Listed]:

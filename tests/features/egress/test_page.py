@@ -7,12 +7,12 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from aileron.api.dependencies import Egress
 from aileron.base.json import utc
+from aileron.features.egress.running import RunningEgress, SessionHosts
 from aileron.features.egress.values import EgressDecision, EgressHost, EgressState
 from aileron.model.audit import Actor
 from aileron.model.sessions import Session
-from tests.api.case import NOW
+from tests.api.case import NOW, running
 from tests.web.case import WebCase, read
 
 _HOST = EgressHost(
@@ -28,7 +28,7 @@ _HOST = EgressHost(
 
 
 @frozen
-class KnownHosts(Egress):
+class KnownHosts(SessionHosts):
     """Hosts that a test has put there."""
 
     known: tuple[EgressHost, ...] = field(default=(_HOST,))
@@ -60,7 +60,7 @@ class HostsTests(WebCase):
     def test_waiting(self) -> None:
         """A host that waits is shown among the approvals, with who wants it where, and three answers."""
         self.agent()
-        self.build(egress=KnownHosts())
+        self.build(features=running(RunningEgress(KnownHosts())))
         text = read(self.fragment("/approvals").text).text
         for words in ("Pending approvals", "claude wants to connect to", "a.example:443", "\\u202eshop"):
             self.assertIn(words, text)
@@ -71,8 +71,9 @@ class HostsTests(WebCase):
 
     def test_none(self) -> None:
         """Where none waits, nothing of it is shown."""
-        for egress in (None, KnownHosts(()), KnownHosts((evolve(_HOST, state=EgressState.DENIED),))):
-            self.build(egress=egress)
+        none, denied = KnownHosts(()), KnownHosts((evolve(_HOST, state=EgressState.DENIED),))
+        for started in ((), (RunningEgress(none),), (RunningEgress(denied),)):
+            self.build(features=running(*started))
             self.assertNotIn("Network access", self.fragment("/approvals").text)
             self.assertIn("No pending approvals", self.fragment("/approvals").text)
 
@@ -80,7 +81,8 @@ class HostsTests(WebCase):
         """A session's page lists its hosts, what passed, and what can be decided otherwise."""
         self.agent()
         allowed = evolve(_HOST, state=EgressState.ALLOWED, basis="npm")
-        self.build(egress=KnownHosts((allowed, evolve(_HOST, session_id="session-2", host="b.example:443"))))
+        hosts = KnownHosts((allowed, evolve(_HOST, session_id="session-2", host="b.example:443")))
+        self.build(features=running(RunningEgress(hosts)))
         text = read(self.fragment("/sessions/session-1").text).text
         for words in ("a.example:443", "npm", "1,234"):
             self.assertIn(words, text)

@@ -8,9 +8,10 @@ from twisted.internet.defer import Deferred
 
 from aileron.features.egress._file import EgressFile
 from aileron.features.egress._sessions import EgressSessions
+from aileron.features.egress.running import RunningEgress
 from aileron.model.sessions import Session
 from aileron.testing import MemoryOperatorLimits, MemoryTrust
-from tests.api.case import LAUNCH_KEY, ApiCase, Heard
+from tests.api.case import LAUNCH_KEY, ApiCase, Heard, running
 
 
 class EgressTests(ApiCase):
@@ -19,14 +20,14 @@ class EgressTests(ApiCase):
     def setUp(self) -> None:
         super().setUp()
         self.sessions = self.made(EgressSessions)
-        self.build(egress=self.sessions)
+        self.build(features=running(RunningEgress(self.sessions)))
         self.session = self.open_session()
         self.key = self.operator_token()
 
     def made(self, kind: type[EgressSessions]) -> EgressSessions:
         """Make those who are let out."""
         return kind(
-            file=EgressFile(self.state_directory.egress, MemoryTrust(self.vault)),
+            file=EgressFile(self.state_directory.root / "egress.toml", MemoryTrust(self.vault)),
             trust=self.runner,
             audit=self.store.audit,
             operator_limits=MemoryOperatorLimits(self.vault),
@@ -71,7 +72,7 @@ class EgressTests(ApiCase):
         self.assertEqual(self.open("npm", session_id="nobody").status, 404)
         self.agents.ask("POST", f"/v1/sessions/{self.session['id']}/end", self.session["token"], {})
         self.assertEqual(self.open("npm").status, 404)
-        self.build(egress=None)
+        self.build(features=running())
         self.assertEqual(self.operator.ask("GET", "/v1/egress", self.key).status, 404)
 
     def test_ended_meanwhile(self) -> None:
@@ -83,7 +84,7 @@ class EgressTests(ApiCase):
                 ask("POST", path, token, {})
                 return await super().open(session, words)
 
-        self.build(egress=self.made(EndsMeanwhile))
+        self.build(features=running(RunningEgress(self.made(EndsMeanwhile))))
         self.assertEqual(self.open("npm").status, 404)
         self.assertEqual(self.events()[-3:], ["session.ended", "egress.opened", "egress.ended"])
 

@@ -33,7 +33,7 @@ class NetworkAccessTests(PageTestCase):
             Play("aileron network allow files.example.com", answers=[LOG_IN]),
             Play("aileron network allow files.example.com --always", answers=[LOG_IN]),
         )
-        self.assertIn(f'hosts = ["{HOST}:443"]', self.state.egress.read_text())
+        self.assertIn(f'hosts = ["{HOST}:443"]', (self.state.root / "egress.toml").read_text())
         await self.play(Play("aileron network deny files.example.com", answers=[LOG_IN]))
         (self.home.project / "go").touch()
         await self.finish(agent)
