@@ -9,6 +9,7 @@ from aileron.api import Dependencies, agent_site, mint, operator_site, token_dig
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.base.json import utc
 from aileron.daemon import HomeActionFiles
+from aileron.features import FeatureSet, RunningFeatures
 from aileron.home.paths import Home, prepare
 from aileron.testing import MemoryOperators, MemoryRecordKeys, example_session, example_signer
 from tests.api.case import LAUNCH_KEY, LOCAL_KEY, Site
@@ -31,8 +32,11 @@ class DoorCase(PromiseCase):
         self.agents = Site(self, resource, agent_routes())
         self.operator = Site(self, operator_site(self.dependencies()), operator_routes())
 
-    def dependencies(self) -> Dependencies:
-        """All that the routes reach, over this runner."""
+    def dependencies(self, features: FeatureSet | None = None) -> Dependencies:
+        """Return what the routes reach, over this runner.
+
+        :param features: those that are on, of which none is started, or None for all that ship with Aileron.
+        """
         home = Home(Path(self.mktemp()).absolute())
         prepare(home)
         return Dependencies(
@@ -62,4 +66,5 @@ class DoorCase(PromiseCase):
             started_at=utc(self.clock.seconds()),
             review_url=lambda run_id: f"http://localhost:1/approvals/{run_id}",
             instance="life",
+            features=RunningFeatures(features or FeatureSet()),
         )
