@@ -14,7 +14,7 @@ import click
 
 from aileron import __version__
 
-from ._tree import COMMANDS, FEATURE_COMMANDS, FRONT, OLD_NAMES, PARTS, within
+from ._tree import COMMANDS, FEATURE_COMMANDS, FRONT, OLD_NAMES, OLD_WITHIN, PARTS, hidden_within, hide, within
 from .context import CliContext, pass_cli, real_context
 from .errors import FAILED, CommandError, report
 from .output import set_width
@@ -102,10 +102,18 @@ class LazyGroup(click.Group):
             return None
         command = _import_command(place)
         if isinstance(command, click.Group):
-            for name, place_within in within(command.name or cmd_name).items():
-                if name not in command.commands:
-                    command.add_command(_import_command(place_within), name)
+            _add_of_features(command, command.name or cmd_name)
         return command
+
+
+def _add_of_features(group: click.Group, name: str) -> None:
+    """Add to a group the commands of features that are within it, now or by a name of an earlier version."""
+    for within_name, place in within(name).items():
+        if within_name not in group.commands:
+            group.add_command(_import_command(place), within_name)
+    for old, place in hidden_within(name).items():
+        if old not in group.commands:
+            hide(group, _import_command(place), old)
 
 
 def _import_command(place: str) -> click.Command:
@@ -125,6 +133,7 @@ def refuse_off(cli: CliContext | None, words: Sequence[str]) -> None:
     name = words[0] if words else ""
     name = OLD_NAMES[name].now if name in OLD_NAMES else name
     called = " ".join([name, *words[1:2]])
+    called = OLD_WITHIN.get(called, called)
     feature = next((each for each in (name, called) if each in FEATURE_COMMANDS), None)
     if cli is None or feature is None:
         return

@@ -2,75 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 
 import click
 from attrs import frozen
 
 from aileron.features import FeatureSet
+from aileron.model.features import Command
 
-_CORE: Mapping[str, Mapping[str, str]] = {
-    "Start": {
-        "demo": "aileron.features.launch.commands:demo",
-        "setup": "aileron.features.setup.commands:setup",
-        "launch": "aileron.features.launch.commands:launch",
-        "import": "aileron.features.moving.commands:import_servers",
-        "mcp": "._clients:mcp",
-    },
-    "Decide": {
-        "open": ".vault.open:open_pages",
-        "watch": ".approvals.watch:watch",
-        "approve": ".approvals.approval:approve",
-        "deny": ".approvals.approval:deny",
-        "approval": ".approvals.approval:approval",
-        "grant": ".approvals.grant:grant",
-        "cap": ".approvals.limits:cap",
-        "pause": ".approvals.limits:pause",
-        "resume": ".approvals.limits:resume",
-    },
-    "Services": {
-        "action": ".actions.action:action",
-        "connector": ".actions.connector:connector",
-        "credential": ".vault.binding:binding",
-        "package": "aileron.features.packages.commands:package",
-        "config": ".actions.trusting:config",
-    },
-    "Inspect": {
-        "status": ".daemon.status:status",
-        "run": ".records.runs:runs",
-        "session": ".records.sessions:sessions",
-        "audit": ".records.audit:audit",
-        "gateway": ".daemon.status:gateway",
-        "log": ".daemon.logs:logs",
-    },
-    "Maintain": {
-        "doctor": ".doctor.command:doctor",
-        "vault": ".vault.command:vault",
-        "daemon": ".daemon.command:daemon",
-        "backup": "aileron.features.backup.commands:backup",
-        "upgrade": ".daemon.upgrade:upgrade",
-        "operator": ".vault.operator:operator",
-        "completion": ".completion:completion",
-        "version": ".daemon.status:version",
-    },
+_TITLES = ("Start", "Decide", "Services", "Inspect", "Maintain")
+"""The parts of the help, in order."""
+
+_CORE: Mapping[str, Command] = {
+    "setup": Command("aileron.features.setup.commands:setup", "Start", 20, front=True),
+    "import": Command("aileron.features.moving.commands:import_servers", "Start", 40),
+    "mcp": Command("._clients:mcp", "Start", 50),
+    "open": Command(".vault.open:open_pages", "Decide", 10, front=True),
+    "watch": Command(".approvals.watch:watch", "Decide", 20, front=True),
+    "approve": Command(".approvals.approval:approve", "Decide", 30, front=True),
+    "deny": Command(".approvals.approval:deny", "Decide", 40, front=True),
+    "approval": Command(".approvals.approval:approval", "Decide", 50),
+    "grant": Command(".approvals.grant:grant", "Decide", 60),
+    "cap": Command(".approvals.limits:cap", "Decide", 70),
+    "pause": Command(".approvals.limits:pause", "Decide", 80),
+    "resume": Command(".approvals.limits:resume", "Decide", 90),
+    "action": Command(".actions.action:action", "Services", 10, front=True),
+    "connector": Command(".actions.connector:connector", "Services", 20),
+    "credential": Command(".vault.binding:binding", "Services", 30, old=("binding",)),
+    "config": Command(".actions.trusting:config", "Services", 50),
+    "status": Command(".daemon.status:status", "Inspect", 10, front=True),
+    "run": Command(".records.runs:runs", "Inspect", 20, old=("runs",)),
+    "session": Command(".records.sessions:sessions", "Inspect", 30, old=("sessions",)),
+    "audit": Command(".records.audit:audit", "Inspect", 40),
+    "gateway": Command(".daemon.status:gateway", "Inspect", 50),
+    "log": Command(".daemon.logs:logs", "Inspect", 60, old=("logs",)),
+    "doctor": Command(".doctor.command:doctor", "Maintain", 10, front=True),
+    "vault": Command(".vault.command:vault", "Maintain", 20),
+    "daemon": Command(".daemon.command:daemon", "Maintain", 30),
+    "upgrade": Command(".daemon.upgrade:upgrade", "Maintain", 50),
+    "operator": Command(".vault.operator:operator", "Maintain", 60),
+    "completion": Command(".completion:completion", "Maintain", 70),
+    "version": Command(".daemon.status:version", "Maintain", 80),
 }
-"""The commands of the core by the parts of the help: the module that has one, and what it is called there."""
+"""The commands of the core."""
 
 _OF_FEATURES = FeatureSet().commands()
+_ALL = {**_CORE, **_OF_FEATURES}
 
 FEATURE_COMMANDS = frozenset(_OF_FEATURES)
 """The commands of features, by all of their words."""
 
+
+def _list_part(title: str) -> Iterator[str]:
+    """Return the names of the commands that one part of the help lists, in order."""
+    names = (name for name, each in _ALL.items() if each.part == title)
+    return iter(sorted(names, key=lambda name: _ALL[name].rank))
+
+
 PARTS: Mapping[str, Mapping[str, str]] = {
-    title: {**part, **{name: each.place for name, each in _OF_FEATURES.items() if each.part == title}}
-    for title, part in _CORE.items()
+    title: {name: _ALL[name].place for name in _list_part(title)} for title in _TITLES
 }
 """The parts of the help, each with its commands."""
 
-FRONT = frozenset(
-    ("demo", "setup", "launch", "open", "watch", "approve", "deny", "action", "status", "doctor"),
-) | {name for name, each in _OF_FEATURES.items() if each.front}
+FRONT = frozenset(name for name, each in _ALL.items() if each.front)
 """The commands of C{aileron --help}; C{aileron --help --all} has all of them."""
 
 COMMANDS: Mapping[str, str] = {name: place for part in PARTS.values() for name, place in part.items()}
@@ -88,29 +83,20 @@ class OldName:
     now: str
 
 
+_OLD: Mapping[str, OldName] = {old: OldName(each.place, name) for name, each in _ALL.items() for old in each.old}
+
 OLD_NAMES: Mapping[str, OldName] = {
-    **{old: OldName(each.place, name) for name, each in _OF_FEATURES.items() if " " not in name for old in each.old},
-    "binding": OldName(".vault.binding:binding", "credential"),
+    **{old: each for old, each in _OLD.items() if " " not in old},
     "connect": OldName("aileron.features.setup.connect:connect", "setup --choose"),
-    "logs": OldName(".daemon.logs:logs", "log"),
     "prove": OldName("aileron.features.proving.commands:prove_connectors", "connector prove"),
-    "runs": OldName(".records.runs:runs", "run"),
-    "sessions": OldName(".records.sessions:sessions", "session"),
-    "sync": OldName("aileron.features.packages.installing:sync", "package sync"),
 }
 
 OLD_WITHIN: Mapping[str, str] = {
-    **{old: name for name, each in _OF_FEATURES.items() if " " in name for old in each.old},
-    "action install": "package install",
-    "action update": "package update",
-    "action uninstall": "package uninstall",
-    "connector install": "package install",
-    "connector update": "package update",
-    "connector uninstall": "package uninstall",
+    **{old: each.now for old, each in _OLD.items() if " " in old},
     "approval forgive": "approval allow-retry",
     "daemon status": "status",
 }
-"""The same of commands of a group, which L{hide} adds to it."""
+"""The same of commands of a group, which the group or L{hidden_within} has."""
 
 
 def hide(group: click.Group, command: click.Command, name: str) -> None:
@@ -122,5 +108,14 @@ def hide(group: click.Group, command: click.Command, name: str) -> None:
 
 def within(group: str) -> Mapping[str, str]:
     """Return the commands that features add to a group: the place of each, by its name there."""
-    found = {name.partition(" ")[::2]: each.place for name, each in _OF_FEATURES.items() if " " in name}
-    return {name: place for (of, name), place in found.items() if of == group}
+    return _find_within(group, {name: each.place for name, each in _OF_FEATURES.items()})
+
+
+def hidden_within(group: str) -> Mapping[str, str]:
+    """Return the commands of features that were in a group in an earlier version: the place of each, by that name."""
+    return _find_within(group, {old: each.place for old, each in _OLD.items()})
+
+
+def _find_within(group: str, places: Mapping[str, str]) -> Mapping[str, str]:
+    start = f"{group} "
+    return {name.removeprefix(start): place for name, place in places.items() if name.startswith(start)}

@@ -36,8 +36,8 @@ _plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}").fullmatch
 _VARIABLE = "_AILERON_COMPLETE"
 
 
-def _completer(find: Callable[[CliContext], Iterable[str]]) -> Completer:
-    """Those of what C{find} finds that begin so; where it fails, none."""
+def completer(find: Callable[[CliContext], Iterable[str]]) -> Completer:
+    """Make what completes the names that C{find} returns. If C{find} fails, nothing is completed."""
 
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
         cli = context.find_object(CliContext)
@@ -75,18 +75,6 @@ def _services(_cli: CliContext) -> Iterable[str]:
     return [each.name for each in files("aileron").joinpath("connectors", "builtin", "actions").iterdir()]
 
 
-def _agents(_cli: CliContext) -> Iterable[str]:
-    from aileron.features.launch.agents import find_agents
-
-    return find_agents()
-
-
-def _server_sources(_cli: CliContext) -> Iterable[str]:
-    from aileron.features.launch.agents import find_server_sources
-
-    return find_server_sources()
-
-
 def name_in(path: Path) -> str | None:
     """Return what the file says that it is called; L{None}: nothing, or it is no file of ours, such as a link."""
     with suppress(AileronError):
@@ -99,15 +87,13 @@ def _read_names(paths: Iterable[Path]) -> Iterator[str]:
     return filter(None, map(name_in, sorted(paths)[:_MOST]))
 
 
-actions = _completer(_actions)
-connectors = _completer(_connectors)
-all_connectors = _completer(_all_connectors)
-bindable = _completer(_bindable)
-services = _completer(_services)
-agents = _completer(_agents)
-server_sources = _completer(_server_sources)
-states = _completer(lambda _: (state.value for state in RunState))
-failures = _completer(lambda _: STATUS)
+actions = completer(_actions)
+connectors = completer(_connectors)
+all_connectors = completer(_all_connectors)
+bindable = completer(_bindable)
+services = completer(_services)
+states = completer(lambda _: (state.value for state in RunState))
+failures = completer(lambda _: STATUS)
 
 
 @click.command()

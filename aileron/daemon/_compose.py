@@ -18,7 +18,6 @@ from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
 from aileron.base.life import Life
 from aileron.connectors import HttpExchange, HttpTransport, Registry, system_transport
 from aileron.features import Core, DaemonProcess, FeatureSet
-from aileron.features.packages._lock import LockFile
 from aileron.home.lock import acquire_lock, release_lock
 from aileron.home.paths import Home, prepare
 from aileron.model.queries import AuditQuery
@@ -138,7 +137,7 @@ async def _start_services(
         trust=vault,
         grants=vault.grants,
         control=vault,
-        settings=(config_file, LockFile(home.packages, vault), *files),
+        settings=(config_file, *files),
         clock=reactor,
         ids=fresh_ids(reactor),
         chance=random.random,

@@ -12,7 +12,7 @@ from attrs import Factory, field, frozen
 from aileron.base.json import JSON
 from aileron.model.audit import EventName
 from aileron.model.errors import InvalidRequest
-from aileron.model.features import Command, NoticeRule
+from aileron.model.features import Command, NoticeRule, UpgradeAdvice
 from aileron.model.interfaces.features import IFeature
 
 from .core import Core, ListeningSites
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.authority import ITrust
     from aileron.model.interfaces.connectors import IConfigFile
 
-BUILT_IN = ("egress", "notices")
+BUILT_IN = (
+    "demo",
+    "launch",
+    "egress",
+    "notices",
+    "packages",
+    "backup",
+    "service",
+)
 """The features that ship with Aileron, by their directories, in the order in which they start."""
 
 ENTRY_POINTS = "aileron.features"
@@ -139,6 +147,14 @@ class FeatureSet:
     def slots(self, page: str) -> Sequence[Callable[..., Any]]:
         """Return what features add to a page."""
         return tuple(found[page] for each in self.on if page in (found := each.slots()))
+
+    def next_steps(self, state: str) -> Sequence[str]:
+        """Return the commands that features suggest in a state: C{missing} or C{ready}."""
+        return tuple(step for each in self.on for step in each.next_steps(state))
+
+    def before_upgrade(self, home: Any) -> Sequence[UpgradeAdvice]:
+        """Return what C{aileron upgrade --check} reports of the features."""
+        return tuple(advice for each in self.on if (advice := each.before_upgrade(home)) is not None)
 
     def doctor_checks(self) -> Iterable[Callable[..., Any]]:
         """Return the features' checks of the installation."""

@@ -9,7 +9,7 @@ from zope.interface import implementer
 
 from aileron.base.json import JSON
 from aileron.model.audit import EventName
-from aileron.model.features import Command, NoticeRule
+from aileron.model.features import Command, NoticeRule, UpgradeAdvice
 from aileron.model.interfaces.features import IFeature
 
 if TYPE_CHECKING:
@@ -94,6 +94,12 @@ class Feature:
 
     def slots(self) -> Mapping[str, Callable[..., Any]]:
         return {}
+
+    def next_steps(self, state: str) -> Sequence[str]:
+        return ()
+
+    def before_upgrade(self, home: Home) -> UpgradeAdvice | None:
+        return None
 
     def doctor_checks(self) -> Iterable[Callable[..., Any]]:
         return ()

@@ -43,11 +43,6 @@ class Home:
         return self.root / "config.yaml"
 
     @property
-    def packages(self) -> Path:
-        """The packages that are installed; inert until the operator trusts it."""
-        return self.root / "packages.json"
-
-    @property
     def database(self) -> Path:
         """The database of runs, sessions and audit."""
         return self.root / "aileron.db"
@@ -71,11 +66,6 @@ class Home:
     def ports(self) -> Path:
         """The ports that the daemon had last."""
         return self.root / "ports.json"
-
-    @property
-    def last_backup(self) -> Path:
-        """The note of where the last backup of this home was written, and when."""
-        return self.root / "last-backup.json"
 
     @property
     def lock(self) -> Path:

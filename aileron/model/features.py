@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
+
+from aileron.base.json import JSON
 
 
 @frozen
@@ -13,14 +15,31 @@ class Command:
 
     :ivar place: C{module:name} of the click command.
     :ivar part: the part of the help that lists it; empty for a command within a group.
+    :ivar rank: the position in that part: lower ranks come first.
     :ivar front: True if C{aileron --help} lists it, not only C{aileron --help --all}.
-    :ivar old: names that it had in earlier versions; they work, and no help lists them.
+    :ivar old: names that it had in earlier versions, such as C{sync}, or C{action install} for one within a group;
+        they work, and no help lists them.
     """
 
     place: str
     part: str = ""
+    rank: int = 1000
     front: bool = False
     old: tuple[str, ...] = ()
+
+
+@frozen
+class UpgradeAdvice:
+    """The members, lines and steps that a feature adds to C{aileron upgrade --check}.
+
+    :ivar members: of its JSON.
+    :ivar lines: of its text, by label.
+    :ivar steps: commands to run before the daemon is stopped for an upgrade.
+    """
+
+    members: Mapping[str, JSON]
+    lines: Mapping[str, str]
+    steps: Sequence[str] = ()
 
 
 @frozen

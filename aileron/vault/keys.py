@@ -34,8 +34,11 @@ from ._sealing import (
 from ._vault_file import VaultFile
 
 __all__ = [
+    "SALT_BYTES",
     "DataKey",
+    "KdfParameters",
     "LoginExchange",
+    "Randomness",
     "change_passphrase",
     "check_file",
     "check_passphrase",
@@ -50,6 +53,7 @@ __all__ = [
     "read_key",
     "reset",
     "same",
+    "stretch",
 ]
 
 

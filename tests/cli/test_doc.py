@@ -25,7 +25,11 @@ NAMED = re.compile(r"\b(aileron (?:[a-z]+|\{\})(?: [a-z]+(?:-[a-z]+)*)?)")
 NO_COMMANDS = {  # what is said of Aileron, labels of keys, and a command with a sentence behind it
     *("aileron package", "aileron cannot start", "aileron version", "aileron {} serves", "aileron {}"),
     *("aileron control id", "aileron control v", "aileron vault entries", "aileron vault file", "aileron sealed parts"),
-    *("aileron approval in", "aileron prompt"),  # the second: a package that pipx adds to that of this name
+    *(
+        "aileron approval in",
+        "aileron {} is",
+        "aileron prompt",
+    ),  # the last: a package that pipx adds to that of this name
     *("aileron {} list", "aileron {} add"),  # said only of groups that have it
 }
 COMMANDS = re.compile(r"^\| (`.*`) \| ", re.MULTILINE)

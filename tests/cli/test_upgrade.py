@@ -14,9 +14,11 @@ import attrs
 
 from aileron import __version__
 from aileron.cli.context import CliContext
+from aileron.features.backup.newest import note_path
 from aileron.home.discovery import Discovery, write_discovery
 from aileron.home.lock import acquire_lock, release_lock
 from aileron.home.paths import Home
+from aileron.home.private_files import atomic_write
 from aileron.model.runs import RunState
 from aileron.store import Schema, copy
 from aileron.store._migration import migrate, shipped
@@ -186,18 +188,28 @@ class BackupTests(UpgradeCase):
         self.assertFalse(self.checked()[1]["last_backup"]["exists"])
         self.assertIn("(no longer there)", self.command("upgrade", "--check")[1])
 
+    def test_off(self) -> None:
+        """With the feature off, nothing is said of backups and no step creates one."""
+        note_path(self.home).write_text('{"file": "x", "made_at": "2026-01-01T00:00:00.000000Z"}')
+        atomic_write(self.home.config, b"features: {backup: off}\n")
+        self.ship("CREATE TABLE later (x TEXT) STRICT;")
+        code, found = self.checked()
+        self.assertEqual((code, found["next"]), (1, ["aileron vault unlock"]))
+        self.assertNotIn("last_backup", found)
+        self.assertNotIn("last backup", self.command("upgrade", "--check")[1])
+
     def test_note_not_read(self) -> None:
         """A note that is damaged, or a link, is as none: it decides nothing."""
         for text in ("", "[]", "{}", "[" * 9000, '{"file": "x"}'):
-            self.home.last_backup.write_text(text)
+            note_path(self.home).write_text(text)
             self.assertEqual(self.checked()[1]["last_backup"], None, text)
-        self.home.last_backup.unlink()
-        self.home.last_backup.symlink_to("/dev/zero")
+        note_path(self.home).unlink()
+        note_path(self.home).symlink_to("/dev/zero")
         self.assertEqual(self.checked()[1]["last_backup"], None)
 
     def test_note_not_written(self) -> None:
         """A backup that is written counts, even where the home cannot keep a note of it."""
-        self.home.last_backup.mkdir()
+        note_path(self.home).mkdir()
         file = Path(self.mktemp())
         self.typed = [_PASSPHRASE]
         code, out, err = self.command("backup", "create", str(file))

@@ -8,7 +8,7 @@ from typing import Any
 from zope.interface import implementer
 
 from aileron.model.audit import EventName
-from aileron.model.features import Command, NoticeRule
+from aileron.model.features import Command, NoticeRule, UpgradeAdvice
 from aileron.model.interfaces.authority import ITrust
 from aileron.model.interfaces.connectors import IConfigFile
 from aileron.model.interfaces.features import IFeature
@@ -60,6 +60,12 @@ class ExampleFeature:
 
     def slots(self) -> Mapping[str, Callable[..., Any]]:
         return {}
+
+    def next_steps(self, state: str) -> Sequence[str]:
+        return ("aileron example",) if state == "ready" else ()
+
+    def before_upgrade(self, home: Any) -> UpgradeAdvice | None:
+        return UpgradeAdvice({"example": True}, {"example": "yes"}, ("aileron example",))
 
     def doctor_checks(self) -> Iterable[Callable[..., Any]]:
         return ()

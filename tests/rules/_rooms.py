@@ -62,7 +62,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "gateway": frozenset({"provider_tools"}),
     "importing": frozenset(),
     "inband": frozenset({"gateway"}),
-    "launch": frozenset({"demo", "egress", "gateway", "sandbox"}),
+    "launch": frozenset({"egress", "gateway", "sandbox"}),
     "mcp_http": frozenset(),
     "moving": frozenset({"importing", "launch", "setup"}),
     "notices": frozenset(),
@@ -78,12 +78,12 @@ FEATURES: Mapping[str, frozenset[str]] = {
 _OF_FEATURES = _GROUND | _CORE | _SURFACES
 
 NOT_YET: Mapping[str, frozenset[str]] = {
-    "cli": frozenset(FEATURES) - {"egress"},
-    "daemon": frozenset(FEATURES) - {"egress"},
+    "cli": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "service"},
+    "daemon": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "service"},
     "api": frozenset({"gateway", "mcp_http"}),
     "web": frozenset({"gateway"}),
     "mcp": frozenset({"mcp_http"}),
-    "testing": frozenset(FEATURES) - {"egress", "sandbox"},
+    "testing": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "sandbox", "service"},
     "features.proving": frozenset({"testing"}),
 }
 """The features that rooms of the core still name."""
@@ -92,7 +92,6 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
     "cli": frozenset(
         {
             "aileron.vault.keys",
-            "aileron.vault.archive",
             "aileron.connectors.check",
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",

@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from aileron.vault import archive, keys
+from aileron.features.backup import archive
+from aileron.vault import keys
 
 
 @cache

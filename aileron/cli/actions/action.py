@@ -11,12 +11,10 @@ import click
 from aileron.base.text import duration
 from aileron.cli import completion as _completion
 from aileron.cli import options as _options
-from aileron.cli._tree import hide
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import CommandError, place_of
 from aileron.cli.output import Columns, block, heading, in_words, listed, note, say, say_json, table_of, values
 from aileron.cli.session import OperatorCommand, as_session, plain_command, reading_command
-from aileron.features.packages.installing import install, uninstall, update
 
 from .files import add, check, edit, new, remove
 from .run import run_action, try_action
@@ -40,8 +38,6 @@ action.add_command(trust_command("action"))
 action.add_command(distrust_command("action"))
 action.add_command(run_action)
 action.add_command(try_action)
-for each in (install, update, uninstall):
-    hide(action, each, str(each.name))
 
 
 @action.command("list")

@@ -11,13 +11,11 @@ import click
 
 from aileron.base.load_error import LoadError
 from aileron.cli import completion as _completion
-from aileron.cli._tree import hide
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import FAILED, CommandError
 from aileron.cli.output import Columns, block, heading, note, say, table_of, values
 from aileron.cli.session import OperatorCommand, reading_command
 from aileron.features.importing.commands import import_command
-from aileron.features.packages.installing import install, uninstall, update
 from aileron.features.proving.commands import prove_connectors
 from aileron.features.setup.services import read_connector
 
@@ -51,8 +49,6 @@ connector.add_command(import_command(CONNECTORS))
 connector.add_command(trust_command("connector"))
 connector.add_command(distrust_command("connector"))
 connector.add_command(prove_connectors)
-for each in (install, update, uninstall):
-    hide(connector, each, str(each.name))
 
 
 def _find(cli: CliContext, target: str) -> str:

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 _UNTRUSTED = frozenset(("new", "changed"))
 _KINDS = {".md": "action", ".toml": "connector"}
-_SETTINGS = ("config.yaml", *FeatureSet().file_names(), "packages.json")
+_SETTINGS = ("config.yaml", *FeatureSet().file_names())
 _ALL_SETTINGS = f"{', '.join(_SETTINGS[:-1])} and {_SETTINGS[-1]}"
 _SEE = {
     "action": "List actions and files with errors: aileron action list",

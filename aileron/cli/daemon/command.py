@@ -15,7 +15,6 @@ from aileron.cli.errors import FAILED, LOST
 from aileron.cli.output import note, say, say_json, values
 from aileron.cli.session import vault_state
 from aileron.cli.vault.unlocking import any_key, start_with
-from aileron.features.service.commands import install, uninstall
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.lock import running_pid
 
@@ -36,8 +35,6 @@ def daemon() -> None:
 
 
 daemon.add_command(run_daemon)
-daemon.add_command(install)
-daemon.add_command(uninstall)
 
 
 @daemon.command("start")

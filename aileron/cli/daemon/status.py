@@ -191,7 +191,9 @@ def overview(cli: CliContext) -> None:
     if found is None:
         has_vault = cli.home.secrets.exists()
         say("The daemon is not running." if has_vault else "There is no vault yet.")
-        steps: Sequence[str] = ("aileron daemon start",) if has_vault else ("aileron demo", "aileron setup")
+        steps: Sequence[str] = ("aileron daemon start",)
+        if not has_vault:
+            steps = (*cli.features.next_steps("missing"), "aileron setup")
     else:
         answer = _ask(cli, found)
         _tell(cli, answer, found)
@@ -211,10 +213,7 @@ def _next_steps(cli: CliContext, found: Discovery, answer: Mapping[str, Any]) ->
         return (_activating(cli, found),)
     if not counts.get("actions"):
         return ("aileron setup", "aileron action add FILE")
-    from aileron.features.launch.agents import find_agents
-
-    *others, last = sorted(find_agents())
-    return (f"aileron launch AGENT ({', '.join(others)} or {last})",)
+    return cli.features.next_steps("ready") or ("aileron mcp config CLIENT",)
 
 
 def _activating(cli: CliContext, found: Discovery) -> str:

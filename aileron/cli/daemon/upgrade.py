@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,9 +14,10 @@ from aileron.base.json import JSON
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.output import progress, say, show, values
-from aileron.features.backup.commands import Backup, last_backup
+from aileron.features import FeatureSet
 from aileron.home.discovery import live_discovery
 from aileron.home.paths import Home
+from aileron.model.features import UpgradeAdvice
 from aileron.model.runs import RunState
 
 _UP_TO_DATE, _DUE, _NEWER = 0, 1, 2
@@ -59,6 +59,7 @@ class UpgradeState:
     :ivar running: the version of the daemon; L{None}: none runs.
     :ivar pending: how many approvals are pending; L{None}: there is no database, or it is newer and was not read.
     :ivar unfinished: how many runs are neither pending nor settled.
+    :ivar advice: of the features.
     :ivar copies: of the database, made before earlier upgrades of its schema.
     """
 
@@ -67,7 +68,7 @@ class UpgradeState:
     vault: Format
     pending: int | None
     unfinished: int | None
-    backup: Backup | None
+    advice: Sequence[UpgradeAdvice]
     copies: Sequence[Path]
 
     @property
@@ -94,13 +95,13 @@ def upgrade(cli: CliContext, context: click.Context, check: bool, as_json: bool)
     if not check:
         raise click.UsageError("Run it with --check. Aileron upgrades its files when the daemon starts.", context)
     with progress("Reading the home"):
-        state = _inspect(cli.home)
-    steps = tuple(_steps(cli.home, state))
+        state = _inspect(cli.home, cli.features)
+    steps = tuple(_steps(state))
     show(as_json, _to_json(cli.home, state, steps), lambda: _tell(cli.home, state, steps))
     context.exit(state.code)
 
 
-def _inspect(home: Home) -> UpgradeState:
+def _inspect(home: Home, features: FeatureSet) -> UpgradeState:
     """Read the home; nothing in it is changed.
 
     :raises AileronError: its database or its vault is damaged, or not Aileron's.
@@ -118,12 +119,12 @@ def _inspect(home: Home) -> UpgradeState:
         vault=Format(*(format_versions(home.secrets) or ())),
         pending=None if counted is None else counted.get(RunState.PENDING, 0),
         unfinished=None if counted is None else sum(counted.get(state, 0) for state in _UNFINISHED),
-        backup=last_backup(home),
+        advice=features.before_upgrade(home),
         copies=sorted(home.root.glob(f"{home.database.name}.backup-*[0-9]")),
     )
 
 
-def _steps(home: Home, state: UpgradeState) -> Iterator[str]:
+def _steps(state: UpgradeState) -> Iterator[str]:
     """Yield the commands to run next, in order."""
     if state.code == _UP_TO_DATE:
         if state.vault.age is Age.MISSING:
@@ -134,7 +135,8 @@ def _steps(home: Home, state: UpgradeState) -> Iterator[str]:
         yield "aileron upgrade --check"
         return
     if state.vault.age is not Age.MISSING:
-        yield f"aileron backup create {shlex.quote(str(home.root.with_name('aileron-before-upgrade.backup')))}"
+        for each in state.advice:
+            yield from each.steps
     if state.running is not None:
         yield "aileron daemon stop"
     yield "aileron daemon start" if state.vault.age is Age.MISSING else "aileron vault unlock"
@@ -150,7 +152,7 @@ def _to_json(home: Home, state: UpgradeState, steps: Sequence[str]) -> Mapping[s
         **{name: {"found": each.found, "known": each.known, "age": each.age.value} for name, each in formats.items()},
         "pending_approvals": state.pending,
         "unfinished_runs": state.unfinished,
-        "last_backup": None if state.backup is None else state.backup.to_json(),
+        **{name: member for each in state.advice for name, member in each.members.items()},
         "database_copies": [str(path) for path in state.copies],
         "next": list(steps),
     }
@@ -166,7 +168,7 @@ def _tell(home: Home, state: UpgradeState, steps: Sequence[str]) -> None:
             "vault": _describe("format", state.vault),
             "pending approvals": _describe_count(state.pending),
             "unfinished runs": _describe_count(state.unfinished),
-            "last backup": "none known" if state.backup is None else state.backup.describe(),
+            **{label: line for each in state.advice for label, line in each.lines.items()},
             **({"database copies": ", ".join(path.name for path in state.copies)} if state.copies else {}),
         },
         "  ",

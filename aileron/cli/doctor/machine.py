@@ -37,7 +37,7 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
     for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):
         yield from _private(path, uid, "file")
     of_features = [home.root / name for name in FeatureSet().file_names()]
-    for path in (home.config, *of_features, home.packages, *_entries(home.actions), *_entries(home.connectors)):
+    for path in (home.config, *of_features, *_entries(home.actions), *_entries(home.connectors)):
         yield from _sound(path, uid)
     yield from _check_above(home.root.resolve(), uid)
 

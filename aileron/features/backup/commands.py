@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import shutil
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -18,20 +17,21 @@ from typing import IO
 import click
 from attrs import frozen
 
-from aileron.base.json import JSON, timestamp, utc
+from aileron.base.json import timestamp, utc
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import CommandError
 from aileron.cli.opening import ask_until_right, open_with_passphrase
-from aileron.cli.output import note, progress, say, values, when
+from aileron.cli.output import progress, say, values, when
+from aileron.features import FeatureSet
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home, prepare
-from aileron.home.private_files import atomic_write, read_private
-from aileron.model.errors import AileronError
+
+from .newest import Backup, remember_backup
 
 _TRIES = 5
 _PIECE_BYTES = 1024 * 1024
-_COPIED = ("config.yaml", "egress.toml", "packages.json", "secrets.json", "audit.key")
+_COPIED = ("config.yaml", *FeatureSet().file_names(), "secrets.json", "audit.key")
 """Files of a home that are copied as they are; the database is copied by SQLite."""
 _DIRECTORIES = ("actions", "connectors")
 
@@ -49,45 +49,6 @@ class _Contents:
     def count(self, directory: str) -> int:
         """Count the files of one directory."""
         return sum(path.startswith(f"{directory}/") for path in self.digests)
-
-
-@frozen
-class Backup:
-    """The newest backup that this home remembers. The note is not protected: it helps to find the file, and no more.
-
-    :ivar file: where the backup was written.
-    :ivar made_at: when, as L{aileron.base.json.timestamp} writes it.
-    """
-
-    file: str
-    made_at: str
-
-    def to_json(self) -> Mapping[str, JSON]:
-        """Return it as JSON, with whether there still is a file of that name."""
-        return {"file": self.file, "made_at": self.made_at, "exists": os.path.exists(self.file)}
-
-    def describe(self) -> str:
-        """Return it as a line for people."""
-        gone = "" if os.path.exists(self.file) else " (no longer there)"
-        return f"{when(self.made_at)}: {self.file}{gone}"
-
-
-def last_backup(home: Home) -> Backup | None:
-    """Return the newest backup that the home remembers; L{None}: none, or its note cannot be read."""
-    try:
-        found = json.loads(read_private(home.last_backup) or b"")
-        return Backup(str(found["file"]), str(found["made_at"]))
-    except (AileronError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _remember(home: Home, made: Backup) -> None:
-    """Keep in the home where the backup is. A backup that is written is not lost because this fails."""
-    text = json.dumps({"file": made.file, "made_at": made.made_at}) + "\n"
-    try:
-        atomic_write(home.last_backup, text.encode())
-    except OSError as error:
-        note("`aileron upgrade --check` will not know of this backup: {why}", why=error.strerror)
 
 
 @click.group()
@@ -115,7 +76,7 @@ def create(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
             written = _write(target, passphrase, paths, made_at)
         if _read(temporary, passphrase, None).digests != written:
             raise CommandError("The backup could not be read back, so it was deleted.", "Check the disk.")
-    _remember(cli.home, Backup(str(file.absolute()), timestamp(made_at)))
+    remember_backup(cli.home, Backup(str(file.absolute()), timestamp(made_at)))
     say("Backup written and checked: {file}", file=file)
     values({"files": str(len(written)), "size": f"{file.stat().st_size:,} bytes"}, "  ")
 
@@ -236,7 +197,7 @@ def _stamp(home: Home) -> tuple[bytes, ...]:
 
 def _write(target: IO[bytes], passphrase: str, paths: dict[str, Path], made_at: datetime) -> dict[str, str]:
     """Write the archive, and return the digest of each file in it."""
-    from aileron.vault.archive import SealingWriter
+    from .archive import SealingWriter
 
     digests, total = {}, sum(path.stat().st_size for path in paths.values())
     with (
@@ -261,7 +222,7 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
     :raises ArchiveDamaged: it is no backup, or was altered or cut off.
     :raises CommandError: it holds what no backup of this version does.
     """
-    from aileron.vault.archive import ArchiveDamaged, UnsealingReader
+    from .archive import ArchiveDamaged, UnsealingReader
 
     digests: dict[str, str] = {}
     with (

@@ -24,7 +24,7 @@ class Egress(Feature):
     file_names: ClassVar[Sequence[str]] = ("egress.toml",)
 
     def commands(self) -> Mapping[str, Command]:
-        return {"network": Command("aileron.features.egress.commands:egress", "Decide", old=("egress",))}
+        return {"network": Command("aileron.features.egress.commands:egress", "Decide", 100, old=("egress",))}
 
     def event_types(self) -> Mapping[str, EventName]:
         return {

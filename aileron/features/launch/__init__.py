@@ -1,1 +1,29 @@
-"""Launches an agent in a session of its own, with its tools registered and no file of the user's changed."""
+"""Launching: runs an agent in a session of its own, with its tools and its LLM traffic set up for this run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aileron.features.feature import Feature
+from aileron.model.features import Command
+
+
+class LaunchFeature(Feature):
+    """The feature of launching agents."""
+
+    name = "launch"
+    summary = "Runs an agent in a session of its own."
+
+    def commands(self) -> Mapping[str, Command]:
+        return {"launch": Command("aileron.features.launch.commands:launch", "Start", 30, front=True)}
+
+    def next_steps(self, state: str) -> Sequence[str]:
+        if state != "ready":
+            return ()
+        from .agents import find_agents
+
+        *others, last = sorted(find_agents())
+        return (f"aileron launch AGENT ({', '.join(others)} or {last})",)
+
+
+FEATURE = LaunchFeature()

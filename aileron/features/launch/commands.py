@@ -1,4 +1,4 @@
-"""C{aileron launch} and C{demo}: an agent in a session of its own, or what a launch would run."""
+"""C{aileron launch}: an agent in a session of its own, or what a launch would run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import click
 from attrs import asdict
 
 from aileron.base.json import JSON
-from aileron.cli import completion as _completion
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.daemon.ensuring import ensure_daemon
 from aileron.cli.output import block, heading, note, say, say_json, values
@@ -21,6 +20,8 @@ from aileron.features.gateway.values import BUILT_IN_PROVIDERS
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.ports import load_ports
 from aileron.model.errors import InvalidRequest
+
+from . import completion
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
@@ -66,7 +67,7 @@ MOST_WAIT_SECONDS = 3585
     metavar="SECONDS",
     help="How long a call waits for your decision before the agent is told that it is pending.",
 )
-@click.argument("agent", shell_complete=_completion.agents)
+@click.argument("agent", shell_complete=completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_cli
 def launch(
@@ -293,26 +294,6 @@ def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
         each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
     }
     return DaemonFacts(found.url, found.operator_url, found.launch_key, upstreams)
-
-
-@click.command()
-@click.option("--yes", is_flag=True, help="Approve without asking; for scripts.")
-@click.option("--no", "refuse", is_flag=True, help="Deny without asking; for scripts.")
-@click.pass_context
-@pass_cli
-def demo(cli: CliContext, context: click.Context, yes: bool, refuse: bool) -> None:
-    """Try Aileron in a few seconds.
-
-    An agent requests an action, you approve it, it runs and is recorded. Everything happens in a private home that is
-    deleted at the end; nothing leaves this machine.
-    """
-    from aileron.cli.vault.open import browser_command
-    from aileron.features.demo.play import play
-
-    if yes and refuse:
-        raise click.UsageError("Use --yes or --no, not both.")
-    answer = True if yes else False if refuse else None
-    context.exit(play(cli.environ, answer, browser=browser_command(cli.environ) is not None))
 
 
 def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tuple[str, ...], **options: bool) -> None:

@@ -17,7 +17,6 @@ from attrs import frozen
 from aileron.base.addresses import may_be_private, read_origin
 from aileron.base.json import JSON
 from aileron.base.toml import read_toml
-from aileron.cli import completion as _completion
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.tools import find_server
@@ -28,6 +27,7 @@ from aileron.cli.output import block, heading, note, say, say_json, table
 from aileron.cli.session import OperatorCommand, operator, operator_command, refuse_paused
 from aileron.cli.vault.binding import service_of
 from aileron.credentials import ApiKey
+from aileron.features.launch import completion
 from aileron.features.setup.connect import open_vault
 from aileron.home.paths import prepare
 from aileron.home.private_files import atomic_write, read_private
@@ -82,7 +82,7 @@ class _AgentType(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows 
 
 
 @click.command("import")
-@click.argument("agent", type=_AgentType(), shell_complete=_completion.server_sources)
+@click.argument("agent", type=_AgentType(), shell_complete=completion.server_sources)
 @click.option("--write", is_flag=True, help="Also remove the servers from the agent's settings. A backup is kept.")
 @yes
 @operator_command

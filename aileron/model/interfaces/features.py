@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zope.interface import Attribute, Interface
 
 from aileron.model.audit import EventName
-from aileron.model.features import Command, NoticeRule
+from aileron.model.features import Command, NoticeRule, UpgradeAdvice
 
 if TYPE_CHECKING:
     from .authority import ITrust
@@ -64,6 +64,15 @@ class IFeature(Interface):
         Each is a coroutine function of the routes' dependencies, the visit, and the page's subject or None, which
         returns parts of a page.
         """
+
+    def next_steps(state: str) -> Sequence[str]:
+        """Return commands that C{aileron} suggests in a state.
+
+        :param state: C{missing} if there is no vault, or C{ready} if there are actions and nothing waits.
+        """
+
+    def before_upgrade(home: Any) -> UpgradeAdvice | None:
+        """Return what C{aileron upgrade --check} reports of the feature, or None if it has nothing to report."""
 
     def doctor_checks() -> Iterable[Callable[..., Any]]:
         """Return generator functions of the daemon's status that yield findings of C{aileron doctor}."""

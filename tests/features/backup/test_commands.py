@@ -15,8 +15,9 @@ import attrs
 from aileron.base.json import from_timestamp
 from aileron.cli.context import CliContext
 from aileron.features.backup import commands as backup
+from aileron.features.backup.archive import SealingWriter
+from aileron.features.backup.newest import note_path
 from aileron.home.paths import Home
-from aileron.vault.archive import SealingWriter
 from aileron.vault.keys import DataKey, open_vault
 from tests.cli.daemon import CommandCase
 from tests.golden.home import unpack, versions
@@ -70,7 +71,7 @@ class CreateTests(BackupCase):
 
     def test_created(self) -> None:
         """The file is this user's alone, holds nothing in the clear, and leaves nothing but a note of it behind."""
-        before = sorted([*self.home.root.rglob("*"), self.home.last_backup])
+        before = sorted([*self.home.root.rglob("*"), note_path(self.home)])
         self.create()
         self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
         content = self.file.read_bytes()

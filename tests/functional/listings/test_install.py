@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from aileron import __version__
+from aileron.features.backup.newest import note_path
 from aileron.home.discovery import Discovery, write_discovery
 from aileron.home.lock import acquire_lock, release_lock
 from tests.extent import seldom
@@ -46,7 +47,7 @@ class InstallTests(PageTestCase):
         """The check in a home that an earlier version left, whose daemon runs."""
         home = self.state.root.rename(self.home.root / "of-today")
         unpack(versions()[0], self.state.root)
-        (home / "last-backup.json").rename(self.state.last_backup)
+        (home / "last-backup.json").rename(note_path(self.state))
         acquire_lock(self.state)
         try:
             url = "http://127.0.0.1:1"

@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from aileron.base.converter import JsonConverter, Member
 from aileron.base.json import timestamp
 from aileron.model.errors import InvalidRequest, VaultDamaged, WrongPassphrase
-
-from ._cipher import SALT_BYTES, KdfParameters, Randomness, stretch
+from aileron.vault.keys import SALT_BYTES, KdfParameters, Randomness, stretch
 
 __all__ = ["ArchiveDamaged", "SealingWriter", "UnsealingReader"]
 

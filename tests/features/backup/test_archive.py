@@ -10,8 +10,8 @@ from hypothesis.strategies import integers
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import from_timestamp
+from aileron.features.backup.archive import ArchiveDamaged, SealingWriter, UnsealingReader
 from aileron.model.errors import WrongPassphrase
-from aileron.vault.archive import ArchiveDamaged, SealingWriter, UnsealingReader
 
 _PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"
 _MADE_AT = from_timestamp("2026-01-02T03:04:05.000000Z")
