@@ -46,13 +46,13 @@ class PackageTests(OperatedTestCase):
         await installing.expect("It comes with the package")
         await installing.expect(r"\+ local://kit/tracker: connects to tracker.example:443")
         await installing.expect(r"Install this\? \[y/N\] ")
-        self.assertFalse((self.state.root / NAME).exists())
+        self.assertFalse((self.state.root / "packages.json").exists())
         installing.send("y")
         await installing.expect(r"Trust all 2, exactly as shown\? \[y/N\] ")
         installing.send("y")
         await installing.expect("tracker 1.0.0 is installed")
         self.assertEqual((await installing.finish(30)).exit_code, 0)
-        kept = json.loads((self.state.root / NAME).read_text())
+        kept = json.loads((self.state.root / "packages.json").read_text())
         self.assertEqual(kept["publishers"], [f"{self.publisher.key} {self.url}"])
         self.assertEqual(kept["packages"][0]["commit"], git(self.pair.work, "rev-parse", "HEAD"))
 
@@ -90,7 +90,10 @@ class PackageTests(OperatedTestCase):
         key = self.publisher.key
         await self.operator("action", "install", self.url, "--yes", code=1)
         await self.operator("action", "install", self.url, "--yes", "--publisher-key", key)
-        kept, files = (self.state.root / NAME).read_bytes(), sorted(path.name for path in self.state.actions.iterdir())
+        kept, files = (
+            (self.state.root / "packages.json").read_bytes(),
+            sorted(path.name for path in self.state.actions.iterdir()),
+        )
         await self.command("daemon", "stop")
         shutil.rmtree(self.home.aileron)
         await self.operator("vault", "init")

@@ -250,7 +250,7 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
     """
     from ._lock import read_lock
 
-    data = read_private(command.cli.home.packages, _MOST_BYTES)
+    data = read_private(command.cli.home.root / _LOCK, _MOST_BYTES)
     lock = read_lock(data)
     words = [each["trusted"] for each in (await operator.get("trust"))["items"] if each["name"] == _LOCK]
     if data is None and words:

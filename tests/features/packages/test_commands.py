@@ -123,7 +123,11 @@ class PackageCase(CommandCase):
     def _files(self) -> Mapping[tuple[str, str], Path]:
         actions = {("action", path.stem): path for path in self.home.actions.iterdir()}
         connectors = {("connector", f"local://kit/{path.stem}"): path for path in self.home.connectors.iterdir()}
-        lock = {("config", "packages.json"): self.home.packages} if self.home.packages.exists() else {}
+        lock = (
+            {("config", "packages.json"): (self.home.root / "packages.json")}
+            if (self.home.root / "packages.json").exists()
+            else {}
+        )
         return {**actions, **connectors, **lock}
 
     def _items(self) -> Mapping[str, Any]:
@@ -173,7 +177,7 @@ class PackageCase(CommandCase):
 
     def lock(self) -> Any:
         """What packages.json says."""
-        return json.loads(self.home.packages.read_text())
+        return json.loads((self.home.root / "packages.json").read_text())
 
     def put(self, files: Mapping[str, bytes]) -> None:
         """Have the package of the directory be this."""
@@ -188,7 +192,7 @@ class InstallTests(PackageCase):
     def test_directory(self) -> None:
         """What it can do is shown before anything is written; then its files are read and trusted, and remembered."""
         seen: list[tuple[str, bool]] = []
-        self.at_prompt = lambda prompt: seen.append((prompt, self.home.packages.exists()))
+        self.at_prompt = lambda prompt: seen.append((prompt, (self.home.root / "packages.json").exists()))
         out = self.done("connector", "install", str(self.directory), answers=["y", "y"])
         self.assertEqual(seen[0], ("Install this? [y/N] ", False))
         self.assertEqual(seen[1], ("Trust all 2, exactly as shown? [y/N] ", True))
@@ -318,17 +322,17 @@ class InstallTests(PackageCase):
     def test_two_commands(self) -> None:
         """A command does not undo what another one did while it asked."""
         changed = Lock(publishers=("another",)).encode()
-        self.at_prompt = lambda _: self.home.packages.write_bytes(changed)
+        self.at_prompt = lambda _: (self.home.root / "packages.json").write_bytes(changed)
         said = self.run_command("action", "install", str(self.directory), answers=["y"])[2]
         self.assertIn("packages.json was changed by another program meanwhile", said)
-        self.assertEqual(self.kept(), {self.home.packages: changed})
+        self.assertEqual(self.kept(), {(self.home.root / "packages.json"): changed})
 
     def test_one_step(self) -> None:
         """Files are trusted together with packages.json, or not at all."""
 
         def replace(prompt: str) -> None:
             if prompt.startswith("Trust"):
-                self.home.packages.write_bytes(Lock(publishers=("another",)).encode())
+                (self.home.root / "packages.json").write_bytes(Lock(publishers=("another",)).encode())
 
         self.at_prompt = replace
         self.run_command("action", "install", str(self.directory), answers=["y", "y"])
@@ -342,7 +346,7 @@ class InstallTests(PackageCase):
         self.put(package(newer, "1.1.0"))
 
         def write_some(path: Path, data: bytes) -> None:
-            if path == self.home.packages:
+            if path == (self.home.root / "packages.json"):
                 raise OSError(ENOSPC, "No space left on device")
             atomic_write(path, data)
 
@@ -626,18 +630,18 @@ class LockTests(PackageCase):
     def test_changed(self) -> None:
         """One that was changed counts for nothing before the operator has read it; one that is damaged never."""
         changed = {**self.lock(), "publishers": [Publisher().key]}
-        self.home.packages.write_text(json.dumps(changed))
+        (self.home.root / "packages.json").write_text(json.dumps(changed))
         for command in (("update",), ("uninstall", "tracker"), ("install", str(self.directory))):
             self.assertIn("not trusted as it is now", self.refused("action", *command, "--yes"))
         self.assertIn("Review it:\n    aileron config trust", self.refused("sync"))
-        self.trusted["config", "packages.json"] = digest_of_bytes(self.home.packages.read_bytes())
+        self.trusted["config", "packages.json"] = digest_of_bytes((self.home.root / "packages.json").read_bytes())
         self.done("sync")
-        self.home.packages.write_text("{}")
+        (self.home.root / "packages.json").write_text("{}")
         self.assertIn("packages.json has an error", self.refused("sync", "--yes"))
 
     def test_missing(self) -> None:
         """One that is missing, although it was trusted, is not taken for a home without packages."""
-        self.home.packages.unlink()
+        (self.home.root / "packages.json").unlink()
         self.assertIn("is missing, although you trusted it", self.refused("action", "install", str(self.directory)))
 
     def test_uninstall(self) -> None:
@@ -809,7 +813,7 @@ class GitTests(PackageCase):
         sent = "Basic eC1hY2Nlc3MtdG9rZW46Y2FuYXJ5LXRva2Vu"
         self.assertEqual(self.hub.authorized, {("github.com", sent)})
         self.assertIn(("git.example", False), self.hub.asked)
-        self.assertNotIn("canary", said + self.home.packages.read_text())
+        self.assertNotIn("canary", said + (self.home.root / "packages.json").read_text())
         self.hub.authorized.clear()
         both = "github://me/kit", "https://git.example/me/kit.git"
         said = self.refused("action", "install", *both, "--yes", "--secret-fd", "5", answers=answers)

@@ -91,7 +91,10 @@ class PackagesTests(PageTestCase):
 
     def installed(self) -> Mapping[str, str]:
         """The packages, and their versions."""
-        return {each["name"]: each["version"] for each in json.loads((self.state.root / NAME).read_text())["packages"]}
+        return {
+            each["name"]: each["version"]
+            for each in json.loads((self.state.root / "packages.json").read_text())["packages"]
+        }
 
     @seldom
     async def test_played(self) -> None:
@@ -148,7 +151,7 @@ class PackagesTests(PageTestCase):
         )
         self.assertEqual(self.installed(), {"private": "1.2.1", "repo": "1.2.1", "tracker": "1.3.0"})
         await self.operate("action", "uninstall", "private", "repo", "--yes")
-        kept, files = (self.state.root / NAME).read_bytes(), self.files()
+        kept, files = (self.state.root / "packages.json").read_bytes(), self.files()
         await self.play(Play("aileron package uninstall tracker", answers=[LOG_IN, YES]))
         self.assertEqual((self.installed(), self.files()), ({}, {}))
         await self.kill_daemon()
