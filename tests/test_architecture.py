@@ -201,7 +201,7 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
         (
             "from aileron.features.egress.values import EgressHost",
             "from aileron.daemon import start",
-            "from aileron.runner._executor import Executor",
+            "from aileron.runner.executor import Executor",
         ),
         ("from aileron.runner import Runner", "from aileron.features.core import Core", "from ._y import z"),
     ),
@@ -221,17 +221,17 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
     # within a room a package may import neither one above it nor what composes them
     (
         rules.layers,
-        "aileron.runner.gate",
+        "aileron.runner.approvals",
         (
             "from aileron.runner.grants import GrantMatcher",
             "from aileron.runner import grants",
-            "from aileron.runner._executor import Executor",
+            "from aileron.runner.executor import Executor",
             "from aileron.runner import Runner",
-            "def f():\n    import aileron.runner._executor",
+            "def f():\n    import aileron.runner.executor",
         ),
         (),
     ),
-    (rules.layers, "aileron.runner.grants", (), ("from aileron.runner.gate import ApprovalGate",)),
+    (rules.layers, "aileron.runner.grants", (), ("from aileron.runner.approvals import ApprovalGate",)),
     (rules.layers, "aileron.runner.grants.x", (), ("from .y import GrantMatcher",)),
     (rules.layers, "aileron.runner._x", (), ("from aileron.runner.grants import GrantMatcher",)),
     (rules.layers, "aileron.runner.other.x", ("",), ()),
@@ -294,12 +294,12 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
     # invoking, reconciling and reading through a connector are the executor's, whatever the receiver is called
     (rules.connector_calls, "aileron.runner._x", (*_CALLS, "c.read(request)"), ()),
     (rules.connector_calls, "aileron.api._x", _CALLS, ("request.content.read()",)),
-    (rules.connector_calls, "aileron.runner._executor", (), _CALLS),
+    (rules.connector_calls, "aileron.runner.executor", (), _CALLS),
     (rules.connector_calls, "aileron.connectors._x", (), _CALLS[:2]),
     # a credential is opened by connectors, the vault, and where keys are put in or channels opened, alone
     *(
         (rules.secrets_opened, f"aileron.{name}", ("credential.reveal()",), ())
-        for name in ("runner._x", "runner._executor", "features.gateway._gateway", "features.notices._webhook")
+        for name in ("runner._x", "runner.executor", "features.gateway._gateway", "features.notices._webhook")
     ),
     *(
         (rules.secrets_opened, f"aileron.{name}", (), ("credential.reveal()",))

@@ -4,7 +4,7 @@ Enter by L{build}, and before anything is written to the vault by L{remember_old
 others.
 """
 
-from ._build import Collaborators, Runner, build
-from ._recovery import remember_older
+from .build import Collaborators, Runner, build
+from .recovery import remember_older
 
 __all__ = ["Collaborators", "Runner", "build", "remember_older"]

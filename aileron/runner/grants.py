@@ -12,7 +12,7 @@ from zope.interface import implementer
 from aileron.base.converter import to_json
 from aileron.base.json import JSON, timestamp
 from aileron.model.audit import Actor, Event
-from aileron.model.authority import Grant, GrantState, NewGrant, Predicate, PredicateKind, StandingGrant
+from aileron.model.authority import Grant, GrantState, NewGrant, StandingGrant
 from aileron.model.errors import AileronError, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.model.interfaces.authority import IGrants
 from aileron.model.interfaces.governance import IGrantService
@@ -20,13 +20,19 @@ from aileron.model.interfaces.vault import IVault
 from aileron.model.reviews import Preview, PreviewStatus
 from aileron.model.runs import Approval, Decision, Run, RunState, Transition
 
-from .gate import ApprovalGate, get_decider
-from .grant_check import bounds_of_plan, collect_bounds, describe_changes, name_decider
-from .pauses import EffectGate
+from .approvals import ApprovalGate, get_decider, name_decider
+from .grant_terms import (
+    allows,
+    bounds_of_plan,
+    collect_bounds,
+    describe_changes,
+    select_exact,
+    validate_grant,
+)
+from .limits import EffectGate
 from .plan import Plan
-from .predicates import allows, array, parse_domain, select_exact, validate_grant
 from .runs import RunRepository
-from .scheduling import KeyedLocks, Tasks, shielded
+from .tasks import KeyedLocks, Tasks, shielded
 
 ALLOWED = "Allowed by a standing grant."
 """The message to the caller of a call that needed no approval."""
@@ -299,16 +305,3 @@ def _describe(grant: Grant) -> Mapping[str, JSON]:
         "session": grant.session_id,
         "bound": dict(grant.bound),
     }
-
-
-def suggest_predicates(approval: Approval) -> tuple[Predicate, ...]:
-    """Suggest what could be granted of the arguments of C{approval}: the same recipients' domains."""
-    found = ((name, _domains(value)) for name, value in approval.run.arguments.items())
-    return tuple(Predicate(name, PredicateKind.DOMAIN, domains) for name, domains in found if domains)
-
-
-def _domains(value: JSON) -> list[JSON]:
-    """Find the domains of a mail address, or of an array of them; empty where it is anything else."""
-    addresses = [value] if isinstance(value, str) else array(value)
-    found = [parse_domain(each) if isinstance(each, str) else None for each in addresses]
-    return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

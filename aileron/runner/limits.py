@@ -1,27 +1,710 @@
-"""Counts runs against the manifest's caps, the operator's own, and one that every ungated write has."""
+"""Keeps calls from being accepted and effects from beginning: pauses, rate limits of services, caps, denials, loops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from zope.interface import implementer
 
-from aileron.base.comparison import normalize_address
-from aileron.base.json import JSON, compact, digest_of_bytes
+from aileron.actions import inputs_given
+from aileron.base.comparison import normalize_address, normalize_text, strip_invisible
+from aileron.base.converter import from_json, to_json
+from aileron.base.json import JSON, compact, digest_of_bytes, timestamp, utc
+from aileron.base.waiting import Waiting
 from aileron.model.actions import Action, Cap
-from aileron.model.audit import Actor
-from aileron.model.authority import LoopLimits, OwnCap
-from aileron.model.connectors import READ
-from aileron.model.errors import LimitExceeded, NotFound
+from aileron.model.audit import Actor, Event
+from aileron.model.authority import Halt, LoopLimits, OwnCap, Pause
+from aileron.model.connectors import READ, Outcome
+from aileron.model.errors import (
+    AileronError,
+    ApprovalDenied,
+    ApprovalStale,
+    Conflict,
+    LimitExceeded,
+    NotFound,
+    Paused,
+    StoreUnavailable,
+    VaultLocked,
+)
 from aileron.model.interfaces.authority import IOperatorLimits
-from aileron.model.runs import Charge
+from aileron.model.interfaces.connectors import ICatalogue, IConnectors, IInputNormalizer
+from aileron.model.interfaces.governance import ILimitService
+from aileron.model.interfaces.store import IWatermarks
+from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.queries import AuditQuery, RunQuery
+from aileron.model.runs import NOT_BEGUN, Approval, Charge, Run, RunState
 from aileron.model.sessions import Session
+from aileron.model.vault import VaultState
 
-from .denials import Denials
-from .normalization import ArgumentNormalizer
-from .pauses import EffectGate
-from .plan import Plan
-from .runs import RunRepository
+from .plan import Plan, PlannedStep
+from .runs import RunRepository, Verify
+from .tasks import KeyedLocks, Tasks, shielded
+
+
+@frozen
+class ArgumentNormalizer:
+    """Normalizes the arguments of actions, as the connectors that are given them do."""
+
+    _catalogue: ICatalogue
+    _connectors: IConnectors
+
+    def normalize(self, action: Action, name: str, value: JSON) -> JSON:
+        """Return the form of one argument."""
+        found = normalize(value)
+        for step in action.steps:
+            connector = IInputNormalizer(self._connectors.get(step.connector), None)
+            if connector is not None:
+                for each in inputs_given(step, name):
+                    found = connector.normalize_input(step.operation, each, found)
+        return found
+
+    def digests(self, action_name: str, arguments: JSON) -> frozenset[str]:
+        """Return the digests of a call: two calls are identical if they have one in common.
+
+        One is of the arguments alone.  If the action's file is there, another is of the forms that connectors know.
+        """
+        action = self._catalogue.current().actions.get(action_name)
+        found = {request_digest(arguments)}
+        if action is not None and isinstance(arguments, Mapping):
+            forms = {name: self.normalize(action, name, value) for name, value in arguments.items()}
+            found.add(request_digest(forms))
+        return frozenset(found)
+
+
+def request_digest(arguments: JSON) -> str:
+    """Compute the digest by which two requests for the same action are told to be the same.
+
+    Texts count in NFKC, without case, without characters that cannot be seen, and with each run of whitespace as one
+    blank.  Everything else counts as it is: numbers, the order of lists, every word and every sign.  Names count their
+    case as well.
+    """
+    return digest_of_bytes(compact(normalize(arguments)).encode("ascii"))
+
+
+def normalize(value: JSON) -> JSON:
+    """Return the value with its texts and names in the forms that L{request_digest} counts."""
+    if isinstance(value, str):
+        return normalize_text(value)
+    if isinstance(value, Mapping):
+        return _normalize_table(value)
+    if isinstance(value, Sequence):
+        return [normalize(item) for item in value]
+    return value
+
+
+def _normalize_table(table: Mapping[str, JSON]) -> JSON:
+    """Return a table by normalized names; one whose name is another's then keeps its own."""
+    found: dict[str, JSON] = {}
+    for key, item in sorted(table.items()):
+        name = strip_invisible(key)
+        found[key if name in found else name] = normalize(item)
+    return found
+
+
+_MOST_HELD_SECONDS = 3600.0
+_MOST_EXCUSED_SECONDS = 24 * 3600.0
+
+
+@frozen
+class _Hold:
+    """Names who is to be sent nothing.
+
+    :ivar of_preview: whether the answer to a preview asked for it, which anybody brings about who only asks.
+    """
+
+    account: tuple[str, str | None]
+    of_preview: bool
+
+
+@define(eq=False)
+class RateLimits:
+    """Remembers, for as long as the daemon lives, until when services asked to be sent nothing.
+
+    Each connector and account by itself, and no longer than an hour: a service cannot hold its runs for ever.  Nor can
+    previews: they move no hold that stands, and put off the same run only once.
+    """
+
+    _clock: IReactorTime
+    _until: dict[_Hold, float] = field(factory=dict, init=False)
+    _excused: dict[str, float] = field(factory=dict, init=False)  # runs that previews put off, and when
+
+    def noted(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
+        """Keep what an answer asks for, where a later moment does not stand already, and return it."""
+        now = self._clock.seconds()
+        self._until = {hold: until for hold, until in self._until.items() if now < until <= now + _MOST_HELD_SECONDS}
+        if not outcome.retry_after_seconds or (of_preview and self.seconds_left(planned)):
+            return outcome
+        hold, until = _Hold(planned.account, of_preview), now + min(outcome.retry_after_seconds, _MOST_HELD_SECONDS)
+        self._until[hold] = max(until, self._until.get(hold, 0.0))
+        return outcome
+
+    def are_known(self) -> bool:
+        """Tell whether any service was at one lately, so that it is worth a look at what a run would do."""
+        return bool(self._until)
+
+    def seconds_left(self, planned: PlannedStep, run_id: str | None = None) -> float:
+        """Return how long a step must wait.
+
+        :param run_id: of the run that it belongs to, which may be excused from what previews brought about.
+        """
+        kinds = (False,) if run_id in self._excused else (False, True)
+        return max(self._left(_Hold(planned.account, of_preview)) for of_preview in kinds)
+
+    def _left(self, hold: _Hold) -> float:
+        left = self._until.get(hold, 0.0) - self._clock.seconds()
+        return left if 0.0 < left <= _MOST_HELD_SECONDS else 0.0
+
+    def put_off(self, planned: PlannedStep, run_id: str) -> float:
+        """Return how long a run is to be put off for its step C{planned}; previews do that only once.
+
+        Else a run whose own preview uses up the last request would never begin.
+        """
+        now, left = self._clock.seconds(), self.seconds_left(planned, run_id)
+        self._excused = {each: at for each, at in self._excused.items() if 0 <= now - at < _MOST_EXCUSED_SECONDS}
+        if left > self._left(_Hold(planned.account, of_preview=False)):
+            self._excused[run_id] = now
+        return left
+
+    async def wait(self, planned: PlannedStep, run_id: str, seconds: float) -> bool:
+        """Wait until C{planned} is held no more; C{False}: that takes longer than C{seconds}, or the daemon stops."""
+        left = self.seconds_left(planned, run_id)
+        try:
+            if 0.0 < left < seconds:
+                await deferLater(self._clock, left)
+        except CancelledError:
+            return False  # nothing was sent: that is not in doubt
+        return left < seconds
+
+    def explain(self, planned: PlannedStep, seconds: float) -> str:
+        """Say what is waited for, which takes C{seconds}."""
+        until = timestamp(utc(self._clock.seconds() + seconds))
+        return f"{planned.description.fqn} is at its rate limit and asked for no requests before {until}."
+
+
+PAUSED_ROW = "paused"
+"""The watermark that holds what is paused."""
+
+MOST_SESSIONS = 256
+"""Of what agents paused for themselves the oldest are forgotten beyond these; nobody has so many that live."""
+
+_RETRY_AFTER_SECONDS = 60
+_log = Logger()
+
+
+@define(eq=False)
+class Pauses:
+    """Pauses and lifts pauses, in memory, in the vault and in a row."""
+
+    _operator_limits: IOperatorLimits
+    _watermarks: IWatermarks
+    _runs: RunRepository
+    _clock: IReactorTime
+    _standing: Mapping[str | None, Pause] = field(factory=dict, init=False)  # replaced whole: the writer's thread reads
+    _lifted: Waiting = field(factory=Waiting, init=False)
+    _writing: DeferredLock = field(factory=DeferredLock, init=False)
+    _owed: bool = field(default=False, init=False)  # the vault does not know of it yet
+    _unwritten: bool = field(default=False, init=False)  # nor does the row
+    _unrecorded: list[Event] = field(factory=list, init=False)  # oldest first
+
+    def all(self) -> tuple[Pause, ...]:
+        """Everything that is paused, in the order in which it was."""
+        return tuple(self._standing.values())
+
+    def find(self, session_id: str | None) -> Pause | None:
+        """Find what keeps the runs of a session from beginning, if anything does."""
+        standing = self._standing
+        return standing.get(None) or standing.get(session_id)
+
+    def refuse(self, session_id: str | None) -> None:
+        """Pass only where nothing keeps the runs of this session from beginning.
+
+        :raises Paused: something does.
+        """
+        pause = self.find(session_id)
+        if pause is not None:
+            raise _paused_error(pause)
+
+    def guarded(self, verify: Verify | None) -> Verify:
+        """Make a check for inside the transaction that lets a run begin: that nothing is paused, and C{verify}."""
+
+        def check(run: Run, approval: Approval | None) -> None:
+            # guard of promise 2: a pause holds an approved run
+            self.refuse(run.session_id)
+            if verify is not None:
+                verify(run, approval)
+
+        return check
+
+    async def over(self, session_id: str | None, seconds: float) -> bool:
+        """Wait until nothing keeps a run of this session from going on; C{False}: for so long something does."""
+        until = self._clock.seconds() + seconds
+        while self.find(session_id) is not None:
+            if not await self._change(until - self._clock.seconds()):
+                return False
+        return True
+
+    async def learn(self) -> None:
+        """At the start: all that the vault says is paused, and all that the row says.
+
+        :raises StoreUnavailable: the row cannot be read.
+        """
+        written = (await self._watermarks.all()).get(PAUSED_ROW)
+        found = {pause.session_id: pause for pause in _read_pauses(written, self._runs.events.now())}
+        self._standing = {**found, **{pause.session_id: pause for pause in self._operator_limits.pauses()}}
+        self._owed = bool(self._standing)
+        self.settle_up()
+
+    async def pause(self, pause: Pause, actor: Actor) -> Pause:
+        """Let nothing more begin that C{pause} is about.  Twice is safe: the first one stands.
+
+        But the operator's takes the place of an agent's own.  Durable when it returns, unless the database takes no
+        write: then the pause holds all the same, L{is_owing} says so, and L{save} is called until it is written.
+
+        :raises LimitExceeded: it is a session's own, and too many have done the same; the operator's has always room.
+        """
+        standing = self._standing.get(pause.session_id)
+        if standing is not None and _is_own(standing) and not _is_own(pause):
+            standing = None
+        if standing is None:
+            self._refuse_too_many(pause)
+            self._standing = {**self._standing, pause.session_id: pause}
+            self._unrecorded.append(self._event("pause.begun", pause, actor))
+        self._owed = self._unwritten = True
+        await self.save()
+        return standing or pause
+
+    @property
+    def is_owing(self) -> bool:
+        """True if L{save} has something to do: a pause that a restart now would forget, or its event."""
+        return self._unwritten or bool(self._unrecorded)
+
+    async def save(self) -> None:
+        """Write what is paused to the database, and its events to the record; do nothing if no write is possible."""
+        try:
+            await self._writing.run(self._write)
+        except StoreUnavailable as error:
+            _log.warn("what is paused is not saved yet: {why}", why=error.message)
+
+    async def lift(self, session_id: str | None, actor: Actor) -> None:
+        """Let what it was about begin again.
+
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it stays paused.
+        """
+        pause = self._standing.get(session_id)
+        if pause is not None:
+            await self._writing.run(self._write)  # the record has the beginning before the end
+            await self._writing.run(self._let_go, session_id)
+            await self._runs.audit.append(self._event("pause.ended", pause, actor))
+
+    async def _let_go(self, session_id: str | None) -> None:
+        """Let go in the vault first: until the row says so as well, another life finds it paused."""
+        left = self._remove(session_id)
+        self._operator_limits.keep_pauses(tuple(left.values()))
+        await self._watermarks.put(PAUSED_ROW, _write_pauses(left))
+        self._standing = self._remove(session_id)  # what was paused meanwhile is written next
+        self._lifted.fire()
+
+    def _remove(self, session_id: str | None) -> dict[str | None, Pause]:
+        return {name: pause for name, pause in self._standing.items() if name != session_id}
+
+    def settle_up(self) -> None:
+        """Tell the vault what it could not be told, as far as that can be done now."""
+        if not self._owed:
+            return
+        try:
+            self._operator_limits.keep_pauses(self.all())
+        except AileronError as error:
+            _log.info("the vault does not know yet what is paused: {why}", why=error.message)
+        else:
+            self._owed = False
+
+    async def _write(self) -> None:
+        """All that is paused by now, in the row and, as far as that can be done, in the vault; then its events."""
+        while self._unwritten:
+            written = self._standing
+            await self._watermarks.put(PAUSED_ROW, _write_pauses(written))
+            self._unwritten = written is not self._standing
+        self.settle_up()
+        while self._unrecorded:
+            await self._runs.audit.append(self._unrecorded[0])
+            del self._unrecorded[0]
+
+    def _refuse_too_many(self, pause: Pause) -> None:
+        own = sum(_is_own(each) for each in self._standing.values())
+        if _is_own(pause) and own >= MOST_SESSIONS:
+            raise LimitExceeded("Too many sessions have paused themselves: ask your user to resume or to pause.")
+
+    async def _change(self, seconds: float) -> bool:
+        """Tell whether something was lifted within C{seconds}."""
+        if seconds <= 0:
+            return False
+        waiter: Deferred[None] = self._lifted.wait(over=False)
+        late = self._clock.callLater(seconds, waiter.cancel)
+        try:
+            await waiter
+        except CancelledError:
+            return False
+        finally:
+            if late.active():
+                late.cancel()
+        return True
+
+    def _event(self, type_: str, pause: Pause, actor: Actor) -> Event:
+        event = self._runs.events.of_home(type_, actor, reason=pause.reason, since=to_json(pause)["since"])
+        return evolve(event, session_id=pause.session_id)
+
+
+def _is_own(pause: Pause) -> bool:
+    """Tell whether an agent paused its own session."""
+    return pause.session_id is not None and pause.by == pause.session_id
+
+
+def _paused_error(pause: Pause) -> Paused:
+    whose = "Everything is paused" if pause.session_id is None else "This session is paused"
+    details = {**to_json(pause), "retry_after": _RETRY_AFTER_SECONDS}
+    because = f" ({pause.reason})" if pause.reason else ""
+    return Paused(f"{whose}{because}: nothing starts until it is resumed.", details)
+
+
+def _write_pauses(standing: Mapping[str | None, Pause]) -> str:
+    return compact([to_json(pause) for pause in standing.values()])
+
+
+def _read_pauses(written: str | None, now: datetime) -> tuple[Pause, ...]:
+    """Read what a row says; one that cannot be read pauses everything."""
+    if written is None:
+        return ()
+    try:
+        return tuple(from_json(Pause, each) for each in json.loads(written))
+    except (ValueError, TypeError):
+        return (Pause(now, "service", "what was paused cannot be read any more"),)
+
+
+@define(eq=False)
+class EffectGate:
+    """Tells whether effects may begin now.
+
+    :ivar pauses: what is paused, though the vault be open.
+    :ivar rates: which services are to be left alone for now.
+    :ivar could_act: whether the last look found that they may; C{False} has the next look take up what waits.
+    """
+
+    _vault: IVault
+    _bindings: IBindings
+    pauses: Pauses
+    rates: RateLimits
+    could_act: bool = field(default=False, init=False)
+    _held: bool = field(default=False, init=False)
+    _generation: int = field(default=0, init=False)  # of the bindings, at the last look
+
+    def may_act(self) -> bool:
+        """Return whether effects may begin now: the vault is unlocked, and nothing is held."""
+        # guard of promise 2: nothing begins while the vault is locked -> NoDecisionTests.test_locked_call,
+        #    instead return not self._held
+        return not self._held and self._vault.state() is VaultState.UNLOCKED
+
+    def hold(self) -> None:
+        """Let none begin any more in this life."""
+        self._held = True
+
+    def missed(self) -> None:
+        """Note that the vault or a credential could not be used: the next look takes up what waits for it."""
+        self.could_act = False
+
+    def look(self) -> None:
+        """Note what changed of the bindings: that may be what a run waits for."""
+        generation = self._bindings.bindings_generation()
+        if generation != self._generation:
+            self._generation = generation
+            self.missed()
+
+    async def in_turn(self, planned: PlannedStep, run: Run, seconds: float) -> None:
+        """Wait for as long as the service of a step of C{run} asked for.
+
+        :raises LimitExceeded: that takes longer than C{seconds}, or everything is paused since.
+        """
+        left = self.rates.seconds_left(planned, run.id)
+        if not left:
+            return
+        why = f"{self.rates.explain(planned, left)} This request was not sent."
+        waited = await self.rates.wait(planned, run.id, seconds)
+        if not waited or not await self.pauses.over(run.session_id, seconds - left):
+            raise LimitExceeded(why, {"retry_after": max(1, round(left))})
+
+    def require(self) -> None:
+        """Pass only where effects may begin now.
+
+        :raises VaultLocked: they may not.
+        """
+        if not self.may_act():
+            state = self._vault.state().value
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state})
+
+
+BROKEN_FOR = timedelta(minutes=10)
+DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
+
+_SESSION, _ACTION = "session", "action"
+_Which: TypeAlias = tuple[str, str]
+"""One of both, and its name."""
+
+
+@define(eq=False)
+class LoopBreaker:
+    """Counts calls and denials of late, in memory; denials are learnt from the table at the start."""
+
+    _runs: RunRepository
+    _tasks: Tasks
+    _limits: LoopLimits
+    _calls: CallCounts = field(factory=lambda: CallCounts(CALLS_WITHIN), init=False)
+    _denied: dict[_Which, deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
+    _stopped: dict[_Which, tuple[datetime, str]] = field(factory=dict, init=False)  # until when, and why
+
+    def refuse(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
+        """Count an agent's call, and pass it only where neither its session nor its action is stopped.
+
+        :raises LimitExceeded: one of them is.
+        """
+        now, limits = self._runs.events.now(), self._limits
+        same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
+        by_session, by_action = (_SESSION, session.id), (_ACTION, action)
+        self._check(by_session, now)
+        self._check(by_action, now)
+        if self._calls.is_beyond((session.id, same), limits.same_calls, now):
+            self._stop(by_session, f"The same call was made more than {limits.same_calls} times within a minute.", now)
+        if self._calls.is_beyond(same, limits.same_calls_of_all, now):
+            times = f"{limits.same_calls_of_all} times within a minute, by all sessions"
+            self._stop(by_action, f"The same call was made more than {times}.", now)
+        self._check(by_session, now)
+        self._check(by_action, now)
+
+    def denied(self, approval: Approval, *, on_record: bool = False) -> None:
+        """Count a denial.
+
+        :param on_record: whether the record tells already what was stopped by it, as of an earlier life.
+        """
+        at, limits = approval.decided_at or approval.run.changed_at, self._limits
+        rules = {
+            _SESSION: (limits.denials, f"{limits.denials} calls"),
+            _ACTION: (limits.denials_of_action, f"this action {limits.denials_of_action} times"),
+        }
+        for which in _list_concerned(approval.run):
+            most, what = rules[which[0]]
+            if count(self._denied.setdefault(which, deque()), most - 1, at - DENIALS_WITHIN, at):
+                self._stop(which, f"The user denied {what} within ten minutes.", at, on_record=on_record)
+
+    def forgive(self, run: Run) -> None:
+        """Let the session and the action of a denied run go on."""
+        for which in _list_concerned(run):
+            self._stopped.pop(which, None)
+            self._denied.pop(which, None)
+
+    def _stop(self, which: _Which, why: str, at: datetime, *, on_record: bool = False) -> None:
+        """Refuse its calls for a while from C{at}, on record once; what is stopped already is so until its time."""
+        until, _ = self._stopped.get(which, (at, ""))
+        if until > at:
+            return
+        self._stopped = {name: each for name, each in self._stopped.items() if each[0] > at}
+        self._stopped[which] = at + BROKEN_FOR, why
+        if not on_record:
+            kind, name = which
+            event = self._runs.events.of_home("session.broken", why=why)
+            event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
+            self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
+
+    def _check(self, which: _Which, now: datetime) -> None:
+        until, why = self._stopped.get(which, (now, ""))
+        if until <= now:
+            self._stopped.pop(which, None)
+            return
+        whose = "Calls of this session are" if which[0] == _SESSION else "This action is"
+        raise LimitExceeded(
+            f"{why} {whose} refused for a while. Stop, and ask your user what to do.",
+            {"retry_after": max(1, round((until - now).total_seconds()))},
+        )
+
+    async def _append(self, event: Event) -> None:
+        await self._runs.audit.append(event)
+
+
+def _list_concerned(run: Run) -> list[_Which]:
+    """Return the action, and the session where there is one; the operator's own runs stop nobody."""
+    return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]
+
+
+MOST_KEYS = 4096
+
+
+@define(eq=False)
+class CallCounts:
+    """Keeps the moments at which each key was counted; a key that was not counted of late is let go of.
+
+    That happens when another one is counted.  A clock that was set back counts what lies ahead of it as well, and a key
+    that does keeps those that were counted after it.
+
+    :param within: what is of late.
+    :param most_keys: beyond them the one that was counted longest ago is forgotten.
+    """
+
+    _within: timedelta
+    _most_keys: int = MOST_KEYS
+    _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
+
+    def __len__(self) -> int:
+        """Count the keys that take memory."""
+        return len(self._counted)
+
+    def is_beyond(self, key: Hashable, most: int, now: datetime) -> bool:
+        """Count C{key} once more: whether it was counted more than C{most} times of late."""
+        times = self._counted.setdefault(key, deque())
+        self._counted.move_to_end(key)
+        since = now - self._within
+        beyond = count(times, most, since, now)
+        self._forget(since)
+        return beyond
+
+    def _forget(self, since: datetime) -> None:
+        longest_ago = next(iter(self._counted))
+        while len(self._counted) > self._most_keys or self._counted[longest_ago][-1] <= since:
+            del self._counted[longest_ago]
+            longest_ago = next(iter(self._counted))
+
+
+def count(times: deque[datetime], most: int, since: datetime, now: datetime) -> bool:
+    """Add C{now} to C{times} and drop what is not after C{since}: whether more than C{most} are left."""
+    times.append(now)
+    while len(times) > most + 1 or times[0] <= since:
+        times.popleft()
+    return len(times) > most
+
+
+LONGEST = timedelta(days=1)
+"""No manifest's cool-down is longer."""
+
+FORGIVEN = "approval.forgiven"
+_MOST_DENIALS = 100  # of one action: the oldest beyond are forgotten
+
+
+@frozen
+class _Denied:
+    """A denial, as later calls are compared with it.
+
+    :ivar digests: of the request, as L{ArgumentNormalizer.digests} computes them.
+    """
+
+    run_id: str
+    digests: frozenset[str]
+    at: datetime
+    reason: str | None
+
+
+@define(eq=False)
+class Denials:
+    """Keeps the denials of the last day by action, in memory; they are learnt from the table at the start."""
+
+    _runs: RunRepository
+    _breaker: LoopBreaker
+    _normalizer: ArgumentNormalizer
+    _of: dict[str, deque[_Denied]] = field(factory=dict, init=False)
+
+    async def learn(self) -> None:
+        """At the start: what was denied in the last day and not forgiven.
+
+        :raises StoreUnavailable: that cannot be read.
+        """
+        since = self._runs.events.now() - LONGEST
+        query = AuditQuery(type=FORGIVEN, since=since, limit=1000)
+        forgiven = {record.event.run_id for record in (await self._runs.audit.list(query)).items}
+        for approval in await self._runs.table.denials(since):
+            if approval.run.id not in forgiven:
+                self._keep(approval)
+                self._breaker.denied(approval, on_record=True)
+
+    def note(self, approval: Approval) -> None:
+        """One was denied just now."""
+        self._keep(approval)
+        self._breaker.denied(approval)
+
+    def admit(self, session: Session, action: Action, arguments: Mapping[str, JSON]) -> None:
+        """Pass an agent's call only where it is not stopped.
+
+        :raises LimitExceeded: the session or the action is.
+        :raises ApprovalDenied: it was denied lately.
+        """
+        self._breaker.refuse(session, action.name, arguments)
+        self.refuse(action, arguments)
+
+    def refuse(self, action: Action, arguments: Mapping[str, JSON]) -> None:
+        """Pass only what was not denied, or not lately.
+
+        :raises ApprovalDenied: it was.
+        """
+        now, cool_down = self._runs.events.now(), timedelta(seconds=action.approval.cool_down_seconds)
+        lately = [each for each in self._of.get(action.name, ()) if each.at + cool_down > now]
+        if not lately:
+            return
+        asked = self._normalizer.digests(action.name, arguments)
+        for each in reversed(lately):
+            if asked & each.digests:
+                raise _denied_error(each, each.at + cool_down, now)
+
+    def is_same(self, one: Run, other: Run) -> bool:
+        """Tell whether two runs of an action ask for the same, as later calls are compared with a denied one."""
+        digests = [self._normalizer.digests(each.action, each.asked_for) for each in (one, other)]
+        return one.action == other.action and not digests[0].isdisjoint(digests[1])
+
+    async def forgive(self, run_id: str, actor: Actor) -> Approval:
+        """Let the same be asked again, and those go on who were stopped for it.  Twice is safe.
+
+        :raises NotFound: there is no such approval.
+        :raises Conflict: it was not denied.
+        :raises StoreUnavailable: it counts on.
+        """
+        approval = await self._runs.approval(run_id)
+        run = approval.run
+        if run.state is not RunState.DENIED:
+            raise Conflict(f"The run is {run.state.value}, so there is no denial to lift.", {"state": run.state.value})
+        kept = self._of.get(run.action, deque())
+        if run.id in {each.run_id for each in kept}:
+            await self._runs.audit.append(self._runs.events.of_run(FORGIVEN, run, actor))
+            self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST_DENIALS)
+            self._breaker.forgive(run)
+        return approval
+
+    def _keep(self, approval: Approval) -> None:
+        run = approval.run
+        at = approval.decided_at or run.changed_at
+        denied = _Denied(run.id, self._normalizer.digests(run.action, run.asked_for), at, approval.reason)
+        kept = self._of.setdefault(run.action, deque(maxlen=_MOST_DENIALS))
+        kept.append(denied)
+        while kept[0].at <= at - LONGEST:
+            kept.popleft()
+
+
+def _denied_error(denied: _Denied, until: datetime, now: datetime) -> ApprovalDenied:
+    because = f" Reason: {denied.reason}" if denied.reason else ""
+    details: dict[str, JSON] = {
+        "run_id": denied.run_id,
+        "until": timestamp(until),
+        "retry_after": max(1, round((until - now).total_seconds())),
+    }
+    if denied.reason is not None:
+        details["reason"] = denied.reason
+    return ApprovalDenied(
+        f"The user denied this at {timestamp(denied.at)}.{because} "
+        f"Identical requests are refused until {timestamp(until)}. Do not repeat or reword it; ask your user.",
+        details,
+    )
+
 
 MOST_VALUES = 200
 """An argument with more values than these is not counted one by one, but refused where its values are capped."""
@@ -193,3 +876,95 @@ class Limits:
         self.effects.pauses.refuse(None if session is None else session.id)
         if session is not None:
             self.denials.admit(session, action, arguments)
+
+
+_UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
+_NOT_BEGUN = RunQuery(states=NOT_BEGUN, limit=1000, oldest_first=True)
+_AGAIN = "It was approved before everything was paused: approve it once more to release it."
+_AGAIN_HERE = "It was approved before its session was paused: approve it once more to release it."
+
+
+@implementer(ILimitService)
+@define(eq=False)
+class LimitService:
+    """Pauses and resumes runs, lifts denials, and stores the operator's caps, even if the caller disconnects meanwhile.
+
+    :param ask_again: requests another approval for an approved run.
+    :param begin: schedules an approved run.
+    :param stop_looking: ends the look-ups of uncertain effects.
+    """
+
+    _runs: RunRepository
+    _limits: Limits
+    _ask_again: Callable[[Run, ApprovalStale], Awaitable[None]]
+    _begin: Callable[[Run], None]
+    _stop_looking: Callable[[], None]
+    _tasks: Tasks
+    _locks: KeyedLocks
+
+    async def hold(self) -> None:
+        self._limits.effects.hold()
+        self._stop_looking()
+        await self._tasks.at_rest()
+
+    def pauses(self) -> tuple[Pause, ...]:
+        return self._limits.effects.pauses.all()
+
+    def caps(self) -> tuple[OwnCap, ...]:
+        return self._limits.caps.own()
+
+    @shielded
+    async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
+        return await self._limits.caps.put(caps, actor)
+
+    @shielded
+    async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
+        await self._limits.caps.remove(which, actor)
+
+    @shielded
+    async def forgive(self, run_id: str, actor: Actor) -> Approval:
+        return await self._limits.denials.forgive(run_id, actor)
+
+    @shielded
+    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
+        pauses = self._limits.effects.pauses
+        standing = await pauses.pause(pause, actor)
+        under_way = tuple([run async for run in self._list_matching(_UNDER_WAY, session_id)])
+        return Halt(standing, under_way, saved=not pauses.is_owing)
+
+    @shielded
+    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        if session_id not in {pause.session_id for pause in self.pauses()}:
+            return ()
+        self._limits.effects.require()
+        asked = [run async for run in self._ask_anew(session_id)]
+        await self._limits.effects.pauses.lift(session_id, actor)
+        async for run in self._list_matching(_NOT_BEGUN, session_id):
+            self._begin(run)  # it was approved while the others were asked anew
+        return tuple(asked)
+
+    async def _ask_anew(self, session_id: str | None) -> AsyncIterator[Run]:
+        """Put up what had not begun, while nothing can begin, so that only a new decision releases it."""
+        why = ApprovalStale(_AGAIN if session_id is None else _AGAIN_HERE)
+        async for run in self._list_matching(_NOT_BEGUN, session_id):
+            if not run.gated or self._stays_paused(run, session_id):
+                continue
+            asked = await self._locks.run(run.id, lambda run_id=run.id: self._ask_one(run_id, why))  # type: ignore[misc]
+            if asked is not None:
+                yield asked
+
+    async def _ask_one(self, run_id: str, why: ApprovalStale) -> Run | None:
+        run = await self._runs.run(run_id)
+        if run.state not in _NOT_BEGUN.states:  # it was taken back
+            return None
+        await self._ask_again(run, why)
+        return await self._runs.run(run_id)
+
+    def _stays_paused(self, run: Run, resumed: str | None) -> bool:
+        """Return whether a run's session is itself paused; its runs are put up anew when that pause is lifted."""
+        paused = {pause.session_id for pause in self.pauses()} - {None, resumed}
+        return run.session_id in paused
+
+    def _list_matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
+        return self._runs.all(evolve(query, session_id=session_id))

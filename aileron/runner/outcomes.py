@@ -24,7 +24,7 @@ from aileron.model.vault import BindingFlag
 
 from .plan import PlannedStep
 from .runs import EventFactory, RunRepository, require_unchanged, transition
-from .scheduling import Tasks
+from .tasks import Tasks
 
 MAX_RETRIES = 3
 _FIRST_DELAY_SECONDS = 1.0

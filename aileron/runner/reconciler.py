@@ -20,13 +20,12 @@ from aileron.model.interfaces.governance import IReconciliation
 from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.runs import AttemptRow, Run, RunState, Transition
 
-from .decisions import UNUSABLE, Decisions
+from .approvals import UNUSABLE, ApprovalRequests, Decisions
+from .limits import EffectGate
 from .outcomes import LateAnswers, LookupResult, UncertainEffect, explain_not_done, find_echoes, record_finding
-from .pauses import EffectGate
 from .plan import Plan, PlannedStep, step_key
-from .requests import ApprovalRequests
 from .runs import RunRepository, make_conflict, transition
-from .scheduling import KeyedLocks, Tasks, Timers, shielded
+from .tasks import KeyedLocks, Tasks, Timers, shielded
 
 LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0, 660.0)
 """When it is looked, counted from when the run became C{unknown}, or from the start of the daemon.

@@ -21,7 +21,7 @@ from aileron.model.interfaces.store import IAudit, IRuns
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Approval, Run, RunState, Transition
 
-from .scheduling import ResultWaiters
+from .tasks import ResultWaiters
 
 _R = RunState
 

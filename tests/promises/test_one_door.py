@@ -129,9 +129,9 @@ class CodeTests(SynchronousTestCase):
     def test_executor(self) -> None:
         """Two methods have the executor act: for what needs no decision, and past the gate's last word."""
         found = {where for source in _PACKAGE for where, node, _ in mentions(source) if node.attr == "carry_out"}
-        gated, ungated = "runner._scheduler.RunScheduler", "runner._submission.Submission"
+        gated, ungated = "runner.scheduler.RunScheduler", "runner.submission.Submission"
         self.assertEqual(found, {f"{gated}._carry_out", f"{ungated}._keep_and_finish"})
-        (scheduler,) = (each for each in _PACKAGE if each.name == "aileron.runner._scheduler")
+        (scheduler,) = (each for each in _PACKAGE if each.name == "aileron.runner.scheduler")
         asked = {(where, node.attr) for where, node, _ in mentions(scheduler) if "_gate" in ast.unparse(node.value)}
         chain = {
             ("_begin", "seen_before_effect"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ._source import Source
 
-_EXECUTOR = "aileron.runner._executor"
+_EXECUTOR = "aileron.runner.executor"
 _CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
 _HOLDS_A_CONNECTOR = ("aileron.runner",)
 _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault", "aileron.credentials")

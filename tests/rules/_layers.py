@@ -9,25 +9,22 @@ from ._source import Source
 
 LAYERS: Mapping[str, tuple[str, ...]] = {
     "aileron.runner": (
-        "scheduling",
+        "tasks",
         "runs",
-        "normalization",
         "offerings",
-        "trust",
         "plan",
         "outcomes",
-        "rates",
-        "pauses",
-        "denials",
         "limits",
-        "decisions",
-        "requests",
         "previews",
-        "predicates",
-        "grant_check",
-        "gate",
+        "grant_terms",
+        "approvals",
         "grants",
+        "executor",
+        "scheduler",
         "reconciler",
+        "recovery",
+        "submission",
+        "build",
     ),
 }
 """By room, its parts (packages, or public modules), each of which may import those before it alone."""

@@ -121,6 +121,9 @@ _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "cli": frozenset({"daemon"}),
 }
 
+_ONE_DOOR = frozenset({"runner"})
+"""Rooms of which others import the door alone: their modules are private though no underscore says so."""
+
 
 def arrows(source: Source) -> Iterator[str]:
     """Find imports of a room that is closed to this one, or of another room's private module."""
@@ -146,7 +149,8 @@ def _fault(room: str, target: str, imported: Imported) -> str | None:
     if target.removeprefix("features.") in NOT_YET.get(room, ()):
         return None
     inside = imported.path.removeprefix(f"aileron.{target}").split(".")
-    if any(part.startswith("_") for part in inside):
+    hidden = target in _ONE_DOOR and imported.module != f"aileron.{target}"
+    if hidden or any(part.startswith("_") for part in inside):
         return f"{imported.path} is private to {target}"
     if imported.at_module_level and target in _ONLY_INSIDE_FUNCTIONS.get(room, ()):
         return f"{room} may import {target} only inside a function"

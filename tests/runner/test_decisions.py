@@ -15,7 +15,7 @@ from aileron.model.errors import ApprovalStale
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState
 from aileron.model.vault import VaultState
-from aileron.runner.decisions import APPROVAL_HOLDS, Decisions
+from aileron.runner.approvals import APPROVAL_HOLDS, Decisions
 from aileron.runner.runs import EventFactory
 
 from .kit import OPERATOR, RunnerCase, manifest, step

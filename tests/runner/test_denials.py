@@ -15,9 +15,8 @@ from aileron.base.json import JSON, timestamp, utc
 from aileron.model.authority import LoopLimits
 from aileron.model.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
 from aileron.model.runs import Run, RunState
-from aileron.runner import denials as _breaker
-from aileron.runner.denials import CallCounts
-from aileron.runner.normalization import request_digest
+from aileron.runner import limits as _breaker
+from aileron.runner.limits import CallCounts, request_digest
 from tests.extent import examples
 from tests.growth import seconds
 

@@ -22,7 +22,7 @@ from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.reviews import Review, ReviewedArgument, ReviewedRequest
 from aileron.model.runs import Decision, Run, RunState
 from aileron.model.vault import VaultState
-from aileron.runner import _recovery
+from aileron.runner import recovery
 from aileron.testing import EFFECT_HEADER, ScriptedConnector, new_binding, scripted_description
 
 from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
@@ -289,7 +289,7 @@ class ExpiryTests(RunnerCase):
 
     def test_many_across_a_restart(self) -> None:
         """However many pages of them wait, all are minded again after a restart."""
-        self.patch(_recovery, "_PENDING", evolve(_recovery._PENDING, limit=2))
+        self.patch(recovery, "_PENDING", evolve(recovery._PENDING, limit=2))
         runs = [self.submit("gated", {"text": str(number)}) for number in range(5)]
         self.restart()
         self.clock.advance(3600.0)

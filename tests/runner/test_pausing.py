@@ -13,7 +13,7 @@ from aileron.model.faults import Fault
 from aileron.model.runs import RunState
 from aileron.model.vault import VaultState
 from aileron.runner import Runner
-from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
+from aileron.runner.limits import MOST_SESSIONS, PAUSED_ROW
 
 from .kit import AGENT, OPERATOR, step
 from .test_decisions import DecidedCase

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
 from aileron.model.authority import Predicate, PredicateKind
-from aileron.runner.predicates import ABSENT, Absent, encode_domain, holds, parse_domain, same
+from aileron.runner.grant_terms import ABSENT, Absent, encode_domain, holds, parse_domain, same
 from tests.extent import examples
 from tests.growth import seconds
 

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.base.json import utc
 from aileron.base.waiting import afterwards
 from aileron.model.errors import NotFound, StoreUnavailable
-from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
+from aileron.runner.tasks import KeyedLocks, ResultWaiters, Tasks, Timers
 
 
 class TasksTests(SynchronousTestCase):

@@ -62,7 +62,7 @@ class TroubledTests(TroubledCase):
         run = self.submit()
         slow = _SlowAnswers(self.store.runs)
         self.runner.submission._runs.table = slow
-        self.runner.decisions._scheduler.start(run)
+        self.runner.decisions._begin(run)
         self.approve(run)
         slow.answer.callback(None)
         self.assertIs(self.state(run), RunState.COMPLETED)

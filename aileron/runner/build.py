@@ -13,29 +13,29 @@ from aileron.model.interfaces.connectors import ICatalogue, IConfigFile, IConnec
 from aileron.model.interfaces.store import IAudit, IRuns, IWatermarks
 from aileron.model.interfaces.vault import IBindings, IVault
 
-from ._decisions import DecisionService
-from ._executor import Executor
-from ._recovery import Recovery, RollbackDetector
-from ._scheduler import LimitService, RunScheduler
-from ._submission import Proposals, Submission
-from .decisions import Decisions, UndoWindow
-from .denials import Denials, LoopBreaker
-from .gate import ApprovalGate, PasskeyCheck
-from .grant_check import GrantCheck
+from .approvals import (
+    ApprovalGate,
+    ApprovalRequests,
+    Decisions,
+    DecisionService,
+    Expiry,
+    GrantCheck,
+    PasskeyCheck,
+    Previews,
+    UndoWindow,
+)
+from .executor import Executor
 from .grants import GrantMatcher, GrantService
-from .limits import Caps, Limits
-from .normalization import ArgumentNormalizer
-from .offerings import Offerings
+from .limits import ArgumentNormalizer, Caps, Denials, EffectGate, Limits, LimitService, LoopBreaker, Pauses, RateLimits
+from .offerings import Offerings, TrustedTexts, TrustService
 from .outcomes import LateAnswers, RetryPolicy
-from .pauses import EffectGate, Pauses
 from .plan import Planner
-from .previews import Previews
-from .rates import RateLimits
 from .reconciler import Reconciler, ReconciliationService
-from .requests import ApprovalRequests, Expiry
+from .recovery import Recovery, RollbackDetector
 from .runs import EventFactory, RunRepository
-from .scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
-from .trust import TrustedTexts, TrustService
+from .scheduler import RunScheduler
+from .submission import Proposals, Submission
+from .tasks import KeyedLocks, ResultWaiters, Tasks, Timers
 
 
 @define(eq=False)
@@ -256,9 +256,9 @@ class _Assembly:
         return DecisionService(
             runs=self.runs,
             gate=self.gate,
-            grants=grants,
+            issue=grants.approve,
+            begin=self.scheduler.start,
             denials=self.limits.denials,
-            scheduler=self.scheduler,
             tasks=self.tasks,
             locks=self.locks,
             contents=self.given.contents,
@@ -279,9 +279,9 @@ class _Assembly:
         return LimitService(
             runs=self.runs,
             limits=self.limits,
-            requests=self.requests,
-            scheduler=self.scheduler,
-            reconciler=reconciler,
+            ask_again=self.requests.ask_anew,
+            begin=self.scheduler.start,
+            stop_looking=reconciler.stop,
             tasks=self.tasks,
             locks=self.locks,
         )

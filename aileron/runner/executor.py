@@ -28,7 +28,7 @@ from aileron.model.interfaces.vault import IBindings, ICredential
 from aileron.model.runs import AttemptRow, Progress, Run, RunState, StepRow, Transition
 from aileron.model.vault import BindingFlag
 
-from .limits import Caps
+from .limits import Caps, EffectGate
 from .outcomes import (
     LATE_SECONDS,
     LateAnswer,
@@ -43,7 +43,6 @@ from .outcomes import (
     let_go,
     with_retries,
 )
-from .pauses import EffectGate
 from .plan import Plan, PlannedStep
 from .runs import RunRepository, Verify, transition
 

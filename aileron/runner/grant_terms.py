@@ -1,11 +1,11 @@
-"""Tells what a standing grant allows by its predicates, and what is wrong with those that the operator asks for."""
+"""The terms of a standing grant: predicates on arguments, and the files, connectors and credentials it rests on."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,12 @@ import idna
 from attrs import evolve
 
 from aileron.base.converter import to_json
-from aileron.base.json import JSON, compact, json_pointer, json_problems
+from aileron.base.json import JSON, compact, digest, json_pointer, json_problems
+from aileron.model.actions import Action, PreviewRule
 from aileron.model.authority import MOST_GRANT_DAYS, MOST_USES, Grant, NewGrant, Predicate, PredicateKind
 from aileron.model.errors import InvalidRequest
+
+from .plan import Plan, PlannedStep
 
 if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]
@@ -313,3 +316,58 @@ def _too_long(wish: NewGrant, arguments: Mapping[str, JSON]) -> Iterator[_Fault]
 def _describe(error: Exception) -> str:
     said = error.args[0] if error.args else ""
     return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+
+
+def bounds_of_plan(plan: Plan) -> dict[str, str]:
+    """Collect what a grant stands on that is made of C{plan}, by what each is called."""
+    return collect_bounds(plan.action, plan.steps, None if plan.preview is None else plan.preview.read)
+
+
+def collect_bounds(action: Action, steps: Iterable[PlannedStep], read: PlannedStep | None) -> dict[str, str]:
+    """Collect the action's file, the preview, and of each step, and the preview's C{read}, all that it will use."""
+    found = {"the action's file": action.digest, "the preview": _shape(action.approval.preview)}
+    for planned in steps:
+        found.update(_bounds_of_step(planned, f"step {planned.step.id}"))
+    return found if read is None else {**found, **dict(_bounds_of_step(read, "the preview"))}
+
+
+def _bounds_of_step(planned: PlannedStep, where: str) -> Iterator[tuple[str, str]]:
+    binding, described = planned.binding, planned.description
+    yield f"the connector of {where}", f"{described.fqn} {described.version}"
+    yield f"the content of the connector of {where}", described.content_hash
+    yield f"the base URL of {where}", planned.base_url
+    yield f"the credential of {where}", "none" if binding is None else f"{binding.name} {binding.revision}"
+
+
+def describe_changes(bound: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    """Describe in one sentence what of C{bound} is another now; L{None}: nothing is."""
+    changed = [name for name in {**bound, **now} if bound.get(name) != now.get(name)]
+    if not changed:
+        return None
+    return f"It was granted for another state of things; changed since: {', '.join(changed)}."
+
+
+def _shape(rule: PreviewRule | None) -> str:
+    if rule is None:
+        return "none"
+    shape: JSON = {
+        "connector": rule.connector,
+        "operation": rule.operation,
+        "args": rule.args,
+        "render": [list(each) for each in rule.render],
+        "multiline": list(rule.multiline),
+    }
+    return digest(shape)
+
+
+def suggest_predicates(arguments: Mapping[str, JSON]) -> tuple[Predicate, ...]:
+    """Suggest predicates for a grant: for each argument of mail addresses, their domains."""
+    found = ((name, _domains(value)) for name, value in arguments.items())
+    return tuple(Predicate(name, PredicateKind.DOMAIN, domains) for name, domains in found if domains)
+
+
+def _domains(value: JSON) -> list[JSON]:
+    """Find the domains of a mail address, or of an array of them; empty where it is anything else."""
+    addresses = [value] if isinstance(value, str) else array(value)
+    found = [parse_domain(each) if isinstance(each, str) else None for each in addresses]
+    return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

@@ -14,13 +14,11 @@ from aileron.model.interfaces.store import IWatermarks
 from aileron.model.queries import RunQuery
 from aileron.model.runs import AWAITING, NOT_BEGUN, Run, RunState
 
-from ._scheduler import RunScheduler
-from .decisions import UNUSABLE, Decisions
+from .approvals import UNUSABLE, ApprovalRequests, Decisions, Expiry, Previews
 from .limits import Limits
-from .previews import Previews
 from .reconciler import Reconciler
-from .requests import ApprovalRequests, Expiry
 from .runs import RunRepository, transition
+from .scheduler import RunScheduler
 
 _log = Logger()
 _CURRENT = "vault"  # the name of the watermark that holds the vault's id

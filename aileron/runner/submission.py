@@ -19,15 +19,14 @@ from aileron.model.interfaces.runner import ISubmission
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Call, DryRun, Run, RunState, StepRow, Transition
 
-from ._executor import Executor
-from ._scheduler import RunScheduler
-from .decisions import Decisions
-from .gate import ApprovalGate
+from .approvals import ApprovalGate, Decisions
+from .executor import Executor
 from .grants import GrantMatcher
 from .limits import Limits
 from .plan import Plan, Planner, make_unavailable
 from .runs import RunRepository, make_conflict, transition, with_tool_call
-from .scheduling import KeyedLocks, Tasks, shielded
+from .scheduler import RunScheduler
+from .tasks import KeyedLocks, Tasks, shielded
 
 _PLACEHOLDER = "dry-run"
 _NOT_BEGUN = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))

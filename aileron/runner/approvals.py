@@ -1,0 +1,1360 @@
+"""Requests approvals, records decisions and signs them, and verifies before the effect that one still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Protocol
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import DeferredSemaphore
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from aileron.actions import check_arguments
+from aileron.base.converter import to_json
+from aileron.base.json import JSON, canonical, digest, digest_of_bytes, heavy, timestamp
+from aileron.base.waiting import afterwards
+from aileron.model.actions import ApprovalRule
+from aileron.model.audit import Actor, Event
+from aileron.model.authority import Grant, GrantState, NewGrant, PasskeyRule, Predicate, approval_statement
+from aileron.model.connectors import Outcome
+from aileron.model.errors import (
+    AileronError,
+    ApprovalStale,
+    BindingFailed,
+    Conflict,
+    InvalidRequest,
+    Paused,
+    StateConflict,
+    StoreUnavailable,
+    VaultLocked,
+)
+from aileron.model.interfaces.authority import IControl, IGrants
+from aileron.model.interfaces.runner import IDecisions
+from aileron.model.interfaces.store import IAudit
+from aileron.model.precedents import Precedents
+from aileron.model.queries import AuditQuery, Page, RunQuery
+from aileron.model.reviews import Card, Preview, PreviewStatus, Review, ReviewedAction
+from aileron.model.runs import Approval, Ask, Assertion, Change, Decision, Run, RunState, Transition
+from aileron.model.trust import Mark
+from aileron.model.vault import BindingFlag
+from aileron.review import differences, find_precedents
+
+from .grant_terms import allows, bounds_of_plan, describe_changes, suggest_predicates
+from .limits import Denials, EffectGate
+from .offerings import TrustedTexts
+from .outcomes import Echoes, find_echoes
+from .plan import Plan, PlannedStep, Planner
+from .previews import render_preview
+from .runs import EventFactory, RunRepository, Verify, make_conflict, transition
+from .tasks import Callback, KeyedLocks, ResultWaiters, Tasks, Timers, shielded
+
+APPROVAL_HOLDS = timedelta(hours=24)
+"""An approved run that has not started by then asks again."""
+
+MOST_AHEAD = timedelta(days=30)
+"""The operator can put off an approved run by so much."""
+
+_REMEMBERED = MOST_AHEAD + timedelta(days=2)
+"""Longer than any decision holds: what gave way is remembered until then."""
+
+UNUSABLE = (VaultLocked, BindingFailed)
+"""What is raised where the vault is locked, or its file is not what it was."""
+
+_APPROVED = "approval.approved"
+_DECISIVE = (
+    _APPROVED,
+    "approval.denied",
+    "approval.stale",
+    "tamper.detected",
+    "run.cancelled",
+    "execution.started",
+    "execution.unknown",
+)
+_FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
+_AT_A_TIME = 256
+_HAPPENED = "The earlier run turned out to have happened, so this would do it twice. Deny or cancel this one."
+_UNREADABLE = (
+    "The earlier run may have happened, but the contents of what was found out about it were deleted or altered. Deny "
+    "this one; if you still want it done, ask the agent to request it again."
+)
+TICK = timedelta(microseconds=1)
+_NOTHING = (0, "")  # of a record that somebody emptied: the next start finds that it is not the one
+_TAG = "aileron.decision.v1"
+_log = Logger()
+
+
+class NoDecision(ApprovalStale):
+    """Refuses a row that is no decision of the operator's that may still be used: somebody else wrote it."""
+
+
+class GaveWay(NoDecision):
+    """Refuses a decision that counts no more.  Where the record does not tell of that, nobody need have written it."""
+
+
+@define(eq=False)
+class NotYet(Exception):
+    """Says that a decision lets its run begin later.
+
+    :ivar at: no sooner than this.
+    """
+
+    at: datetime
+
+
+class EarlierKey(ApprovalStale):
+    """Refuses a decision under a key that is no longer this vault's."""
+
+
+@define(eq=False)
+class Decisions:
+    """Marks decisions, tells which are sound, and uses them up in the vault, where no row brings them back."""
+
+    _control: IControl
+    _audit: IAudit
+    _events: EventFactory
+    _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, what the vault could not be told
+
+    def signed(self, run: Run, decision: Decision, undo_seconds: float = 0.0) -> Decision:
+        """C{decision} of C{run}, taken now and marked.
+
+        :param undo_seconds: how long it can still be taken back; its C{not_before} becomes the later of both.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+        at = now = self._events.now()
+        begins = _begins_at(decision, now, timedelta(seconds=undo_seconds))
+        outdated, forgotten = self._control.outdated(run.id), self._control.forgotten()
+        if outdated is not None:
+            at = max(at, outdated - _REMEMBERED + TICK)  # later than what it takes the place of
+        if forgotten is not None:
+            at = max(at, forgotten - APPROVAL_HOLDS + TICK)
+        while self._control.spent(mark := self._control.sign(_statement(run, _add_times(decision, at, begins)))):
+            at += TICK  # the same was decided, and used, in this very moment
+        return evolve(_add_times(decision, at, begins), mark=mark)
+
+    def check(self, run: Run, approval: Approval) -> None:
+        """Pass only where C{approval} is a decision for C{run} that may still be used.
+
+        :raises NoDecision: it is none.
+        :raises GaveWay: it was one, which the vault was told to let count no more.
+        :raises ApprovalStale: it was one, under an earlier key or until its time was over.
+        :raises NotYet: it will be.
+        :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
+        """
+        _check_mark(self._control.verifier(), self._events.now(), run, approval)
+        # guard of promise 3: a decision that was used is none -> StillTests.test_once_unrecorded
+        if approval.mark is not None and self._control.spent(approval.mark):
+            raise NoDecision("The recorded decision was already used.")
+        if self._is_outdated(run, approval):
+            raise GaveWay("The recorded decision was already withdrawn.")
+
+    def was_taken(self, run: Run, approval: Approval) -> bool:
+        """Tell whether C{approval} was a yes to C{run}, under the present key, used or not.
+
+        :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
+        """
+        verdict = self._control.verifier()(_statement(run, approval), approval.mark)
+        return approval.approved is True and verdict is Mark.SOUND
+
+    def _is_outdated(self, run: Run, approval: Approval) -> bool:
+        decided_at, ends = approval.decided_at, approval.not_after
+        if decided_at is None or ends is None:
+            return True
+        gave_way = max(filter(None, (self._control.outdated(run.id), self._owed.get(run.id))), default=None)
+        if gave_way is not None and decided_at <= gave_way - _REMEMBERED:
+            return True
+        forgotten = self._control.forgotten()
+        return forgotten is not None and ends <= forgotten
+
+    async def on_record(self, run: Run, approval: Approval) -> bool:
+        """Tell whether the record tells of this very decision, and of nothing since by which it would count no more.
+
+        Older events do not name it: for these, any decision with the same digest is taken for theirs.
+        """
+        newest = (await self._audit.list(AuditQuery(run_id=run.id, types=_DECISIVE, limit=1))).items
+        if not newest or newest[0].event.type != _APPROVED or newest[0].altered:
+            return False
+        payload, name = newest[0].event.payload, decision_digest(approval)
+        return payload.get("digest") == approval.digest and payload.get("decision_digest", name) == name
+
+    async def refuse_repetition(self, run_id: str) -> None:
+        """Pass only where nothing on record, whatever the row says, tells that a run in doubt was done whole.
+
+        :raises ApprovalStale: it was, or the contents that would tell are gone or others: it could be done twice.
+        """
+        query: AuditQuery | None = AuditQuery(run_id=run_id, types=_FOUND_OUT, limit=_AT_A_TIME)
+        while query is not None:
+            page = await self._audit.list(query)
+            for record in page.items:
+                is_lost = record.pruned or record.altered
+                if is_lost or _is_whole(record.event.payload):
+                    raise ApprovalStale(_UNREADABLE if is_lost else _HAPPENED, {"parent_id": run_id})
+            query = None if page.cursor is None else evolve(query, cursor=page.cursor)
+
+    def verification(self, digest: str, mark: bytes | None) -> Verify:
+        """Make the check inside the transaction that commits C{executing}: the decision stands there, and is for this.
+
+        :param mark: of the decision that will be used.
+        :raises VaultLocked, BindingFailed: as of L{check}.
+        """
+        verifier, now = self._control.verifier(), self._events.now()
+
+        def verify(run: Run, approval: Approval | None) -> None:
+            found = _check_mark(verifier, now, run, approval)
+            if found.digest != digest or found.mark != mark:
+                raise NoDecision("The recorded decision is for something else.")
+
+        return verify
+
+    async def spend(self, approval: Approval, last_look: Callable[[Approval], None]) -> None:
+        """Use the decision, for good, before anything leaves.
+
+        :param last_look: raises where it must not be used after all; nothing happens between it and the use.
+        :raises Conflict: it was used.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be used.
+        """
+        head = await self._audit.head()
+        if approval.mark is None or approval.not_after is None or head is None:
+            raise NoDecision("No decision is recorded.")
+        last_look(approval)
+        # guard of promise 3: a decision is used before anything leaves -> StillTests.test_once_while_it_begins,
+        #    instead self._control.seal(*head)
+        self._control.spend(approval.mark, approval.not_after, *head)
+
+    async def outdate(self, run: Run, up_to: datetime) -> None:
+        """Let whatever was decided on C{run} up to a moment count no more, whatever its row says now or later.
+
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it still counts.
+        """
+        await self._outdate(run.id, up_to + _REMEMBERED)
+
+    async def give_up(self, run: Run) -> None:
+        """Do as L{outdate}, up to now; if that cannot be written it holds until restart, and L{settle_up} tries it."""
+        self._owed[run.id] = self._events.now() + _REMEMBERED
+        await self.settle_up()
+        if run.id in self._owed:
+            _log.warn(
+                "what was decided on run {run} may count again, should this life end before it is written", run=run.id
+            )
+
+    @property
+    def owing(self) -> bool:
+        """True if L{settle_up} has something to do."""
+        return bool(self._owed)
+
+    async def settle_up(self) -> None:
+        """Write what L{give_up} could not, as far as that can be done now."""
+        with suppress(AileronError):
+            for run_id, until in list(self._owed.items()):
+                await self._outdate(run_id, until)
+
+    async def _outdate(self, run_id: str, until: datetime) -> None:
+        head = await self._audit.head()
+        self._control.outdate(run_id, until, *(head or _NOTHING))
+        self._owed.pop(run_id, None)
+
+
+def decision_digest(decided: Approval | Decision) -> str:
+    """Compute the SHA-256 of the mark under a decision, by which its event names it."""
+    return digest_of_bytes(decided.mark or b"")
+
+
+def _begins_at(decision: Decision, now: datetime, undo: timedelta) -> datetime | None:
+    """No sooner than when it begins, by the clock as it is now, wherever it stood before; L{None}: at once."""
+    begins = max(now + undo, decision.not_before or now)
+    return begins if decision.approved and begins > now else None
+
+
+def _add_times(decision: Decision, at: datetime, begins: datetime | None) -> Decision:
+    """C{decision} with its times; one that only says no has none but that it was taken."""
+    ends = max(at, begins or at) + APPROVAL_HOLDS
+    return evolve(decision, decided_at=at, not_before=begins, not_after=ends)
+
+
+def _statement(run: Run, decided: Approval | Decision) -> Mapping[str, JSON]:
+    return {
+        "tag": _TAG,
+        # guard of promise 2: mark and digest are of one run -> WrittenRowsTests.test_copied
+        "run": run.id,
+        "effect_key": run.effect_key,
+        # guard of promise 3: a mark binds the digest -> StillTests.test_digest_and_action
+        "digest": decided.digest,
+        # guard of promise 2: a mark says yes or no -> WrittenRowsTests.test_denial_turned
+        "approved": decided.approved,
+        # guard of promise 3: a mark binds who took it -> StillTests.test_mark_binds
+        "decided_by": decided.decided_by,
+        "decided_at": _moment(decided.decided_at),
+        # guard of promise 3: a mark binds when it begins -> StillTests.test_mark_binds
+        "not_before": _moment(decided.not_before),
+        # guard of promise 3: a mark binds its end -> StillTests.test_mark_binds
+        "not_after": _moment(decided.not_after),
+    }
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else timestamp(at)
+
+
+def _check_mark(
+    verifier: Callable[[Mapping[str, JSON], bytes | None], Mark],
+    now: datetime,
+    run: Run,
+    approval: Approval | None,
+) -> Approval:
+    if approval is None or approval.approved is not True or approval.mark is None:
+        raise NoDecision("No decision is recorded.")
+    verdict = verifier(_statement(run, approval), approval.mark)
+    # guard of promise 3: a decision under an earlier key is none -> StillTests.test_key
+    if verdict is Mark.EARLIER:
+        raise EarlierKey("It was approved under an earlier vault key.")
+    if (
+        # guard of promise 2: the mark under a decision holds -> WrittenRowsTests.test_forged_whole
+        verdict is not Mark.SOUND or approval.not_after is None
+    ):
+        raise NoDecision("The signature of the recorded decision is invalid.")
+    # guard of promise 3: a decision has an end -> StillTests.test_too_old
+    if now > approval.not_after:
+        raise ApprovalStale("It was approved more than 24 hours ago and had not started.")
+    if approval.not_before is not None and now < approval.not_before:
+        raise NotYet(approval.not_before)
+    return approval
+
+
+def _is_whole(told: Mapping[str, JSON]) -> bool:
+    return told.get("happened") is True and told.get("last", True) is True
+
+
+@define(eq=False)
+class UndoWindow:
+    """Holds approved runs back until they may begin: one was put off, or can still be taken back.
+
+    Two clocks are asked.  When a run may begin is told by the wall clock, and stands under the decision's mark.  The
+    seconds in which it can be taken back must have passed by a clock that nobody sets as well, as far as this life of
+    the daemon has seen them: a wall clock that is set forward takes nothing from them, and one that is set back makes a
+    run wait longer, never less.
+
+    :param monotonic: seconds of a monotonic clock.
+    """
+
+    _timers: Timers
+    _events: EventFactory
+    _monotonic: Callable[[], float]
+    _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when on the monotonic clock
+
+    def hold(self, run_id: str, seconds: float) -> None:
+        """Hold an approved run, which can be taken back for so long from now on."""
+        now = self._monotonic()
+        self._held = {held: until for held, until in self._held.items() if until > now}
+        if seconds > 0:
+            self._held[run_id] = now + seconds
+
+    def waits(self, run: Run, ring: Callback) -> bool:
+        """Return whether an approved run must not begin yet; if so, C{ring} is called when its time has come."""
+        at = self._begins(run)
+        if at <= self._events.now():
+            return False
+        self._timers.watch(run.id, at, ring)
+        return True
+
+    def wait(self, run_id: str, at: datetime, ring: Callback) -> None:
+        """Call back at C{at}, whatever the run's row says."""
+        self._timers.watch(run_id, at, ring)
+
+    def _begins(self, run: Run) -> datetime:
+        """No sooner than this, by the wall clock as it goes now."""
+        now = self._events.now()
+        left = max(0.0, self._held.get(run.id, 0.0) - self._monotonic())
+        return max(run.start_after or now, now + timedelta(seconds=left))
+
+
+_BY = "grant:"
+
+
+@define(eq=False)
+class GrantCheck:
+    """Looks at what grants approved, until it begins; what a person approved is none of its business."""
+
+    _grants: IGrants
+    _events: EventFactory
+
+    def check(self, approval: Approval, plan: Plan) -> None:
+        """Look at all of it.
+
+        :raises NoDecision: no grant in the vault ever allowed this.
+        :raises ApprovalStale: it does so no longer.
+        """
+        grant = self._in_force(approval)
+        if grant is None:
+            return
+        if not allows(grant, plan.arguments) or grant.session_id not in (None, approval.run.session_id):
+            raise NoDecision("The grant that approved it does not allow it.")
+        why = describe_changes(grant.bound, bounds_of_plan(plan))
+        if why is not None:
+            raise ApprovalStale(f"The grant that allowed it no longer does. {why}")
+
+    def in_force(self, approval: Approval | None) -> None:
+        """Look only whether it was revoked; cheap, and in any thread.
+
+        :raises ApprovalStale, NoDecision: as of L{check}.
+        """
+        if approval is not None:
+            self._in_force(approval)
+
+    def _in_force(self, approval: Approval) -> Grant | None:
+        by = approval.decided_by or ""
+        named = by.removeprefix(_BY) if by.startswith(_BY) else None
+        if named != approval.grant_id:
+            raise NoDecision("The row names a different grant than the decision.")
+        if named is None:
+            return None
+        grant = self._grants.get(named)
+        if grant is None:
+            raise NoDecision("The grant that approved it is not in the vault.")
+        state = grant.state(self._events.now())
+        if state in (GrantState.REVOKED, GrantState.OVER):
+            how = "was revoked" if state is GrantState.REVOKED else "is over"
+            raise ApprovalStale(f"The grant that allowed it {how}.")
+        return grant
+
+
+def name_decider(grant: Grant) -> str:
+    """Name C{grant} as who decided: it stands under the decision's mark."""
+    return f"{_BY}{grant.id}"
+
+
+_NO_ECHOES = Echoes()
+
+
+@define(eq=False)
+class ApprovalRequests:
+    """Works out what the operator is asked by what is there now, and asks again when that is something else."""
+
+    _runs: RunRepository
+    planner: Planner
+    _decisions: Decisions
+    expiry: Expiry
+
+    def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
+        """C{run} put up for decision for the first time."""
+        now = self._runs.events.now()
+        ask = Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval))
+        event = self._runs.events.of_run("approval.requested", run, actor, digest=ask.digest)
+        return transition(run, RunState.PENDING, now, event, ask=ask)
+
+    def plan(self, run: Run, preview: Preview | None = None) -> Plan:
+        """Plan what C{run} would do by what is there now.
+
+        :param preview: as it was fetched; L{None}: it is not there yet.
+        :raises AileronError: what it needs is gone, switched off, or takes its arguments no longer.
+        """
+        action = self.planner.offerings.find(run.action).action
+        return self.planner.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
+
+    def plan_shown(self, approval: Approval) -> Plan:
+        """Plan as L{plan} with the preview in the row: the digest shows whether that was tampered with."""
+        return self.plan(approval.run, approval.review.shown_preview)
+
+    async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NO_ECHOES) -> Approval:
+        """C{approval} with its preview as it is now: asked anew where that is not what stands there.
+
+        What has no preview yet is not stale by getting one.
+
+        :raises StateConflict, ApprovalStale: something else has taken its place.
+        :raises AileronError: it cannot run now.
+        """
+        run = approval.run
+        self.planner.offerings.refresh()
+        plan = self.plan(run, preview)
+        digest_now = plan.digest(run)
+        if digest_now == approval.digest:
+            return approval
+        status, of_it = preview.status.value, preview.digest()
+        event = self._runs.events.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
+        events = [*found.events, event]
+        ask = Ask(digest_now, plan.review(), approval.requested_at, approval.expires_at)
+        if self.plan(run).digest(run) == approval.digest:
+            ask = evolve(ask, stale=approval.stale, changes=approval.changes)
+        else:
+            ask = mark_changed(approval, plan, ask)
+            events.append(self._runs.events.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
+        await self._put(approval, ask, *events, flags=found.flags)
+        return await self._runs.approval(run.id)
+
+    async def fresh(self, approval: Approval) -> Approval:
+        """C{approval} as it must be looked at now: asked anew where what would run is no longer what is shown.
+
+        While it waits, what is shown is what would run, worked out now; the row's own text is not believed.
+        """
+        if approval.run.state is not RunState.PENDING:
+            return approval
+        plan, ask = self._look(approval)
+        if ask is None:
+            return approval if plan is None else evolve(approval, review=plan.review())
+        with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
+            event = self._runs.events.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
+            await self._put(approval, ask, event)
+        return await self._runs.approval(approval.run.id)
+
+    def compute(self, approval: Approval) -> Approval:
+        """Return C{approval} as L{fresh} would leave it, without storing anything."""
+        if approval.run.state is not RunState.PENDING:
+            return approval
+        plan, ask = self._look(approval)
+        if ask is None:
+            return approval if plan is None else evolve(approval, review=plan.review())
+        return evolve(
+            approval,
+            digest=ask.digest,
+            review=ask.review,
+            requested_at=ask.requested_at,
+            expires_at=ask.expires_at,
+            stale=ask.stale,
+            changes=ask.changes,
+        )
+
+    async def show(self, approval: Approval) -> Approval:
+        """Return what L{fresh} does; if that cannot be written, the row marked stale: looking needs no disk."""
+        try:
+            return await self.fresh(approval)
+        except StoreUnavailable:
+            return evolve(approval, stale="It has changed, and cannot be updated while the database refuses writes.")
+
+    async def ask_anew(self, run: Run, found: ApprovalStale, preview: Preview | None = None) -> None:
+        """Put an approved run up for decision once more; that it was no decision at all is put on record as such.
+
+        :param preview: as it was fetched just now, if it was.
+        :raises StateConflict: it is approved no longer.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: the decision would go on to count.
+        """
+        approval = await self._runs.table.approval(run.id)
+        ask = self._ask_anew(run, approval, found.message, preview)
+        events = self._runs.events
+        event = events.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
+        if isinstance(found, NoDecision):
+            event = events.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
+        # Before the question that takes its place, so that no crash keeps it.
+        await self._decisions.outdate(run, events.now())
+        await self._runs.apply(transition(run, RunState.PENDING, events.now(), event, ask=ask))
+        self.expiry.watch(run.id, ask.expires_at)
+
+    def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
+        """Find what would run now, if anything, and what to ask instead of what stands there, if it is another."""
+        run = approval.run
+        try:
+            plan = self.plan_shown(approval)
+            asked = plan.digest(run)
+            if asked == approval.digest:
+                return plan, None
+            plan = self.plan(run)
+        except AileronError as error:
+            return None, self._cannot_run(approval, error)
+        ask = Ask(plan.digest(run), plan.review(), self._runs.events.now(), approval.expires_at)
+        return plan, mark_changed(approval, plan, ask)
+
+    def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
+        stale = f"It cannot run now: {error.message}"
+        if (approval.stale or "").endswith(stale):
+            return None
+        asked = self._digest_of_nothing(approval.run, stale)
+        return Ask(asked, approval.review, self._runs.events.now(), approval.expires_at, stale)
+
+    def _ask_anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
+        """Make what to ask of an approved run whose decision counts no more."""
+        now = self._runs.events.now()
+        try:
+            plan = self.plan(run, preview)
+        except AileronError as error:
+            cannot = f"It cannot run now: {error.message}"
+            stale = stale if stale == cannot else f"{stale} {cannot}"
+            review = _bare_review(run) if approval is None else approval.review
+            return Ask(self._digest_of_nothing(run, stale), review, now, None, stale)
+        changes = () if approval is None else compare_reviews(approval.review, plan.review())
+        return Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval), stale, changes)
+
+    def _digest_of_nothing(self, run: Run, stale: str) -> str:
+        """Make a digest that is of nothing that could run."""
+        return digest({"run": run.id, "stale": stale, "at": timestamp(self._runs.events.now())})
+
+    def _expires(self, rule: ApprovalRule) -> datetime | None:
+        """When a wait for a decision that begins now ends, if it does."""
+        seconds = rule.expires_after_seconds
+        return None if seconds is None else self._runs.events.now() + timedelta(seconds=seconds)
+
+    async def _put(self, approval: Approval, ask: Ask, *events: Event, flags: tuple[BindingFlag, ...] = ()) -> None:
+        run, now, unless_changed = approval.run, self._runs.events.now(), require_digest(approval.digest)
+        change = transition(run, RunState.PENDING, now, *events, ask=ask, verify=unless_changed, flags=flags)
+        await self._runs.apply(change)
+
+
+def describe_approval(approval: Approval) -> Mapping[str, JSON]:
+    """Describe, for a program, the question that stands there instead of the one that it named."""
+    changes: JSON = [to_json(change) for change in approval.changes]
+    return {"digest": approval.digest, "stale": approval.stale, "changes": changes}
+
+
+def require_digest(shown: str) -> Verify:
+    """Make a check for inside the transaction: what waits there is still what that digest binds."""
+
+    def verify(run: Run, approval: Approval | None) -> None:
+        # guard of promise 3: a decision names what is shown
+        # guard of promise 3: what is decided is what the row shows at that moment
+        #    -> StillTests.test_changed_while_deciding
+        if approval is None or approval.digest != shown:
+            raise ApprovalStale("It was just updated. Review it again.")
+
+    return verify
+
+
+def _bare_review(run: Run) -> Review:
+    """Review what can be shown of a run whose approval is gone and that cannot be worked out."""
+    return Review(action=ReviewedAction(run.action, run.action_version), manifest_digest=run.manifest_digest)
+
+
+def mark_changed(approval: Approval, plan: Plan, ask: Ask) -> Ask:
+    """Have C{ask} say in which way it is not what C{approval} showed."""
+    return evolve(
+        ask, stale=describe_difference(approval, plan), changes=compare_reviews(approval.review, plan.review())
+    )
+
+
+def compare_reviews(before: Review, after: Review) -> tuple[Change, ...]:
+    """Compare two reviews; a preview that was or is not there yet is otherwise in nothing."""
+    earlier, later = to_json(before), to_json(after)
+    if PreviewStatus.FETCHING in (before.shown_preview.status, after.shown_preview.status):
+        earlier, later = ({**each, "preview": None} for each in (earlier, later))
+    return differences(earlier, later)
+
+
+def describe_difference(approval: Approval, plan: Plan) -> str:
+    """Describe in one sentence what is no longer as it was shown."""
+    before, after = approval.review, plan.review()
+    if before.unread is not None:
+        return "What was shown before cannot be read any more."
+    if before.manifest_digest != after.manifest_digest:
+        return f"The action {plan.action.name} was changed since."
+    if before.arguments != after.arguments:
+        return "The arguments are read differently now."
+    seen, present = before.shown_preview, after.shown_preview
+    if present.status is not PreviewStatus.FETCHING and seen.digest() != present.digest():
+        return _OTHER_PREVIEW.get((seen.status, present.status), "What the preview shows was changed since.")
+    if before == after:
+        return "It could not run for a while, and can again."
+    return "The connector, its binding or the request that would leave was changed since."
+
+
+_OTHER_PREVIEW = {
+    (PreviewStatus.SHOWN, PreviewStatus.UNAVAILABLE): "The preview cannot be fetched any more.",
+    (PreviewStatus.UNAVAILABLE, PreviewStatus.SHOWN): "The preview could be fetched this time.",
+    (PreviewStatus.UNAVAILABLE, PreviewStatus.UNAVAILABLE): "The preview fails in another way than before.",
+}
+
+
+@frozen(eq=False)
+class Expiry:
+    """Watches pending runs that may expire."""
+
+    _timers: Timers
+    _runs: RunRepository
+
+    def watch(self, run_id: str, expires_at: datetime | None) -> None:
+        """Expire the run at C{expires_at}, if it has not been decided by then; L{None}: it never expires."""
+        if expires_at is None:
+            self._timers.forget(run_id)
+        else:
+            self._timers.watch(run_id, expires_at, self._expire)
+
+    def forget(self, run_id: str) -> None:
+        """Forget it, which is decided, or taken back. Twice is safe."""
+        self._timers.forget(run_id)
+
+    async def _expire(self, run_id: str) -> None:
+        """End a wait that the manifest limits, unless it has ended by itself."""
+        run = await self._runs.run(run_id)
+        # guard of promise 2: an alarm ends what has expired -> NoDecisionTests.test_expires
+        if run.state is RunState.PENDING:
+            event = self._runs.events.of_run("approval.expired", run)
+            with suppress(StateConflict):  # decided or withdrawn at the last moment
+                await self._runs.apply(transition(run, RunState.EXPIRED, event.at, event))
+
+    def stop(self) -> None:
+        """Forget all alarms, of whatever kind."""
+        self._timers.stop()
+
+
+PREVIEW_SECONDS = 5.0
+"""How long a service has to answer."""
+
+AGAIN_SECONDS = 10.0
+"""What has failed is not tried again by looking before so long."""
+
+MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR, MOST_BEFORE_EFFECTS = 6, 2, 4
+"""How many are fetched at once: what agents ask for never keeps the operator's own decisions waiting."""
+
+_MOST_TRIES = 3  # what is asked anew while its preview is fetched is another question
+
+
+@define(eq=False)
+class Previews:
+    """Puts previews where they are looked at, and fetches them, in three queues, before anything rests on one.
+
+    :param read: sends the read of a preview, and answers what came of it within so many seconds.
+    """
+
+    _runs: RunRepository
+    _requests: ApprovalRequests
+    _read: Callable[[PlannedStep, float], Awaitable[Outcome]]
+    _effects: EffectGate
+    _tasks: Tasks
+    _waiters: ResultWaiters[str, None]
+    _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
+    _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
+    _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
+    _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
+
+    # what is shown ---------------------------------------------------------------------------
+
+    def begin(self, run_id: str, then: Callable[[str], Awaitable[None]] | None = None) -> bool:
+        """Have a preview fetched that is not there yet; C{False}: it is being fetched, or cannot be now.
+
+        :param then: what is done with the run once it is there.
+        """
+        return self._effects.may_act() and self._tasks.start(_preview_task(run_id), self._show_and_tell(run_id, then))
+
+    async def looked_at(self, approval: Approval) -> Approval:
+        """Return C{approval} as it is to be shown now: with a missed preview, if that comes in time."""
+        run_id, task = approval.run.id, _preview_task(approval.run.id)
+        if not lacks_preview(approval):
+            return approval
+        unanswered = approval.review.shown_preview.status is PreviewStatus.FETCHING
+        if run_id in self._recent() and not unanswered and not self._tasks.running(task):
+            return approval  # it failed just now
+        waiter = self._waiters.enlist(run_id)  # before it is begun: it may end at once
+        if self._tasks.running(task) or self.begin(run_id):
+            await self._waiters.first(run_id, waiter, PREVIEW_SECONDS)
+        self._waiters.dismiss(run_id, waiter)
+        return await self._requests.show(await self._runs.approval(run_id))
+
+    async def wait_under_way(self, approval: Approval) -> Approval:
+        """Return the stored approval once the preview that is being fetched is there, if that comes in time.
+
+        No fetch is started, and nothing is stored.
+        """
+        run_id = approval.run.id
+        if not lacks_preview(approval) or not self._tasks.running(_preview_task(run_id)):
+            return approval
+        waiter = self._waiters.enlist(run_id)
+        await self._waiters.first(run_id, waiter, PREVIEW_SECONDS)
+        self._waiters.dismiss(run_id, waiter)
+        return await self._runs.approval(run_id)
+
+    async def take_up(self) -> None:
+        """Begin with all that was missed."""
+        if self._effects.may_act():
+            for run_id in await self._runs.table.unshown():
+                self.begin(run_id)
+
+    async def _show_and_tell(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
+        await afterwards(self._show(run_id, then), lambda: self._waiters.tell(run_id, None))
+
+    async def _show(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
+        try:
+            for _ in range(_MOST_TRIES):
+                if await self._is_shown(run_id):
+                    return None if then is None else await then(run_id)
+        except StateConflict as conflict:
+            _log.info("run {run} went {state} before its preview came", run=run_id, state=conflict.present.state.value)
+        except AileronError as error:  # it is looked at again; what it lacks is told there
+            _log.info("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
+
+    async def _is_shown(self, run_id: str) -> bool:
+        """Fetch and store the preview of a run; C{False} if the approval changed meanwhile and needs another try."""
+        approval = await self._runs.approval(run_id)
+        if not lacks_preview(approval):
+            return True
+        fetched = await self._fetch(approval.run, self._background, only_missed=True)
+        if fetched is None:
+            return True
+        try:
+            await self._requests.previewed(approval, *fetched)
+        except ApprovalStale:
+            return False
+        return True
+
+    # what decisions and effects rest on ------------------------------------------------------
+
+    async def fetch_again(self, run: Run, *, before_effect: bool = False) -> Preview | None:
+        """Fetch the preview of C{run} as it is now; L{None} if its action has none.
+
+        :param before_effect: whether it is to begin; else the operator waits for it.
+
+        :raises VaultLocked, Paused: it cannot be fetched now.
+        :raises AileronError: what the run needs is not there.
+        """
+        fetched = await self._fetch(run, self._before_effects if before_effect else self._foreground)
+        if fetched is None:
+            return None
+        preview, echoes = fetched
+        if echoes.events:
+            await self._runs.audit.append(*echoes.events)
+        return preview
+
+    async def _fetch(
+        self, run: Run, turns: DeferredSemaphore, *, only_missed: bool = False
+    ) -> tuple[Preview, Echoes] | None:
+        """Plan by what is there now, and ask the service, once, in its turn; L{None} if the action has no preview.
+
+        :param only_missed: ask only where the preview is still missed when its turn has come.
+        """
+        if self._requests.plan(run).preview is None:
+            return None
+        return await turns.run(self._fetch_now, run, only_missed)
+
+    async def _fetch_now(self, run: Run, only_missed: bool) -> tuple[Preview, Echoes] | None:
+        if only_missed and not lacks_preview(await self._runs.approval(run.id)):
+            return None
+        if not self._effects.may_act():
+            raise VaultLocked("The preview cannot be fetched while the vault is locked.")
+        self._effects.pauses.refuse(run.session_id)
+        self._tried = {**self._recent(), run.id: self._tasks.clock.seconds()}
+        self._requests.planner.offerings.refresh()
+        planned = self._requests.plan(run).preview
+        if planned is None:
+            return None
+        outcome = await self._read(planned.read, PREVIEW_SECONDS)
+        if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
+            raise VaultLocked(outcome.fault.message)
+        echoes = find_echoes(self._runs.events, run, planned.read, outcome)
+        return render_preview(planned.rule, outcome, planned.carried), echoes
+
+    def _recent(self) -> dict[str, float]:
+        """Those that were tried just now; a clock that was set back forgets them."""
+        now = self._tasks.clock.seconds()
+        return {run_id: at for run_id, at in self._tried.items() if 0 <= now - at < AGAIN_SECONDS}
+
+
+def lacks_preview(approval: Approval) -> bool:
+    """Tell whether what waits for a decision has a preview that is not shown."""
+    is_shown = approval.review.shown_preview.status is PreviewStatus.SHOWN
+    return approval.run.state is RunState.PENDING and approval.review.may_have_preview and not is_shown
+
+
+def _preview_task(run_id: str) -> str:
+    return f"the preview of {run_id}"
+
+
+_OTHERWISE = "What would run has just changed."
+_INTERRUPTED = (
+    "The approval no longer counts: the request was being denied or updated when it was given, or when Aileron last "
+    "stopped."
+)
+
+
+class PasskeyCheck(Protocol):
+    """Checks whether a passkey was used where one is needed."""
+
+    def passkey_rule(self) -> PasskeyRule:
+        """Return what may not be approved without one."""
+
+    def check(self, action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
+        """Pass if no passkey is needed, or one was used for exactly C{about}.
+
+        An assertion that is given is checked in any case.
+
+        :raises Forbidden: one is needed and was not used, or not for this; C{details["passkey"]} is true.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: its use could not be noted.
+        """
+
+
+@define(eq=False)
+class ApprovalGate:
+    """Stands between a gated run and its effect.  This is the one place that takes a decision.
+
+    :ivar requests: what is asked.
+    :ivar previews: what is shown of the service's side.
+    :ivar undo: knows when approved runs may begin.
+    """
+
+    _runs: RunRepository
+    requests: ApprovalRequests
+    _decisions: Decisions
+    previews: Previews
+    undo: UndoWindow
+    _effects: EffectGate
+    _grants: GrantCheck
+    _passkeys: PasskeyCheck
+
+    async def admit(self, run_id: str, decision: Decision, wish: NewGrant | None = None) -> None:
+        """Let only who used a passkey approve what needs one, before anything else comes of it.
+
+        :param wish: the grant that goes with it.
+        :raises NotFound: there is no such approval.
+        :raises Forbidden: a passkey is needed and was not used for exactly this.
+        """
+        if decision.approved and self._passkeys.passkey_rule().asks:
+            approval = await self._runs.approval(run_id)
+            statement = approval_statement(run_id, decision, wish)
+            self._passkeys.check(approval.run.action, statement, decision.assertion)
+
+    def refuse_unsigned(self, approval: Approval, decision: Decision) -> None:
+        """Once more by the row as it is now: who can write it could have called its action another for L{admit}.
+
+        :raises Forbidden: a passkey is needed, and none was used.
+        """
+        if decision.approved and decision.assertion is None:
+            self._passkeys.check(approval.run.action, {}, None)
+
+    async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
+        """Fetch the preview as it is now, where an approval may rest on it. It takes its time, so take no turn for it.
+
+        :raises VaultLocked, Paused: it cannot be fetched now.
+        """
+        approval = await self._runs.approval(run_id)
+        if not decision.approved or not approval.review.may_have_preview:
+            return None
+        self.requests.planner.offerings.refresh()
+        approval = await self.requests.fresh(approval)
+        if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
+            return None
+        return await self._fetch(approval.run)
+
+    async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
+        """Take one decision and mark it; the caller holds the run's lock.
+
+        :param preview: from L{seen_before_decision}.
+        """
+        looked = self._runs.events.now()
+        _check_time(decision, looked)
+        approval = await self.open(run_id, decision.digest)
+        self.refuse_unsigned(approval, decision)
+        undo_seconds = 0.0
+        if decision.approved:
+            await self._refuse_repetition(approval.run)
+            undo_seconds = (await self._confirm(approval, preview)).undo_seconds
+            self._effects.pauses.refuse(approval.run.session_id)
+        else:
+            await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
+        signed = self._decisions.signed(approval.run, decision, undo_seconds)
+        self.undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
+        decided = await self._runs.note_superseded(self._find_decided(approval, signed), approval.run)
+        run = await self._runs.apply_or_refuse(decided)
+        return evolve(
+            approval,
+            run=run,
+            approved=signed.approved,
+            decided_at=signed.decided_at,
+            decided_by=signed.decided_by,
+            reason=signed.reason,
+            not_before=signed.not_before,
+            not_after=signed.not_after,
+            mark=signed.mark,
+        )
+
+    async def open(self, run_id: str, digest: str | None) -> Approval:
+        """Return what waits for a decision, if it is what C{digest} binds; L{None}: whatever waits.
+
+        :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
+        """
+        self.requests.planner.offerings.refresh()
+        approval = await self.requests.fresh(await self._runs.approval(run_id))
+        _check_open(approval, self._runs.events.now())
+        # guard of promise 3: a decision names what is shown -> ReviewedTests
+        if digest not in (None, approval.digest):
+            raise ApprovalStale(
+                "What would run is no longer what was shown. Review it again.",
+                describe_approval(approval),
+            )
+        return approval
+
+    def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
+        """Take the decision of a standing grant, its use counted, on what is put up in the same transaction.
+
+        :raises VaultLocked, BindingFailed: it cannot be marked now.
+        """
+        signed = self._decisions.signed(approval.run, decision, rule.undo_seconds)
+        self.undo.hold(approval.run.id, rule.undo_seconds)
+        return self._find_decided(approval, signed)
+
+    async def seen_before_effect(self, run: Run) -> Preview | None:
+        """Fetch the preview where a sound decision rests on it; this takes time, so no lock may be held meanwhile.
+
+        :raises VaultLocked, BindingFailed, Paused: it cannot be fetched now.
+        :raises NotYet: its decision lets it begin later.
+        """
+        try:
+            if self.requests.plan(run).preview is None:
+                return None
+            await self._sound(run)
+            return await self._fetch(run, before_effect=True)
+        except (NotYet, Paused, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError:
+            return None  # it will be asked anew, in its turn
+
+    async def sound_plan(self, run: Run) -> Plan:
+        """Return what an approved run would do, its preview apart.
+
+        :raises AileronError: it could not run, or no sound decision rests on what would use a credential.
+        """
+        plan = self.requests.plan(run)
+        if any(planned.binding is not None for planned in plan.steps):
+            await self._sound(run)
+        return plan
+
+    async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
+        """Return what an approved run would do, and the decision for it, if that still holds; else it is asked anew.
+
+        :param preview: from L{seen_before_effect}.
+        :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
+        :raises NotYet: it lets the run begin later.
+        """
+        try:
+            approval = await self._sound(run)
+            await self._refuse_repetition(run)
+            plan = self._as_approved(approval, preview)
+            self._grants.check(approval, plan)
+        except ApprovalStale as found:
+            await self.requests.ask_anew(run, found, preview)
+            return None
+        return plan, approval
+
+    def verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
+        """Make the check that runs inside the transaction that commits C{executing}.
+
+        :raises VaultLocked, BindingFailed: it cannot be checked now.
+        """
+        decided = self._decisions.verification(plan.digest(run), approval.mark)
+
+        def verify(run: Run, found: Approval | None) -> None:
+            decided(run, found)
+            self._grants.in_force(found)
+
+        return verify
+
+    async def spend(self, approval: Approval) -> None:
+        """Use the decision, for good, before anything leaves; where it cannot be used it counts no more.
+
+        :raises Conflict: it was used before.
+        :raises AileronError: it could not be used.
+        """
+        try:
+            await self._decisions.spend(approval, self._grants.in_force)
+        except Conflict:
+            raise
+        except AileronError:
+            await self._decisions.give_up(approval.run)
+            raise
+
+    async def _refuse_repetition(self, run: Run) -> None:
+        """Refuse to do again what was found out meanwhile to have happened, or may have.
+
+        :raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have.
+        """
+        if run.parent_id is not None:
+            await self._decisions.refuse_repetition(run.parent_id)
+
+    async def _sound(self, run: Run) -> Approval:
+        """Return the decision on record, the files having been read anew.
+
+        :raises ApprovalStale: it is none that counts.
+        :raises StateConflict: the run went elsewhere meanwhile.
+        """
+        self.requests.planner.offerings.refresh()
+        approval = await self._runs.table.approval(run.id)
+        if approval is None:
+            raise NoDecision("No decision is recorded.")
+        if approval.run.state is not run.state:
+            raise StateConflict(approval.run)
+        await self._check(approval)
+        return approval
+
+    async def _fetch(self, run: Run, *, before_effect: bool = False) -> Preview | None:
+        try:
+            return await self.previews.fetch_again(run, before_effect=before_effect)
+        except (Paused, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}") from error
+
+    async def _check(self, approval: Approval) -> None:
+        """As of L{Decisions.check}; and it must be on record as well, be it of an earlier key.
+
+        One that gave way, while the record still tells of it last, did so shortly before a crash or in the moment that
+        it was taken: the vault is told first.
+        """
+        on_record = await self._decisions.on_record(approval.run, approval)
+        try:
+            self._decisions.check(approval.run, approval)
+        except EarlierKey:
+            if on_record:
+                raise
+        except GaveWay as found:
+            if on_record:
+                raise ApprovalStale(_INTERRUPTED) from found
+            raise
+        # guard of promise 2: the record tells of the decision -> WrittenRowsTests.test_unrecorded
+        if not on_record:
+            raise NoDecision("The audit log has no such decision, or has something after it.")
+
+    def _find_decided(self, approval: Approval, decision: Decision) -> Transition:
+        run = approval.run
+        # guard of promise 6: the record names who decided -> RecordedTests.test_life,
+        #    instead actor = Actor("service", "daemon")
+        actor = get_decider(decision)
+        now = decision.decided_at or self._runs.events.now()
+        waited = int((now - approval.requested_at).total_seconds() * 1000)
+        event = self._runs.events.of_run(
+            "approval.approved" if decision.approved else "approval.denied",
+            run,
+            actor,
+            digest=decision.digest,
+            decision_digest=decision_digest(decision),
+            reason=decision.reason,
+            wait_ms=waited,
+            not_before=None if decision.not_before is None else timestamp(decision.not_before),
+            grant=decision.grant_id,
+        )
+        end = RunState.APPROVED if decision.approved else RunState.DENIED
+        return transition(
+            run,
+            end,
+            now,
+            event,
+            decision=decision,
+            reason=decision.reason,
+            verify=require_digest(decision.digest),
+            start_after=decision.not_before,
+        )
+
+    async def _confirm(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
+        """Confirm an approval that could run now, as it was shown, its preview fetched just now."""
+        try:
+            present = approval if preview is None else await self.requests.previewed(approval, preview)
+            plan = self.requests.plan_shown(approval)
+        except StateConflict as conflict:
+            raise make_conflict(conflict.present) from conflict
+        except (ApprovalStale, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}", error.details) from error
+        if present.digest != approval.digest or plan.digest(approval.run) != approval.digest:
+            raise ApprovalStale(f"{present.stale or _OTHERWISE} Review it again.", describe_approval(present))
+        if plan.preview is not None and preview is None:
+            raise ApprovalStale(f"{_OTHERWISE} Review it again.", describe_approval(approval))
+        if plan.lacks is not None:
+            raise ApprovalStale(plan.lacks, describe_approval(approval))
+        return plan.action.approval
+
+    def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
+        """Return what would run now, where that is what a sound decision is for.
+
+        :raises ApprovalStale: it is something else, or cannot run.
+        """
+        try:
+            plan = self.requests.plan(approval.run, preview)
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}") from error
+        # guard of promise 3: the digest is built anew before the effect -> StillTests
+        if plan.digest(approval.run) != approval.digest:
+            raise _explain_other(approval, plan)
+        return plan
+
+
+def get_decider(decision: Decision) -> Actor:
+    """Tell who decided: a person, or a grant in a person's place."""
+    return Actor("human" if decision.grant_id is None else "service", decision.decided_by)
+
+
+def _check_time(decision: Decision, now: datetime) -> None:
+    if decision.not_before is not None and decision.not_before > now + MOST_AHEAD:
+        problem = f"at most {MOST_AHEAD.days} days ahead"
+        raise InvalidRequest.listing("The start time is too far ahead.", ("/not_before", problem))
+
+
+def _check_open(approval: Approval, now: datetime) -> None:
+    """Pass only where it waits for a decision.
+
+    :raises Conflict: it does not, or no longer.
+    """
+    # guard of promise 2: only what waits is decided -> NoDecisionTests.test_withdrawn
+    if approval.run.state is not RunState.PENDING:
+        raise make_conflict(approval.run)
+    # guard of promise 2: an approval that has expired is over -> NoDecisionTests.test_expired
+    if approval.expires_at is not None and approval.expires_at <= now:
+        raise make_conflict(evolve(approval.run, state=RunState.EXPIRED))
+
+
+def _explain_other(approval: Approval, plan: Plan) -> ApprovalStale:
+    """Why a sound decision is not for C{plan}: a file has changed, or else the run's own row."""
+    before, after = approval.review, plan.review()
+    if before.manifest_digest == after.manifest_digest and before.arguments != after.arguments:
+        return NoDecision("The recorded run is not what was approved.")
+    return ApprovalStale(describe_difference(approval, plan))
+
+
+REPEATED_WITHIN = timedelta(days=1)
+"""A call that another session completed within this time is worth a warning where the same is asked again."""
+
+MOST_REPEATS = 3
+MOST_TWINS = 20
+
+_FILES = ("/manifest_digest", "/content_hash")
+"""Where a review names a file by its digest."""
+
+
+@implementer(IDecisions)
+@define(eq=False)
+class DecisionService:
+    """Records the operator's decisions, one at a time for each run, even if the caller disconnects meanwhile.
+
+    :param issue: issues a grant and approves its call; see L{GrantService.approve}.
+    :param begin: schedules an approved run.
+    """
+
+    _runs: RunRepository
+    _gate: ApprovalGate
+    _issue: Callable[[str, Decision, NewGrant, Preview | None], Coroutine[Any, Any, tuple[Approval, Grant]]]
+    _begin: Callable[[Run], None]
+    _denials: Denials
+    _tasks: Tasks
+    _locks: KeyedLocks
+    _contents: TrustedTexts
+
+    async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
+        requests = self._gate.requests
+        requests.planner.offerings.refresh()
+        kept = await self._runs.approval(run_id)
+        if only_read:
+            found = requests.compute(await self._gate.previews.wait_under_way(kept))
+        else:
+            found = await self._gate.previews.looked_at(await requests.show(kept))
+        return evolve(found, changes=tuple([await self._find_texts(each) for each in found.changes]))
+
+    async def _find_texts(self, change: Change) -> Change:
+        """Return a change of a file with its texts in the place of their digests, if both are known."""
+        if change.kind != "changed" or not change.path.endswith(_FILES):
+            return change
+        before, after = [await self._contents.get(str(digest)) for digest in (change.before, change.after)]
+        return change if before is None or after is None else evolve(change, before=before, after=after)
+
+    async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
+        requests = self._gate.requests
+        requests.planner.offerings.refresh()
+        page = await self._runs.table.approvals(query)
+        found = []
+        for approval in page.items:
+            found.append(requests.compute(approval) if only_read else await requests.show(approval))
+            if heavy(approval.run.arguments):
+                await deferLater(self._tasks.clock, 0)  # it took milliseconds, and there may be a hundred
+        return Page(tuple(found), page.cursor)
+
+    async def pending(self, session_id: str | None) -> int:
+        return await self._runs.table.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
+
+    async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
+        found, since = [], self._runs.events.now() - REPEATED_WITHIN
+        for approval, before in zip(approvals, await find_precedents(self._runs.table, approvals), strict=True):
+            repeats = await self._runs.table.repeats(approval.run, since, MOST_REPEATS)
+            twins = await self._runs.table.twins(approval.run, since, MOST_TWINS)
+            found.append(evolve(before, repeats=repeats, twins=twins))
+        return tuple(found)
+
+    def cards(self, approval: Approval) -> tuple[Card, ...]:
+        with suppress(AileronError):
+            plan = self._gate.requests.plan_shown(approval)
+            if plan.digest(approval.run) == approval.digest:
+                return tuple(plan.cards())
+        return ()
+
+    def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
+        return suggest_predicates(approval.run.arguments)
+
+    @shielded
+    async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
+        approval = await self._gate.open(run_id, digest)
+        edited = self._edit_run(approval.run, arguments)
+        if canonical(edited.arguments) == canonical(approval.run.arguments):
+            return approval
+        preview = None
+        with suppress(VaultLocked, Paused):
+            preview = await self._gate.previews.fetch_again(edited)
+        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, actor))
+        present = await self._runs.approval(run_id)
+        if lacks_preview(present):
+            self._gate.previews.begin(run_id)
+        return present
+
+    @shielded
+    async def decide(self, run_id: str, decision: Decision) -> Approval:
+        await self._gate.admit(run_id, decision)
+        preview = await self._gate.seen_before_decision(run_id, decision)
+        decided = await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview))
+        self._note_decided(decided)
+        if decided.run.state is RunState.DENIED:
+            await self._deny_twins(decided, decision)
+        return decided
+
+    async def _deny_twins(self, denied: Approval, decision: Decision) -> None:
+        """Deny every identical request of the session that is pending: the agent asked twice, the person says it once.
+
+        A request that is decided, edited or asked anew in the same moment is left as it is.
+        """
+        session_id, action = denied.run.session_id, denied.run.action
+        if session_id is None:
+            return
+        query = RunQuery(states=(RunState.PENDING,), session_id=session_id, action=action)
+        pending = [each async for each in self._runs.all(query) if each.asked is None]
+        for run in (each for each in pending if self._denials.is_same(each, denied.run)):
+            with suppress(AileronError):
+                approval = await self._runs.approval(run.id)
+                word = evolve(decision, digest=approval.digest, assertion=None)
+                await self._locks.run(run.id, partial(self._gate.decide, run.id, word, None))
+                self._gate.requests.expiry.forget(run.id)
+
+    @shielded
+    async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
+        await self._gate.admit(run_id, decision, wish)
+        preview = await self._gate.seen_before_decision(run_id, decision)
+        made = self._locks.run(run_id, partial(self._issue, run_id, decision, wish, preview))
+        approval, grant = await made
+        self._note_decided(approval)
+        return approval, grant
+
+    def _note_decided(self, approval: Approval) -> Approval:
+        self._gate.requests.expiry.forget(approval.run.id)
+        if approval.run.state is RunState.DENIED:
+            self._denials.note(approval)
+        if approval.run.state is RunState.APPROVED:
+            # guard of promise 4: a decision begins the run -> KeptTests.test_late_decision
+            self._begin(approval.run)
+        return approval
+
+    def _edit_run(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
+        """C{run} as it would be, with what it needs for that.
+
+        :raises AileronError: it cannot run so.
+        """
+        action = self._gate.requests.planner.offerings.find(run.action).action
+        edited = evolve(run, arguments=check_arguments(action, arguments))
+        self._gate.requests.plan(edited)
+        return edited
+
+    async def _put(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
+        """Ask for the edited run instead, if what was edited still stands there."""
+        self._gate.requests.planner.offerings.refresh()
+        plan = self._gate.requests.plan(edited, preview)
+        ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
+        await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
+
+    def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
+        run, now = approval.run, self._runs.events.now()
+        changes: JSON = [to_json(change) for change in differences(run.arguments, edited.arguments)]
+        event = self._runs.events.of_run(
+            "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
+        )
+        unless_changed = require_digest(approval.digest)
+        arguments = edited.arguments
+        return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)
