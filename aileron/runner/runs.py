@@ -28,48 +28,60 @@ _R = RunState
 Verify = Callable[[Run, Approval | None], None]
 """A check inside the transaction that changes a run: it raises where the change must not be."""
 
-LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
-    {
-        (_R.RECEIVED, _R.APPROVED),  # ungated
-        (_R.RECEIVED, _R.PENDING),
-        (_R.PENDING, _R.PENDING),  # stale: asked anew
-        (_R.PENDING, _R.APPROVED),
-        (_R.PENDING, _R.DENIED),
-        (_R.PENDING, _R.CANCELLED),
-        (_R.PENDING, _R.EXPIRED),
-        (_R.APPROVED, _R.PENDING),  # stale, too old or no decision: asked anew
-        (_R.APPROVED, _R.APPROVED),  # put off: a service asked for no requests for now
-        (_R.APPROVED, _R.AWAITING_VAULT),
-        (_R.APPROVED, _R.CANCELLED),
-        (_R.APPROVED, _R.EXECUTING),
-        (_R.APPROVED, _R.AWAITING_CREDENTIAL),
-        (_R.AWAITING_VAULT, _R.APPROVED),
-        (_R.AWAITING_VAULT, _R.CANCELLED),
-        (_R.AWAITING_VAULT, _R.PENDING),  # the record or the vault was put back: asked anew
-        (_R.AWAITING_CREDENTIAL, _R.APPROVED),
-        (_R.AWAITING_CREDENTIAL, _R.CANCELLED),
-        (_R.AWAITING_CREDENTIAL, _R.PENDING),  # likewise
-        (_R.EXECUTING, _R.COMPLETED),
-        (_R.EXECUTING, _R.FAILED),
-        (_R.EXECUTING, _R.UNKNOWN),
-        (_R.UNKNOWN, _R.COMPLETED),
-        (_R.UNKNOWN, _R.FAILED),
-        (_R.UNKNOWN, _R.UNKNOWN),  # something was found out, and not all
-    }
+
+TRANSITIONS: tuple[tuple[RunState, str, RunState, str], ...] = (
+    # from, the type of the last event that is recorded with the change, to, by whose act
+    (_R.RECEIVED, "", _R.APPROVED, "agent"),
+    (_R.RECEIVED, "run.approved", _R.APPROVED, "daemon"),
+    (_R.RECEIVED, "approval.requested", _R.PENDING, "agent"),
+    (_R.PENDING, "approval.previewed", _R.PENDING, "service"),
+    (_R.PENDING, "approval.stale", _R.PENDING, "daemon"),
+    (_R.PENDING, "approval.modified", _R.PENDING, "operator"),
+    (_R.PENDING, "approval.approved", _R.APPROVED, "operator or grant"),
+    (_R.PENDING, "approval.denied", _R.DENIED, "operator"),
+    (_R.PENDING, "run.cancelled", _R.CANCELLED, "agent or operator"),
+    (_R.PENDING, "approval.expired", _R.EXPIRED, "daemon"),
+    (_R.APPROVED, "approval.stale", _R.PENDING, "daemon"),
+    (_R.APPROVED, "tamper.detected", _R.PENDING, "daemon"),
+    (_R.APPROVED, "run.scheduled", _R.APPROVED, "service"),
+    (_R.APPROVED, "run.awaiting_vault", _R.AWAITING_VAULT, "daemon"),
+    (_R.APPROVED, "run.awaiting_credential", _R.AWAITING_CREDENTIAL, "daemon"),
+    (_R.APPROVED, "execution.started", _R.EXECUTING, "daemon"),
+    (_R.APPROVED, "run.cancelled", _R.CANCELLED, "agent, operator or daemon"),
+    (_R.AWAITING_VAULT, "run.resumed", _R.APPROVED, "operator"),
+    (_R.AWAITING_VAULT, "run.cancelled", _R.CANCELLED, "agent or operator"),
+    (_R.AWAITING_VAULT, "approval.stale", _R.PENDING, "daemon"),
+    (_R.AWAITING_CREDENTIAL, "run.resumed", _R.APPROVED, "operator"),
+    (_R.AWAITING_CREDENTIAL, "run.cancelled", _R.CANCELLED, "agent or operator"),
+    (_R.AWAITING_CREDENTIAL, "approval.stale", _R.PENDING, "daemon"),
+    (_R.EXECUTING, "execution.succeeded", _R.COMPLETED, "service"),
+    (_R.EXECUTING, "execution.failed", _R.FAILED, "service or daemon"),
+    (_R.EXECUTING, "execution.unknown", _R.UNKNOWN, "daemon"),
+    (_R.UNKNOWN, "execution.late_answer", _R.COMPLETED, "service"),
+    (_R.UNKNOWN, "execution.reconciled", _R.COMPLETED, "daemon or operator"),
+    (_R.UNKNOWN, "run.settled", _R.COMPLETED, "operator"),
+    (_R.UNKNOWN, "execution.late_answer", _R.FAILED, "service"),
+    (_R.UNKNOWN, "execution.reconciled", _R.FAILED, "daemon or operator"),
+    (_R.UNKNOWN, "run.settled", _R.FAILED, "operator"),
+    (_R.UNKNOWN, "execution.late_answer", _R.UNKNOWN, "service"),
+    (_R.UNKNOWN, "execution.reconciled", _R.UNKNOWN, "daemon or operator"),
 )
-"""Whatever is not here never happens."""
+"""Every legal change of state; L{transition} refuses all others.  C{doc/architecture.md} says when each happens."""
+
+_LEGAL = frozenset((start, event, end) for start, event, end, _ in TRANSITIONS)
 
 
 def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes: Any) -> Transition:
     """Build a change of C{run} to C{end}, recorded by C{events}; the last is the C{audit_id} of an end that it reaches.
 
-    The reason that somebody gave stays until another is given or it is asked anew.
+    A reason once given stays until another one is given or the approval is requested again.
 
     :param changes: further fields of L{Transition}.
-    :raises ValueError: the table does not know this step.
+    :raises ValueError: no row of L{TRANSITIONS} allows the change, recorded by this last event.
     """
-    if (run.state, end) not in LEGAL:
-        raise ValueError(f"a run never goes from {run.state.value} to {end.value}")
+    event = events[-1].type if events else ""
+    if (run.state, event, end) not in _LEGAL:
+        raise ValueError(f"a run never goes from {run.state.value} to {end.value} by {event or 'no event'}")
     if end.settled and end is not run.state:
         changes["audit_id"] = events[-1].id
     changes.setdefault("audit_id", run.audit_id if end is run.state else None)

@@ -9,25 +9,49 @@ from typing import Any, cast
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.base.json import compact, digest_of_bytes
+from aileron.base.json import compact, digest_of_bytes, utc
 from aileron.model.connectors import Outcome
 from aileron.model.faults import Fault
 from aileron.model.queries import AuditQuery
-from aileron.model.runs import Run
+from aileron.model.runs import Run, RunState
 from aileron.runner.plan import Plan
-from aileron.runner.runs import LEGAL
+from aileron.runner.runs import TRANSITIONS, transition
+from aileron.testing import example_event, example_run
 from tests.runner.kit import RunnerCase
 
 _PAGE = Path(__file__).parents[2] / "doc" / "architecture.md"
 
 
-class PageTests(SynchronousTestCase):
-    """C{doc/architecture.md}."""
+class TransitionTests(SynchronousTestCase):
+    """The table of transitions."""
 
-    def test_steps(self) -> None:
-        """The page tells the steps that the table allows, each once, and no other."""
-        told = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", _PAGE.read_text("utf-8"), re.MULTILINE)
-        self.assertEqual(sorted(told), sorted((start.value, end.value) for start, end in LEGAL))
+    def test_page(self) -> None:
+        """doc/architecture.md has a row for each, in the same order, and says when it happens."""
+        told = re.findall(
+            r"^\| `(\w+)` \| `?([\w.]*)`? \| `(\w+)` \| ([\w, ]+) \| \w.*\|$", _PAGE.read_text("utf-8"), re.MULTILINE
+        )
+        self.assertEqual(told, [(start.value, event, end.value, who) for start, event, end, who in TRANSITIONS])
+
+    def test_rows(self) -> None:
+        """No row stands there twice, and each names whose act changes the state."""
+        rows = [row[:3] for row in TRANSITIONS]
+        self.assertEqual(len(rows), len(set(rows)))
+        acting = {who for *_, named in TRANSITIONS for who in re.findall(r"\w+", named)} - {"or"}
+        self.assertEqual(acting, {"agent", "operator", "grant", "service", "daemon"})
+
+    def test_events(self) -> None:
+        """The documentation names each event of the table."""
+        page = (_PAGE.parent / "audit.md").read_text("utf-8")
+        self.assertEqual([event for _, event, *_ in TRANSITIONS if event and f"`{event}`" not in page], [])
+
+    def test_refused(self) -> None:
+        """A change that no row allows, or recorded by another event, cannot be built."""
+        run, at = example_run("run-1", state=RunState.PENDING), utc(0)
+        approved = evolve(example_event("approved"), type="approval.approved")
+        self.assertIs(transition(run, RunState.APPROVED, at, approved).end, RunState.APPROVED)
+        for end, event in ((RunState.EXECUTING, approved), (RunState.APPROVED, evolve(approved, type="run.approved"))):
+            self.assertRaises(ValueError, transition, run, end, at, event)
+        self.assertRaises(ValueError, transition, run, RunState.APPROVED, at)
 
 
 class DigestTests(RunnerCase):

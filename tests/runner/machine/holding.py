@@ -13,7 +13,7 @@ from aileron.model.reviews import ReviewedRequest
 from aileron.model.runs import Decision, Run, RunState
 from aileron.model.trust import TrustKind
 from aileron.model.vault import VaultState
-from aileron.runner.runs import LEGAL
+from aileron.runner.runs import TRANSITIONS
 from aileron.testing import check_chain
 from tests.runner.kit import OPERATOR
 
@@ -35,7 +35,7 @@ _LONGEST_SECONDS = 7200.0  # that anything was put off
 
 def _reachable() -> frozenset[tuple[RunState, RunState]]:
     """Which states may ever follow which."""
-    steps = set(LEGAL)
+    steps = {(start, end) for start, _, end, _ in TRANSITIONS}
     while True:
         further = {(first, last) for first, middle in steps for start, last in steps if middle is start} - steps
         if not further:
