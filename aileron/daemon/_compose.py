@@ -118,7 +118,9 @@ async def _start_services(
 ) -> Services:
     home = settings.home
     files = config_file.features.trusted_files(home, vault)
-    maker = ConnectorMaker(reactor, own.transport, str(home.root), report_strays(reactor, store))
+    maker = ConnectorMaker(
+        reactor, own.transport, str(home.root), report_strays(reactor, store), features=config_file.features
+    )
     life.at_end(maker.loop.stop)
     life.at_end(maker.servers.stop)
     vault.locked().addCallback(lambda _: maker.servers.forget_credentials())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from attrs import define, field
@@ -16,7 +16,6 @@ from aileron.connectors import (
     ApiRelay,
     CommandConnector,
     CommandSpec,
-    Confinement,
     Enclosure,
     GitConnector,
     GitSpec,
@@ -33,8 +32,9 @@ from aileron.connectors import (
     Spec,
     SshTransport,
 )
+from aileron.features import FeatureSet
 from aileron.model.errors import Forbidden, NotFound
-from aileron.model.interfaces.connectors import IConnector
+from aileron.model.interfaces.connectors import IConnector, ISandboxes
 
 from ._process import in_thread
 
@@ -50,6 +50,7 @@ class ConnectorMaker:
     :ivar state: Aileron's home, which no program in a sandbox sees.
     :ivar report: records that the server of a connector asked its API for something while nothing of it executed.
     :ivar environment: the daemon's.
+    :ivar features: one of them makes sandboxes.
     """
 
     reactor: Any
@@ -57,6 +58,7 @@ class ConnectorMaker:
     state: str
     report: Callable[[str], None] = field(default=lambda _: None, repr=False)
     environment: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
+    features: FeatureSet = field(factory=FeatureSet, repr=False)
 
     def __call__(self, spec: Spec) -> IConnector:
         """Make one of what a file says."""
@@ -107,45 +109,23 @@ class ConnectorMaker:
         return in_thread(self.reactor, at_once=_MOST_TREES)
 
     @cached_property
-    def sandbox(self) -> Any:
-        """The sandboxes of this machine, tried once, when the first program is declared; L{None}: there are none."""
-        from aileron.features.sandbox.sandbox import find_sandbox
-
+    def sandbox(self) -> ISandboxes | None:
+        """The sandboxes of this machine, tried once, when the first program is declared; None if it makes none."""
         try:
-            return find_sandbox(self.reactor, self.environment, "--bind-fd", "0", "/")
+            return self.features.find_sandboxes(self.reactor, self.environment)
         except (NotFound, Forbidden) as error:
             _log.warn("programs run without a sandbox, and so not without an approval: {why}", why=error.message)
             return None
 
     def enclose(self, directory: str, network: bool, repository: bool) -> Enclosure:
-        """Put a program that works in C{directory} into the sandbox of agents, of which nothing but that is its own.
+        """Return the sandbox of a program that works in C{directory}, of which the program writes nothing else.
 
-        :param repository: whether it writes the whole repository around that.
-        :raises InvalidRequest: that is the user's whole home.
+        :param repository: True if the program writes to the whole repository around the directory.
+        :raises InvalidRequest: the directory is the user's whole home.
         """
-        from aileron.features.sandbox.layout import SandboxLayout, installed_programs
-        from aileron.features.sandbox.program import build_program_sandbox
-
-        program, home = self.sandbox.program, self.environment.get("HOME", "/")
-        layout = SandboxLayout(
-            home=home,
-            state=self.state,
-            project=directory,
-            programs=installed_programs(),
-            whole_repository=repository,
+        if self.sandbox is None:
+            raise AssertionError("a program is enclosed only where there are sandboxes")
+        found: Enclosure = self.sandbox.enclose(
+            directory, network, repository, state=self.state, in_thread=self._looking
         )
-        inside = self.sandbox.entry(Enclosure.api_port, Enclosure.meeting_descriptor), self.sandbox.listen
-
-        build = partial(build_program_sandbox, network=network, first_descriptor=Enclosure.first_descriptor)
-
-        async def confine() -> Confinement:
-            built = await self._looking(build, layout, self.environment)
-
-            async def changes() -> tuple[str, ...]:
-                found: tuple[str, ...] = await self._looking(built.changes)
-                return found
-
-            argv = (program, *built.options, "--seccomp", str(Enclosure.filter_descriptor), "--")
-            return Confinement(argv, built.opened, built.is_current, changes)
-
-        return Enclosure(layout.root, confine, self.sandbox.seccomp, *(() if network else inside))
+        return found

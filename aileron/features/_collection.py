@@ -11,7 +11,7 @@ from attrs import Factory, field, frozen
 
 from aileron.base.json import JSON
 from aileron.model.audit import EventName
-from aileron.model.errors import InvalidRequest
+from aileron.model.errors import InvalidRequest, NotFound
 from aileron.model.features import Command, NoticeRule, UpgradeAdvice
 from aileron.model.interfaces.features import IFeature
 
@@ -20,11 +20,12 @@ from .feature import RunningFeature
 
 if TYPE_CHECKING:
     from aileron.model.interfaces.authority import ITrust
-    from aileron.model.interfaces.connectors import IConfigFile
+    from aileron.model.interfaces.connectors import IConfigFile, ISandboxes
 
 BUILT_IN = (
     "demo",
     "launch",
+    "sandbox",
     "egress",
     "notices",
     "packages",
@@ -159,6 +160,17 @@ class FeatureSet:
     def doctor_checks(self) -> Iterable[Callable[..., Any]]:
         """Return the features' checks of the installation."""
         return tuple(check for each in self.on for check in each.doctor_checks())
+
+    def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> ISandboxes:
+        """Return what makes sandboxes for programs of connectors.
+
+        :raises NotFound, Forbidden: this machine makes none, or no feature that makes them is on.
+        """
+        for each in self.on:
+            found: ISandboxes | None = each.find_sandboxes(reactor, environment)
+            if found is not None:
+                return found
+        raise NotFound("No feature that makes sandboxes is on. See the key features in config.yaml.")
 
     async def start(self, core: Core) -> RunningFeatures:
         """Start the features in the daemon."""

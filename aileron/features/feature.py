@@ -104,5 +104,8 @@ class Feature:
     def doctor_checks(self) -> Iterable[Callable[..., Any]]:
         return ()
 
+    def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> Any:
+        return None
+
     async def start(self, core: Core) -> RunningFeature | None:
         return None

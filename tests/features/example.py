@@ -70,5 +70,8 @@ class ExampleFeature:
     def doctor_checks(self) -> Iterable[Callable[..., Any]]:
         return ()
 
+    def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> Any:
+        return None
+
     async def start(self, core: Any) -> Any:
         return None

@@ -69,7 +69,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "packages": frozenset(),
     "provider_tools": frozenset({"gateway"}),
     "proving": frozenset(),
-    "sandbox": frozenset({"egress", "launch"}),
+    "sandbox": frozenset(),
     "service": frozenset(),
     "setup": frozenset({"importing", "launch", "notices"}),
 }
@@ -78,8 +78,8 @@ FEATURES: Mapping[str, frozenset[str]] = {
 _OF_FEATURES = _GROUND | _CORE | _SURFACES
 
 NOT_YET: Mapping[str, frozenset[str]] = {
-    "cli": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "service"},
-    "daemon": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "service"},
+    "cli": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "sandbox", "service"},
+    "daemon": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "sandbox", "service"},
     "api": frozenset({"gateway", "mcp_http"}),
     "web": frozenset({"gateway"}),
     "mcp": frozenset({"mcp_http"}),

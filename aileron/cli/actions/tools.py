@@ -153,15 +153,13 @@ def _listing(name: str, version: str, *, required: bool) -> str:
 
 def needs_approval(cli: CliContext, server: ServerConnector) -> bool:
     """Tell whether even a listing runs only after an approval: the daemon refuses it otherwise."""
-    from aileron.features.sandbox.sandbox import find_sandbox
-
     program, credential = server.values["mcp"], server.values.get("credential")
     if "command" not in program:
         return False
     if credential is not None and "readable_by" not in credential and "api" not in program:
         return True
     try:
-        return program.get("sandbox") != "none" and not find_sandbox(cli.reactor(), cli.environ, "--bind-fd", "0", "/")
+        return program.get("sandbox") != "none" and not cli.features.find_sandboxes(cli.reactor(), cli.environ)
     except (NotFound, Forbidden):
         return True
 

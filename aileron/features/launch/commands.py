@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import click
-from attrs import asdict
+from attrs import asdict, evolve
 
 from aileron.base.json import JSON
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.daemon.ensuring import ensure_daemon
+from aileron.cli.errors import CommandError
 from aileron.cli.output import block, heading, note, say, say_json, values
-from aileron.features.egress.values import EGRESS_PRESETS, read_egress
+from aileron.features.egress.values import EGRESS_PRESETS, read_egress, write_opening
 from aileron.features.gateway.values import BUILT_IN_PROVIDERS
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.ports import load_ports
@@ -94,6 +95,7 @@ def launch(
     if options["as_json"] and not options["only_print"]:
         raise click.UsageError("--json requires --print, before the agent's name.")
     words = _read_egress(egress, sandbox=options["sandbox"])
+    _refuse_off(cli, sandbox=options["sandbox"], egress=bool(words))
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
     if options["in_band"] and wait is not None:
         raise click.UsageError("--wait does not apply to --in-band.")
@@ -172,14 +174,26 @@ async def _launch(
         bell=Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ), find_pages) if bell else None,
     )
 
-    async def dial(session_id: str) -> tuple[int, str]:
+    async def dial(session_id: str) -> tuple[int, bytes]:
         daemon = _with_launch_key(cli, links)
         if daemon is None:
             raise DaemonUnreachable("The daemon is not running.")
-        return await daemon.open_egress(session_id, egress)
+        port, ticket = await daemon.open_egress(session_id, egress)
+        return port, write_opening(ticket)
 
     enclose = None if layout is None else _enclosing(layout, invocation.environment, say, egress, dial)
     return await launcher.launch(agent, invocation, through_gateway=gateway, enclose=enclose)
+
+
+def _refuse_off(cli: CliContext, **wanted: bool) -> None:
+    """Refuse options of features that are off.
+
+    :param wanted: True for each feature whose option was given; the option is called as its feature.
+    :raises CommandError: one of them is off.
+    """
+    for name in cli.features.off:
+        if wanted.get(name):
+            raise CommandError(f"--{name} is off: config.yaml has the feature {name} off.")
 
 
 def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
@@ -206,26 +220,30 @@ def _enclosing(
     environ: Mapping[str, str],
     say: Callable[[str], None],
     egress: tuple[str, ...],
-    dial: Callable[[str], Awaitable[tuple[int, str]]],
+    dial: Callable[[str], Awaitable[tuple[int, bytes]]],
 ) -> Enclose:
     """Return what puts an agent into a sandbox, once it is known that there can be one.
 
     :param egress: the hosts that it may reach; none: it has no way out.
-    :param dial: asks the daemon for one connection of a session, by its ID.
+    :param dial: asks the daemon for one connection of a session, by its ID: the proxy's port, and what opens it.
     :raises NotFound: there is nothing here that makes them.
     :raises Forbidden: the system does not allow it.
     """
     from twisted.internet import reactor
 
     from aileron.features.sandbox.project import SandboxProject
-    from aileron.features.sandbox.sandbox import find_sandbox
+    from aileron.features.sandbox.sandbox import ProcessPlan, find_sandbox
     from aileron.features.sandbox.way_out import WayOut
 
     sandbox, project = find_sandbox(reactor, environ), SandboxProject(layout, environ, say)
 
-    def enclose(plan: LaunchPlan, url: str, session_id: str) -> AbstractContextManager[LaunchPlan]:
+    @contextmanager
+    def enclose(plan: LaunchPlan, url: str, session_id: str) -> Iterator[LaunchPlan]:
         way_out = WayOut(egress, lambda: dial(session_id)) if egress else None
-        return sandbox.around(plan, project, url, way_out)
+        directories = () if plan.directory is None else (plan.directory,)
+        process = ProcessPlan(plan.argv, plan.environment, directories, plan.descriptors)
+        with sandbox.around(process, project, url, way_out) as inside:
+            yield evolve(plan, argv=inside.argv, environment=inside.environment, descriptors=inside.descriptors)
 
     return enclose
 

@@ -1,1 +1,23 @@
-"""The sandbox of agents and of the programs of connectors (bubblewrap)."""
+"""Sandboxes: bubblewrap around launched agents and the programs of connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aileron.features.feature import Feature
+
+
+class Sandboxes(Feature):
+    """The feature of sandboxes."""
+
+    name = "sandbox"
+    summary = "Runs agents and programs of connectors in sandboxes (bubblewrap)."
+
+    def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> Any:
+        from .enclosing import find_program_sandboxes
+
+        return find_program_sandboxes(reactor, environment)
+
+
+FEATURE = Sandboxes()

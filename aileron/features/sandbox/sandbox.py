@@ -20,7 +20,6 @@ from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IProtocolFactory
 
 from aileron.base.addresses import read_origin
-from aileron.features.launch.plan import LaunchPlan
 from aileron.model.errors import Forbidden, InvalidRequest, NotFound
 
 from ._boundary import BoundaryCheck
@@ -55,6 +54,22 @@ _OFF = (
 
 
 @frozen
+class ProcessPlan:
+    """The plan of a process.
+
+    :ivar argv: holds no secret.
+    :ivar environment: the whole environment.
+    :ivar directories: what the process reads besides what the layout of a sandbox shows.
+    :ivar descriptors: what the process inherits besides the standard ones: its number for each, and ours.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    directories: tuple[str, ...] = ()
+    descriptors: Mapping[int, int] = field(factory=dict)
+
+
+@frozen
 class Sandbox:
     """Makes sandboxes for agents.
 
@@ -73,8 +88,8 @@ class Sandbox:
 
     @contextmanager
     def around(
-        self, plan: LaunchPlan, project: SandboxProject, url: str, way_out: WayOut | None = None
-    ) -> Iterator[LaunchPlan]:
+        self, plan: ProcessPlan, project: SandboxProject, url: str, way_out: WayOut | None = None
+    ) -> Iterator[ProcessPlan]:
         """Provide what is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
 
         :param url: of the agent site, at an IPv4 address of this machine.
@@ -85,12 +100,11 @@ class Sandbox:
         """
         site = read_origin(url)
         layout = project.layout
-        needed = () if plan.directory is None else (plan.directory,)
         for directory in (*layout.own, *layout.settings):
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in layout.own_files:
             Path(path).touch(mode=0o600)
-        opened = evolve(project, layout=evolve(layout, programs=(*layout.programs, *needed)))
+        opened = evolve(project, layout=evolve(layout, programs=(*layout.programs, *plan.directories)))
         ours, theirs = socket.socketpair()
         with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
             processes = SandboxProcesses(told)

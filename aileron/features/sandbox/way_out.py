@@ -15,8 +15,6 @@ from twisted.internet.protocol import ServerFactory, connectionDone
 from twisted.protocols.portforward import Proxy, ProxyClient, ProxyClientFactory
 from twisted.python.failure import Failure
 
-from aileron.features.egress.values import EGRESS_LINE
-
 PROXY_PORT = 3128
 """Where the proxy is inside; the next one where the agent site has this."""
 
@@ -36,11 +34,11 @@ class WayOut:
     """Lets a sandbox out.
 
     :ivar words: presets and hosts that it may reach, as the user said them.
-    :ivar dial: asks the daemon for its proxy's port and a ticket for one connection.
+    :ivar dial: asks the daemon for one connection: the port of its proxy, and the bytes that open the connection.
     """
 
     words: tuple[str, ...]
-    dial: Callable[[], Awaitable[tuple[int, str]]]
+    dial: Callable[[], Awaitable[tuple[int, bytes]]]
 
     def factory(self, reactor: Any) -> ServerFactory:
         """Make what takes the connections from inside."""
@@ -72,7 +70,7 @@ class _Outside(ProxyClient):
         if self.peer.gone:
             self.transport.loseConnection()
             return
-        self.transport.write(EGRESS_LINE + self.factory.ticket + b"\r\n")
+        self.transport.write(self.factory.opening)
         super().connectionMade()
 
 
@@ -82,8 +80,8 @@ class _OutsideFactory(ProxyClientFactory):
     protocol = _Outside
     noisy = False
 
-    def __init__(self, server: _Inside, ticket: str) -> None:
-        self.server, self.ticket = server, ticket.encode("ascii")
+    def __init__(self, server: _Inside, opening: bytes) -> None:
+        self.server, self.opening = server, opening
 
     def clientConnectionFailed(self, connector: object, reason: Failure) -> None:
         self.server.fail()
@@ -95,7 +93,7 @@ class _Inside(Proxy):
     transport: Any
     factory: Any
 
-    def __init__(self, reactor: Any, dial: Callable[[], Awaitable[tuple[int, str]]]) -> None:
+    def __init__(self, reactor: Any, dial: Callable[[], Awaitable[tuple[int, bytes]]]) -> None:
         self._reactor, self._dial = reactor, dial
         self._dialing: Deferred[None] | None = None
         self.gone = False
@@ -119,8 +117,8 @@ class _Inside(Proxy):
         self.transport.loseConnection()
 
     async def _connect(self) -> None:
-        port, ticket = await self._dial()
-        self._reactor.connectTCP(_LOOPBACK, port, _OutsideFactory(self, ticket))
+        port, opening = await self._dial()
+        self._reactor.connectTCP(_LOOPBACK, port, _OutsideFactory(self, opening))
 
 
 @define(eq=False)
@@ -134,7 +132,7 @@ class _InsideFactory(ServerFactory):
     count = 0
 
     _reactor: Any
-    _dial: Callable[[], Awaitable[tuple[int, str]]]
+    _dial: Callable[[], Awaitable[tuple[int, bytes]]]
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """Take one, if there are not too many."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from zope.interface import Interface
 
@@ -110,6 +111,22 @@ class IConnectors(Interface):
 
     def refresh() -> None:
         """Read the home's connector files again; unchanged ones keep their connector."""
+
+
+class ISandboxes(Interface):
+    """Makes sandboxes for the programs of connectors on this machine."""
+
+    def enclose(
+        directory: str, network: bool, repository: bool, *, state: str, in_thread: Callable[..., Awaitable[Any]]
+    ) -> Any:
+        """Return the sandbox (L{Enclosure}) of a program that works in a directory.
+
+        :param network: True if the program reaches the network.
+        :param repository: True if the program writes to the whole repository around the directory.
+        :param state: Aileron's home, which the program does not see.
+        :param in_thread: calls a function with arguments in another thread.
+        :raises InvalidRequest: the directory is the user's whole home.
+        """
 
 
 class ICatalogue(Interface):

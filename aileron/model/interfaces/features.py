@@ -77,6 +77,12 @@ class IFeature(Interface):
     def doctor_checks() -> Iterable[Callable[..., Any]]:
         """Return generator functions of the daemon's status that yield findings of C{aileron doctor}."""
 
+    def find_sandboxes(reactor: Any, environment: Mapping[str, str]) -> Any:
+        """Return the L{ISandboxes} for programs of connectors, or None if the feature makes no sandboxes.
+
+        :raises NotFound, Forbidden: the feature makes sandboxes, but this machine cannot.
+        """
+
     async def start(core: Any) -> Any:
         """Start the feature in the daemon, before its sites listen, and return a L{RunningFeature} or None.
 

@@ -101,3 +101,12 @@ class LaunchTests(CommandCase):
         ):
             code, out, err = self.command("launch", *options, "opencode")
             self.assertEqual((code, out, says in " ".join(err.split())), (2, "", True), err)
+
+    def test_off(self) -> None:
+        """An option of a feature that is off is refused in one sentence."""
+        for feature in ("sandbox", "egress"):
+            self.home.config.write_text(f"features:\n  {feature}: off\n")
+            self.home.config.chmod(0o600)
+            code, out, err = self.command("launch", "--sandbox", "--egress", "npm", "opencode")
+            said = f"aileron: --{feature} is off: config.yaml has the feature {feature} off."
+            self.assertEqual((code, out, " ".join(err.split())), (1, "", said))

@@ -16,11 +16,10 @@ from unittest import SkipTest
 from attrs import define, evolve, field
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.launch.plan import LaunchPlan
 from aileron.features.sandbox._processes import SandboxProcesses
 from aileron.features.sandbox.layout import SandboxLayout
 from aileron.features.sandbox.project import SandboxProject
-from aileron.features.sandbox.sandbox import Sandbox, find_sandbox, refuse_unable
+from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox, find_sandbox, refuse_unable
 from aileron.features.sandbox.way_out import WayOut
 from aileron.model.errors import Forbidden, InvalidRequest, NotFound
 
@@ -29,7 +28,7 @@ _CONTINUE, _SEIZE, _TRACE_EXIT = 7, 0x4206, 0x40  # ptrace(2): who is killed sto
 _WAIT_ALL = 0x40000000
 
 
-async def _no_ticket() -> tuple[int, str]:
+async def _no_ticket() -> tuple[int, bytes]:
     raise AssertionError("Nobody connects.")
 
 
@@ -71,7 +70,7 @@ class SandboxTests(SynchronousTestCase):
         self.project = SandboxProject(layout, {"PATH": "/no/such/directory"}, self.lines.append)
         self.reactor = MemoryReactor()
         self.sandbox = Sandbox(self.reactor, "/usr/bin/bwrap", "/usr/bin/python3", b"a program")
-        self.plan = LaunchPlan(("/usr/bin/agent", "run"), {"TOKEN": _SECRET})
+        self.plan = ProcessPlan(("/usr/bin/agent", "run"), {"TOKEN": _SECRET})
 
     def test_command(self) -> None:
         """bubblewrap starts what becomes the agent, with the plan's environment, which is in no argument.
@@ -165,7 +164,7 @@ class SandboxTests(SynchronousTestCase):
         ):
             self.assertEqual(self.checked(wrong, touch), (b"", not_started + why))
 
-    def begin(self, runs: LaunchPlan, sockets: int = 1) -> subprocess.Popen[bytes]:
+    def begin(self, runs: ProcessPlan, sockets: int = 1) -> subprocess.Popen[bytes]:
         """Do what a sandbox does as it begins; return its first process."""
         (forwarder,) = self.reactor.readers
         first = subprocess.Popen(["sleep", "60"])
