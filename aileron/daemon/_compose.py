@@ -161,6 +161,7 @@ async def _start_services(
         connectors=connectors,
         files={type(each): each for each in files},
         settings=config_file.config.of_features,
+        notices=config_file.features.notices(),
         process=_this_process(reactor, life, own),
     )
     return Services(runner, connectors, passkeys, await config_file.features.start(core))

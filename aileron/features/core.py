@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from aileron.base.life import Life
     from aileron.connectors import Registry
     from aileron.home.paths import Home
+    from aileron.model.features import NoticeRule
     from aileron.model.interfaces.connectors import IConfigFile
     from aileron.model.interfaces.services import IAgentRoutes
     from aileron.runner import Runner
@@ -44,6 +45,7 @@ class Core:
 
     :ivar files: the features' trusted files, by their class.
     :ivar settings: what config.yaml says below the features' keys, by key.
+    :ivar notices: how the operator is notified of the features' audit events, by type.
     """
 
     home: Home
@@ -53,6 +55,7 @@ class Core:
     connectors: Registry
     files: Mapping[type, IConfigFile]
     settings: Mapping[str, Any]
+    notices: Mapping[str, NoticeRule]
     process: DaemonProcess
 
 

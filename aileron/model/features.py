@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from aileron.base.json import JSON
+
+if TYPE_CHECKING:
+    from .runs import RunState
 
 
 @frozen
@@ -44,18 +48,29 @@ class UpgradeAdvice:
 
 @frozen
 class NoticeRule:
-    """The words by which the operator is notified of an audit event.
+    """The rule by which the operator is notified of an audit event.
 
-    :ivar one: the title of a message about one such event.
+    :ivar kind: the name of such notices in what webhooks are sent; every rule has its own.
+    :ivar one: the title of a message about one such event. It may hold C{action} (the name of the action), C{what} (the
+        action or a session) and C{whole} (everything or a session) in braces.
     :ivar many: the title of a message about several, with C{n} in braces.
+    :ivar rank: the position in a message: notices of lower ranks come first.
     :ivar reason: the member of the event's payload that says why, or None.
-    :ivar urgent: True if something is wrong.
+    :ivar only_if: the member of the event's payload that must be true, or None.
+    :ivar while_state: the state of the run as long as the notice holds, or None if the notice always holds.
+    :ivar urgent: True if something is wrong: channels mark the message.
+    :ivar immediate: True if the message waits for no more than the shortest pause between messages.
     """
 
+    kind: str
     one: str
     many: str
+    rank: int = 1000
     reason: str | None = None
+    only_if: str | None = None
+    while_state: RunState | None = None
     urgent: bool = False
+    immediate: bool = False
 
 
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")

@@ -7,7 +7,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.converter import OWN, from_json, to_json
 from aileron.base.json import JSON, utc
-from aileron.features.notices.values import ChannelState, Message, Notice, NoticeKind
+from aileron.features.notices.rules import FLOOD
+from aileron.features.notices.values import ChannelState, Message, Notice
 from aileron.model.audit import Break, Checkpoint, Verdict
 from aileron.model.authority import Pause, Predicate, PredicateKind
 from aileron.model.connectors import Request
@@ -116,7 +117,7 @@ _REVIEW_JSON: dict[str, JSON] = {
     ],
     "preview": _PREVIEW_JSON,
 }
-_NOTICE = Notice(NoticeKind.FLOOD, _NOON, "ship", "session-1", "run-1", "It asks.", "claude", "to=you")
+_NOTICE = Notice(FLOOD, _NOON, "ship", "session-1", "run-1", "It asks.", "claude", "to=you")
 _NOTICE_JSON: dict[str, JSON] = {
     "kind": "session_floods",
     "at": _AT,

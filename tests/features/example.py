@@ -37,7 +37,9 @@ class ExampleFeature:
         return {"example.shown": EventName("Example shown", "setup")}
 
     def notices(self) -> Mapping[str, NoticeRule]:
-        return {"example.shown": NoticeRule("the example was shown", "the example was shown {n} times")}
+        return {
+            "example.shown": NoticeRule("example_shown", "the example was shown", "the example was shown {n} times")
+        }
 
     def migrations(self) -> Sequence[tuple[int, str]]:
         return ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from aileron.features.feature import Feature, RunningFeature
 from aileron.model.audit import EventName
-from aileron.model.features import Command
+from aileron.model.features import Command, NoticeRule
 
 if TYPE_CHECKING:
     from aileron.features.core import Core
@@ -38,6 +38,10 @@ class Egress(Feature):
             "egress.blocked": EventName("Connection blocked: another server name", "sessions", "bad"),
             "egress.ended": EventName("Network access ended", "sessions"),
         }
+
+    def notices(self) -> Mapping[str, NoticeRule]:
+        one, many = "a sandboxed agent wants to connect to a host", "{n} hosts are waiting for your approval"
+        return {"egress.refused": NoticeRule("host_refused", one, many, rank=100)}
 
     def trusted_files(self, home: Home, trust: ITrust) -> Sequence[IConfigFile]:
         from ._file import NAME, EgressFile

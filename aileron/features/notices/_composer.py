@@ -20,7 +20,8 @@ from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
 from aileron.model.vault import VaultState
 
-from .values import Message, Notice, NoticeKind
+from .rules import TEST
+from .values import Message, Notice
 
 MOST_LINES = 6
 _MOST_CHARACTERS: Mapping[str, int] = {
@@ -29,34 +30,6 @@ _MOST_CHARACTERS: Mapping[str, int] = {
     "arguments": 300,
 }
 _CUT = "…"
-
-_URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD, NoticeKind.UNKNOWN))
-_TITLES: Mapping[NoticeKind, tuple[str, str]] = {
-    NoticeKind.TAMPER: ("signs of tampering found", "signs of tampering found {n} times"),
-    NoticeKind.BROKEN: ("{what} is stopped temporarily", "{n} sessions or actions are stopped temporarily"),
-    NoticeKind.FLOOD: ("a session makes too many requests", "{n} sessions make too many requests"),
-    NoticeKind.UNKNOWN: ("outcome of {action} is unknown", "outcome of {n} runs is unknown"),
-    NoticeKind.LOCKED: ("{action} is waiting for the vault", "{n} runs are waiting for the vault"),
-    NoticeKind.STALLED: ("{action} is waiting for a credential", "{n} runs are waiting for a credential"),
-    NoticeKind.NEEDS_YOU: ("a credential must be renewed", "{n} credentials must be renewed"),
-    NoticeKind.APPROVAL: ("{action} is waiting for your approval", "{n} requests are waiting for your approval"),
-    NoticeKind.ASKED_ANEW: ("{action} needs your approval again", "{n} requests need your approval again"),
-    NoticeKind.HOST: ("a sandboxed agent wants to connect to a host", "{n} hosts are waiting for your approval"),
-    NoticeKind.PAUSED: ("{whole} is paused", "{n} items are paused"),
-    NoticeKind.RESUMED: ("{whole} is resumed", "{n} items are resumed"),
-    NoticeKind.TEST: ("this is a test", "this is a test"),
-}
-"""The titles of one notice, and of many; the worst comes first."""
-_ORDER = tuple(_TITLES)
-
-_WAITING: Mapping[NoticeKind, RunState] = {
-    NoticeKind.APPROVAL: RunState.PENDING,
-    NoticeKind.ASKED_ANEW: RunState.PENDING,
-    NoticeKind.LOCKED: RunState.AWAITING_VAULT,
-    NoticeKind.STALLED: RunState.AWAITING_CREDENTIAL,
-    NoticeKind.UNKNOWN: RunState.UNKNOWN,
-}
-"""Of what is told only as long as it is so."""
 
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1, oldest_first=True)
 _MOST_ARGUMENTS = 2000
@@ -112,7 +85,7 @@ class MessageComposer:
 
     async def _complete(self, notice: Notice) -> Notice | None:
         run = None if notice.run_id is None else await self.runs.get(notice.run_id)
-        wanted = _WAITING.get(notice.kind)
+        wanted = notice.rule.while_state
         if wanted is not None and (run is None or run.state is not wanted):
             return None
         session = None if notice.session_id is None else await self.sessions.get(notice.session_id)
@@ -154,7 +127,9 @@ def message_of(
     :param page: where one looks at a run, or at all that waits.
     :param besides: lines to be told beside the notices.
     """
-    shown = tuple(_to_shown(each) for each in sorted(notices, key=lambda each: (_ORDER.index(each.kind), each.at)))
+    shown = tuple(
+        _to_shown(each) for each in sorted(notices, key=lambda each: (each.rule.rank, each.rule.kind, each.at))
+    )
     runs = {each.run_id for each in shown}
     only = runs.pop() if len(runs) == 1 and not more else None
     return Message(
@@ -164,7 +139,7 @@ def message_of(
         lines=(*_lines(shown, more, now), *besides),
         url=page(only),
         notices=shown,
-        urgent=any(each.kind in _URGENT for each in shown),
+        urgent=any(each.rule.urgent for each in shown),
         contents=tuple(_contents(shown)),
         more=more,
     )
@@ -185,22 +160,22 @@ def _text(text: str | None, most: int) -> str | None:
 
 def _title(notices: Sequence[Notice], more: int) -> str:
     first = notices[0]
-    alike = sum(each.kind is first.kind for each in notices)
+    alike = sum(each.rule == first.rule for each in notices)
     others = len(notices) - alike + more
-    said = _TITLES[first.kind][1].format(n=alike) if alike > 1 else _one(first)
+    said = first.rule.many.format(n=alike) if alike > 1 else _one(first)
     return f"{said}, and {others} more" if others else said
 
 
 def _one(notice: Notice) -> str:
     stopped = f"the action {notice.action}" if notice.session_id is None else "a session"
     whole = "everything" if notice.session_id is None else "a session"
-    return _TITLES[notice.kind][0].format(action=notice.action or "a request", what=stopped, whole=whole)
+    return notice.rule.one.format(action=notice.action or "a request", what=stopped, whole=whole)
 
 
 def _lines(notices: Sequence[Notice], more: int, now: datetime) -> Iterable[str]:
     grouped: dict[tuple[object, ...], list[Notice]] = {}
     for each in notices:
-        grouped.setdefault((each.kind, each.action, each.session_id, each.why), []).append(each)
+        grouped.setdefault((each.rule, each.action, each.session_id, each.why), []).append(each)
     groups = list(grouped.values())
     for alike in groups[:MOST_LINES]:
         yield _line(alike, now)
@@ -212,7 +187,7 @@ def _lines(notices: Sequence[Notice], more: int, now: datetime) -> Iterable[str]
 def _line(alike: Sequence[Notice], now: datetime) -> str:
     first, times = alike[0], f" ({len(alike)} times)" if len(alike) > 1 else ""
     said = _one(first)
-    since = "" if first.kind is NoticeKind.TEST else f", {_age(now, first.at)} ago"
+    since = "" if first.rule is TEST else f", {_age(now, first.at)} ago"
     why = f": {first.why}" if first.why else "."
     return f"{said[0].upper()}{said[1:]}{times}{_who(first)}{since}{why}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -13,12 +13,14 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.base.json import utc
+from aileron.model.features import NoticeRule
 from aileron.model.interfaces.store import IAudit, IWatermarks
 
 from ._composer import MessageComposer
 from ._delivery import DeliveryQueue, NoticeChannel
 from ._record_follower import RecordFollower
-from .values import ChannelState, INotifier, Notice, NoticeKind
+from .rules import TEST
+from .values import ChannelState, INotifier, Notice
 
 GATHER_SECONDS = 2.0
 PAUSES_SECONDS = (15.0, 30.0, 60.0, 120.0, 300.0)
@@ -30,7 +32,6 @@ QUIET_SECONDS = 600.0
 MOST_NOTICES = 50
 """Of one message; of what comes beyond only the number is kept."""
 
-URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD))
 _log = Logger()
 
 
@@ -56,13 +57,13 @@ class Coalescer:
             return
         if len(self._gathered) < MOST_NOTICES:
             self._gathered[notice] = None
-        elif notice.kind in URGENT:
+        elif notice.rule.immediate:
             self._gathered.popitem()
             self._gathered[notice] = None
             self._more += 1
         else:
             self._more += 1
-        self._plan(notice.kind in URGENT)
+        self._plan(notice.rule.immediate)
 
     def stop(self) -> None:
         """Tell nothing more."""
@@ -71,18 +72,18 @@ class Coalescer:
             self._due.cancel()
             self._due = None
 
-    def _plan(self, urgent: bool) -> None:
-        seconds = self._wait(urgent)
+    def _plan(self, immediate: bool) -> None:
+        seconds = self._wait(immediate)
         if self._due is None:
             self._due = self._clock.callLater(seconds, self._fire)
         elif self._due.getTime() - self._clock.seconds() > seconds:
             self._due.reset(seconds)
 
-    def _wait(self, urgent: bool) -> float:
-        """Compute how long from now: what is wrong waits for the shortest pause alone."""
+    def _wait(self, immediate: bool) -> float:
+        """Return the seconds until the next message; an immediate one waits for the shortest pause alone."""
         if self._told_at is None:
             return GATHER_SECONDS
-        place = 0 if urgent else min(self._in_a_row, len(PAUSES_SECONDS)) - 1
+        place = 0 if immediate else min(self._in_a_row, len(PAUSES_SECONDS)) - 1
         free = self._told_at + PAUSES_SECONDS[max(place, 0)] - self._clock.seconds()
         return max(GATHER_SECONDS, min(free, PAUSES_SECONDS[-1]))
 
@@ -109,6 +110,7 @@ class Notifier:
     _composer: MessageComposer
     _clock: IReactorTime
     _channels: Sequence[NoticeChannel]
+    _rules: Mapping[str, NoticeRule]
     _queues: tuple[DeliveryQueue, ...] = field(init=False)
     _coalescer: Coalescer = field(init=False)
     _follower: RecordFollower = field(init=False)
@@ -117,7 +119,7 @@ class Notifier:
     def __attrs_post_init__(self) -> None:
         self._queues = tuple(DeliveryQueue(each, self._clock) for each in self._channels)
         self._coalescer = Coalescer(self._clock, self._on_due)
-        self._follower = RecordFollower(self._audit, self._watermarks, self._clock, self._coalescer.add)
+        self._follower = RecordFollower(self._audit, self._watermarks, self._clock, self._rules, self._coalescer.add)
 
     async def start(self) -> None:
         """Tell from here on, beginning with what an earlier life left untold.
@@ -140,7 +142,7 @@ class Notifier:
         return tuple(each.state for each in self._queues)
 
     async def test(self) -> tuple[ChannelState, ...]:
-        message = await self._composer.compose([Notice(NoticeKind.TEST, utc(self._clock.seconds()))])
+        message = await self._composer.compose([Notice(TEST, utc(self._clock.seconds()))])
         if message is not None:
             await gatherResults([Deferred.fromCoroutine(each.attempt(message)) for each in self._queues])
         return self.channels()

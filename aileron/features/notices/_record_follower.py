@@ -14,9 +14,11 @@ from twisted.logger import Logger
 
 from aileron.model.audit import Event
 from aileron.model.errors import StoreUnavailable
+from aileron.model.features import NoticeRule
 from aileron.model.interfaces.store import IAudit, IWatermarks
 
-from .values import Notice, NoticeKind
+from .rules import APPROVAL, FLOOD
+from .values import Notice
 
 ROW = "notices"
 """The watermark: up to which sequence the operator was told."""
@@ -25,39 +27,25 @@ MOST_BEHIND = 5000
 """Of a longer record that nobody was told of only so much is looked at."""
 
 _WAIT_SECONDS, _BREATH_SECONDS, _PAUSE_SECONDS = 300.0, 0.5, 5.0
-_FLOOD, _FLOOD_WITHIN, _FLOOD_AGAIN = 10, timedelta(minutes=1), timedelta(minutes=10)
+_MANY, _FLOOD_WITHIN, _FLOOD_AGAIN = 10, timedelta(minutes=1), timedelta(minutes=10)
 _MOST_SESSIONS = 1024
-_KINDS: Mapping[str, tuple[NoticeKind, str | None]] = {
-    "approval.requested": (NoticeKind.APPROVAL, None),
-    "approval.stale": (NoticeKind.ASKED_ANEW, "reason"),
-    "egress.refused": (NoticeKind.HOST, None),
-    "execution.unknown": (NoticeKind.UNKNOWN, None),
-    "run.awaiting_vault": (NoticeKind.LOCKED, None),
-    "run.awaiting_credential": (NoticeKind.STALLED, "reason"),
-    "binding.needs_you": (NoticeKind.NEEDS_YOU, "reason"),
-    "tamper.detected": (NoticeKind.TAMPER, "found"),
-    "session.broken": (NoticeKind.BROKEN, "why"),
-    "pause.begun": (NoticeKind.PAUSED, "reason"),
-    "pause.ended": (NoticeKind.RESUMED, "reason"),
-}
-"""By the type of an event: what it is to the operator, and which member of its payload says why."""
 _log = Logger()
 
 
-def notice_of(event: Event) -> Notice | None:
-    """Make the notice of C{event}; L{None}: it does not concern the operator."""
-    kind, reason = _KINDS.get(event.type, (None, None))
-    if kind is None or (kind is NoticeKind.ASKED_ANEW and not event.payload.get("was_approved")):
-        return None  # what still waits was told of when it was asked first
-    why = None if reason is None else event.payload.get(reason)
-    return Notice(kind, event.at, event.action, event.session_id, event.run_id, why if isinstance(why, str) else None)
+def notice_of(event: Event, rules: Mapping[str, NoticeRule]) -> Notice | None:
+    """Return the notice of an event, or None if the operator is not notified of it."""
+    rule = rules.get(event.type)
+    if rule is None or (rule.only_if is not None and not event.payload.get(rule.only_if)):
+        return None
+    why = None if rule.reason is None else event.payload.get(rule.reason)
+    return Notice(rule, event.at, event.action, event.session_id, event.run_id, why if isinstance(why, str) else None)
 
 
 @define
 class _AskTimes:
     """The moments when a session asked lately, and when the operator was told that it asks too often."""
 
-    times: deque[datetime] = field(factory=lambda: deque(maxlen=_FLOOD))
+    times: deque[datetime] = field(factory=lambda: deque(maxlen=_MANY))
     told_at: datetime | None = None
 
 
@@ -70,7 +58,7 @@ class FloodDetector:
     def check(self, notice: Notice) -> Notice | None:
         """Count C{notice} if it is a session's question; make another notice where it is one too many."""
         session = notice.session_id
-        if notice.kind is not NoticeKind.APPROVAL or session is None:
+        if notice.rule is not APPROVAL or session is None:
             return None
         asked = self._sessions.setdefault(session, _AskTimes())
         self._sessions.move_to_end(session)
@@ -78,17 +66,18 @@ class FloodDetector:
             self._sessions.popitem(last=False)
         asked.times.append(notice.at)
         told_lately = asked.told_at is not None and abs(notice.at - asked.told_at) < _FLOOD_AGAIN
-        if len(asked.times) < _FLOOD or asked.times[-1] - asked.times[0] > _FLOOD_WITHIN or told_lately:
+        if len(asked.times) < _MANY or asked.times[-1] - asked.times[0] > _FLOOD_WITHIN or told_lately:
             return None
         asked.told_at = notice.at
-        why = f"It has asked {_FLOOD} times within a minute."
-        return Notice(NoticeKind.FLOOD, notice.at, session_id=session, why=why)
+        why = f"It has asked {_MANY} times within a minute."
+        return Notice(FLOOD, notice.at, session_id=session, why=why)
 
 
 @define(eq=False)
 class RecordFollower:
     """Reads the record as it grows, from where the operator was told last.
 
+    :param rules: how the operator is notified of events, by type.
     :param on_notice: called with each notice, in order.
     :ivar sequence: of the last event that was read.
     """
@@ -96,6 +85,7 @@ class RecordFollower:
     _audit: IAudit
     _watermarks: IWatermarks
     _clock: IReactorTime
+    _rules: Mapping[str, NoticeRule]
     _on_notice: Callable[[Notice], None]
     sequence: int = field(default=0, init=False)
     _told: int = field(default=0, init=False)
@@ -146,7 +136,7 @@ class RecordFollower:
         news = await self._audit.news(self.sequence, _WAIT_SECONDS)
         for record in news:
             self.sequence = record.sequence  # before it is looked at: one that cannot be is passed over for ever
-            notice = notice_of(record.event)
+            notice = notice_of(record.event, self._rules)
             if notice is not None:
                 self._on_notice(notice)
                 flood = self._floods.check(notice)

@@ -14,6 +14,7 @@ from aileron.features.feature import RunningFeature
 from ._channels import build_channels
 from ._composer import MessageComposer
 from ._notifier import Notifier
+from .rules import CORE_RULES
 from .values import ChannelSettings, INotifier, NoticeSettings
 
 
@@ -62,7 +63,12 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
         settings, bindings=core.vault, reactor=process.reactor, in_thread=process.in_thread(), environ=os.environ
     )
     notifier = Notifier(
-        audit=store.audit, watermarks=store.watermarks, composer=composer, clock=process.reactor, channels=channels
+        audit=store.audit,
+        watermarks=store.watermarks,
+        composer=composer,
+        clock=process.reactor,
+        channels=channels,
+        rules={**CORE_RULES, **core.notices},
     )
     process.life.at_end(notifier.stop)
     return RunningNotices(settings, notifier)

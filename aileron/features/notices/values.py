@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 
 from attrs import frozen
 from zope.interface import Interface
 
 from aileron.base.converter import OMITTED, Member, differ
+from aileron.model.features import NoticeRule
 from aileron.model.vault import Scope
 
 NOTICE = "notice://"
 """Before a channel's name: what a secret is bound to by which this channel is reached."""
 
 
-class NoticeKind(StrEnum):
-    """Why the operator is told.
-
-    C{APPROVAL}: a call waits for a decision.  C{ASKED_ANEW}: one that was approved waits for another.  C{HOST}: a
-    sandboxed session was refused a host.  C{UNKNOWN}: a run may have happened.  C{LOCKED}: an approved run waits for
-    the vault.  C{STALLED}: one waits for a credential.  C{NEEDS_YOU}: a credential cannot be renewed without a person.
-    C{TAMPER}: a sign of tampering.  C{BROKEN}: a session or an action is stopped for a while.  C{FLOOD}: a session asks
-    and asks.  C{PAUSED}, C{RESUMED}: everything, or a session.  C{TEST}: the operator asked for a notification.
-    """
-
-    APPROVAL = "approval_requested"
-    ASKED_ANEW = "approval_asked_anew"
-    HOST = "host_refused"
-    UNKNOWN = "outcome_unknown"
-    LOCKED = "awaiting_vault"
-    STALLED = "awaiting_credential"
-    NEEDS_YOU = "credential_needs_you"
-    TAMPER = "tamper_detected"
-    BROKEN = "session_broken"
-    FLOOD = "session_floods"
-    PAUSED = "paused"
-    RESUMED = "resumed"
-    TEST = "test"
-
-
 @frozen
 class Notice:
-    """One thing to tell.
+    """One event that the operator is notified of.
 
-    :ivar why: the daemon's own words beside the kind, or the operator's; L{None}: there is nothing to add.
-    :ivar arguments: of the call, cut to a line, where the operator wants contents told; else L{None}.
+    :ivar why: the reason in the words of the daemon or the operator, or None if there is none.
+    :ivar arguments: the arguments of the call, cut to a line, or None if messages have no contents.
     """
 
-    kind: NoticeKind
+    rule: NoticeRule
     at: datetime
     action: str | None = None
     session_id: str | None = None
@@ -61,6 +37,7 @@ class Notice:
 
 differ(
     Notice,
+    rule=Member("kind", write=attrgetter("kind")),
     session_id=Member("session"),
     why=Member("reason"),
     arguments=Member(optional=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -9,9 +10,16 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 
 from aileron.base.json import utc
+from aileron.features import FeatureSet
+from aileron.features.notices import rules
 from aileron.features.notices._delivery import NoticeChannel
-from aileron.features.notices.values import Message, Notice, NoticeKind
+from aileron.features.notices.values import Message, Notice
+from aileron.model.features import NoticeRule
 
+RULES: Mapping[str, NoticeRule] = {**rules.CORE_RULES, **FeatureSet().notices()}
+"""How the operator is notified of events, by type, with all features that ship with Aileron."""
+
+EVERY_RULE = (*RULES.values(), rules.FLOOD, rules.TEST)
 AT = utc(1_700_000_000)
 PAGE = "http://localhost:7001/approvals"
 
@@ -43,11 +51,11 @@ class ScriptedChannel:
         self.told.append(message)
 
 
-def notice(kind: NoticeKind = NoticeKind.APPROVAL, number: int = 1, **more: Any) -> Notice:
+def notice(rule: NoticeRule = rules.APPROVAL, number: int = 1, **more: Any) -> Notice:
     """One thing to tell, of a run of that number."""
     return Notice(
         **{
-            "kind": kind,
+            "rule": rule,
             "at": AT + timedelta(seconds=number),
             "action": "ship-update",
             "session_id": "session-1",

@@ -17,9 +17,9 @@ from aileron.daemon._config import read_config
 from aileron.features import FeatureSet
 from aileron.features.notices._channels import PLACES
 from aileron.features.notices._delivery import PAUSES_SECONDS
-from aileron.features.notices.values import ChannelSettings, NoticeKind, NoticeSettings
+from aileron.features.notices.values import ChannelSettings, NoticeSettings
 
-from .case import message
+from .case import EVERY_RULE, message
 
 _PAGE = (Path(__file__).parents[3] / "doc" / "notifications.md").read_text(encoding="utf-8")
 
@@ -43,7 +43,7 @@ class PageTests(SynchronousTestCase):
     def test_kinds(self) -> None:
         """Every kind is named, and no other."""
         said = _PAGE[_PAGE.index("`kind` is") : _PAGE.index("It must answer 2xx")]
-        self.assertEqual(set(re.findall(r"`(\w+)`", said)) - {"kind"}, {kind.value for kind in NoticeKind})
+        self.assertEqual(set(re.findall(r"`(\w+)`", said)) - {"kind"}, {each.kind for each in EVERY_RULE})
 
     def test_posted(self) -> None:
         """The example of what is posted has the members that are posted."""

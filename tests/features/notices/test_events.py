@@ -13,15 +13,18 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
+from aileron.features import FeatureSet
+from aileron.features.notices import rules
 from aileron.features.notices._record_follower import FloodDetector, RecordFollower, notice_of
-from aileron.features.notices.values import Notice, NoticeKind
+from aileron.features.notices.values import Notice
 from aileron.model.audit import Record
 from aileron.model.errors import StoreUnavailable
 from aileron.model.interfaces.store import IWatermarks
 from aileron.testing import AuditProxy, example_event
 from tests.audit.recorded import RECORDED
+from tests.features.example import ExampleFeature
 
-from .case import AT, notice
+from .case import AT, RULES, notice
 
 
 class NoticeTests(SynchronousTestCase):
@@ -29,7 +32,7 @@ class NoticeTests(SynchronousTestCase):
 
     def test_told(self) -> None:
         """What waits, is in doubt, stopped, paused or forged is told; of all else on record nothing."""
-        told = {type_ for type_ in RECORDED if notice_of(example_event(type_, "run-1")) is not None}
+        told = {type_ for type_ in RECORDED if notice_of(example_event(type_, "run-1"), RULES) is not None}
         self.assertEqual(
             told,
             {
@@ -46,25 +49,36 @@ class NoticeTests(SynchronousTestCase):
             },
         )
 
+    def test_features(self) -> None:
+        """What a feature adds is told as what the core records, by the feature's own words, and only if it is on."""
+        event = example_event("example.shown", payload={"reason": "canary"})
+        self.assertIsNone(notice_of(event, RULES))
+        added = {**RULES, **ExampleFeature().notices()}
+        told = notice_of(event, added)
+        assert told is not None
+        self.assertEqual((told.rule.kind, told.why), ("example_shown", None))
+        without = {**rules.CORE_RULES, **FeatureSet().without("egress").notices()}
+        self.assertIsNone(notice_of(example_event("egress.refused"), without))
+
     def test_asked_anew(self) -> None:
         """What was approved and is asked anew is told with the reason; what waits already was told of before."""
         stale = example_event("approval.stale", "run-1", {"reason": "The limit is reached.", "was_approved": True})
-        told = notice_of(stale)
+        told = notice_of(stale, RULES)
         assert told is not None
-        self.assertEqual((told.kind, told.run_id, told.why), (NoticeKind.ASKED_ANEW, "run-1", "The limit is reached."))
-        self.assertIsNone(notice_of(example_event("approval.stale", "run-1", {"reason": "The file changed."})))
+        self.assertEqual((told.rule, told.run_id, told.why), (rules.ASKED_ANEW, "run-1", "The limit is reached."))
+        self.assertIsNone(notice_of(example_event("approval.stale", "run-1", {"reason": "The file changed."}), RULES))
 
     def test_no_contents(self) -> None:
         """Of what an event says only its reason is taken, and only from those that the daemon words."""
         event = example_event("approval.requested", "run-1", {"digest": "canary", "reason": "canary", "why": "canary"})
-        self.assertNotIn("canary", str(notice_of(event)))
+        self.assertNotIn("canary", str(notice_of(event, RULES)))
 
     @settings(deadline=None, max_examples=50)
     @given(st.sampled_from(sorted(RECORDED)), st.sampled_from([None, 1, [], {}, True]))
     def test_wild(self, type_: str, odd: object) -> None:
         """Contents that were pruned, or are of another type, are no reason not to tell."""
         payload = {"found": odd, "why": odd, "reason": odd, "was_approved": odd}
-        told = notice_of(example_event(type_, payload=payload))  # type: ignore[arg-type]
+        told = notice_of(example_event(type_, payload=payload), RULES)  # type: ignore[arg-type]
         self.assertTrue(told is None or told.why is None)
 
 
@@ -81,7 +95,7 @@ class FloodTests(SynchronousTestCase):
         floods = FloodDetector()
         self.assertEqual(self.follow(floods, *range(9)), [])
         (told,) = self.follow(floods, *range(9, 30))
-        self.assertEqual((told.kind, told.session_id), (NoticeKind.FLOOD, "session-1"))
+        self.assertEqual((told.rule, told.session_id), (rules.FLOOD, "session-1"))
         self.assertEqual(len(self.follow(floods, *range(620, 640))), 1)
 
     def test_slow(self) -> None:
@@ -89,7 +103,7 @@ class FloodTests(SynchronousTestCase):
         floods = FloodDetector()
         self.assertEqual(self.follow(floods, *range(0, 200, 7)), [])
         self.assertEqual([self.follow(floods, 300, session=f"session-{number}") for number in range(20)], [[]] * 20)
-        self.assertEqual([floods.check(notice(NoticeKind.UNKNOWN)) for _ in range(20)], [None] * 20)
+        self.assertEqual([floods.check(notice(rules.UNKNOWN)) for _ in range(20)], [None] * 20)
 
 
 @define
@@ -155,7 +169,7 @@ class FollowerTests(SynchronousTestCase):
 
     def following(self, hear: Callable[[Notice], None]) -> RecordFollower:
         """Return one that tells C{hear}."""
-        return RecordFollower(self.broken, BrokenWatermarks(self.disk), self.clock, hear)
+        return RecordFollower(self.broken, BrokenWatermarks(self.disk), self.clock, RULES, hear)
 
     def test_goes_on(self) -> None:
         """A store that refuses is asked again after a while, and stops nothing."""

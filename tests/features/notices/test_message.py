@@ -11,11 +11,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.converter import to_json
 from aileron.base.text import visible
+from aileron.features.notices import rules
 from aileron.features.notices._composer import MOST_LINES, message_of
-from aileron.features.notices.values import Message, Notice, NoticeKind
+from aileron.features.notices.values import Message, Notice
 from tests.extent import examples
 
-from .case import AT, PAGE, notice
+from .case import AT, EVERY_RULE, PAGE, notice
 
 
 def said(*notices: Notice, more: int = 0) -> Message:
@@ -48,10 +49,35 @@ class MessageTests(SynchronousTestCase):
 
     def test_worst_first(self) -> None:
         """What is wrong stands first, and makes the message urgent."""
-        told = said(notice(), notice(NoticeKind.TAMPER, action=None, why="The vault was put back."))
+        told = said(notice(), notice(rules.TAMPER, action=None, why="The vault was put back."))
         self.assertEqual(told.title, "Aileron: signs of tampering found, and 1 more")
         self.assertTrue(told.lines[0].endswith("The vault was put back."))
         self.assertEqual((told.urgent, said(notice()).urgent), (True, False))
+
+    def test_order(self) -> None:
+        """Whatever comes first, notices stand in the order of their urgency; those of a feature by its own rank."""
+        every = sorted(EVERY_RULE, key=lambda each: each.kind)
+        told = said(*(notice(each, number) for number, each in enumerate(every)))
+        self.assertEqual(
+            [each.rule.kind for each in told.notices],
+            [
+                "tamper_detected",
+                "session_broken",
+                "session_floods",
+                "outcome_unknown",
+                "awaiting_vault",
+                "awaiting_credential",
+                "credential_needs_you",
+                "approval_requested",
+                "approval_asked_anew",
+                "host_refused",
+                "paused",
+                "resumed",
+                "test",
+            ],
+        )
+        urgent = {each.kind for each in EVERY_RULE if said(notice(each)).urgent}
+        self.assertEqual(urgent, {"tamper_detected", "session_broken", "session_floods", "outcome_unknown"})
 
     def test_more(self) -> None:
         """What does not fit is counted."""
@@ -62,12 +88,12 @@ class MessageTests(SynchronousTestCase):
 
     def test_every_kind(self) -> None:
         """There are words for every kind, one or many, with and without a session."""
-        for kind in NoticeKind:
+        for rule in EVERY_RULE:
             for session in ("session-1", None):
-                one, other = (notice(kind, number, session_id=session) for number in (1, 2))
+                one, other = (notice(rule, number, session_id=session) for number in (1, 2))
                 for told in (said(one), said(one, other)):
                     self.assertNotIn("{", told.title + "".join(told.lines))
-        self.assertIn("everything is paused", said(notice(NoticeKind.PAUSED, session_id=None)).title)
+        self.assertIn("everything is paused", said(notice(rules.PAUSED, session_id=None)).title)
 
     def test_contents(self) -> None:
         """Arguments stand apart, where they were looked up at all."""

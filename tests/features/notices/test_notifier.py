@@ -14,11 +14,12 @@ from zope.interface import provider
 from zope.interface.verify import verifyObject
 
 from aileron.base.converter import to_json
+from aileron.features.notices import rules
 from aileron.features.notices._composer import MessageComposer
 from aileron.features.notices._delivery import Undelivered
 from aileron.features.notices._notifier import GATHER_SECONDS, Notifier
 from aileron.features.notices._record_follower import MOST_BEHIND, ROW, _place
-from aileron.features.notices.values import INotifier, Message, NoticeKind
+from aileron.features.notices.values import INotifier, Message
 from aileron.model.audit import Event
 from aileron.model.authority import PendingLimits
 from aileron.model.queries import Page, RunQuery
@@ -34,7 +35,7 @@ from aileron.testing import (
     memory_store,
 )
 
-from .case import ScriptedChannel
+from .case import RULES, ScriptedChannel
 
 NOW = 1_700_000_100.0
 CANARY = "canary-argument"
@@ -85,6 +86,7 @@ class NotifierCase(SynchronousTestCase):
             contents=contents,
         )
         notifier = Notifier(
+            rules=RULES,
             audit=store.audit,
             watermarks=store.watermarks,
             composer=composer,
@@ -141,7 +143,7 @@ class NotifierTests(NotifierCase):
         self.assertEqual(len(self.told()), 1)
         self.ask(*(f"flood-{number}" for number in range(12)))
         self.wait()
-        self.assertEqual(self.told()[1].notices[0].kind, NoticeKind.FLOOD)
+        self.assertEqual(self.told()[1].notices[0].rule, rules.FLOOD)
 
     def test_told_besides(self) -> None:
         """Where the operator wants contents told they are; that the vault is locked is said."""
@@ -177,8 +179,8 @@ class NotifierTests(NotifierCase):
         )
         self.wait()
         (message,) = self.told()
-        kinds = [each.kind for each in message.notices]
-        self.assertEqual(kinds, [NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.PAUSED])
+        kinds = [each.rule for each in message.notices]
+        self.assertEqual(kinds, [rules.TAMPER, rules.BROKEN, rules.PAUSED])
         self.assertTrue(message.urgent)
 
     def test_one_fails(self) -> None:
@@ -206,7 +208,7 @@ class NotifierTests(NotifierCase):
         self.record(example_event("tamper.detected", "run-1", {"found": "A row."}))
         self.wait()
         (message,) = self.told()
-        self.assertEqual({each.kind for each in message.notices}, {NoticeKind.TAMPER, NoticeKind.APPROVAL})
+        self.assertEqual({each.rule for each in message.notices}, {rules.TAMPER, rules.APPROVAL})
         self.assertIn("ValueError", "".join(heard))
         self.assertNotIn(CANARY, "".join(heard))
 

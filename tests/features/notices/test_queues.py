@@ -9,10 +9,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.features.notices import rules
 from aileron.features.notices._delivery import ATTEMPT_SECONDS, MOST_WAITING, DeliveryQueue, Undelivered
 from aileron.features.notices._delivery import PAUSES_SECONDS as ATTEMPT_PAUSES_SECONDS
 from aileron.features.notices._notifier import GATHER_SECONDS, MOST_NOTICES, PAUSES_SECONDS, Coalescer
-from aileron.features.notices.values import Notice, NoticeKind
+from aileron.features.notices.values import Notice
 
 from .case import ScriptedChannel, message, notice
 
@@ -71,19 +72,19 @@ class CoalescerTests(SynchronousTestCase):
         self.coalescer.add(notice(number=8))
         self.clock.pump([1.0] * int(PAUSES_SECONDS[0]))
         self.assertEqual(len(self.told), before)
-        self.coalescer.add(notice(NoticeKind.TAMPER))
+        self.coalescer.add(notice(rules.TAMPER))
         self.clock.advance(GATHER_SECONDS)
         self.assertEqual(len(self.told), before + 1)
-        self.assertEqual([each.kind for each in self.last], [NoticeKind.APPROVAL, NoticeKind.TAMPER])
+        self.assertEqual([each.rule for each in self.last], [rules.APPROVAL, rules.TAMPER])
 
     def test_too_many(self) -> None:
         """Of more than fit the number alone is kept, but what is wrong takes a place."""
         for number in range(MOST_NOTICES + 10):
             self.coalescer.add(notice(number=number))
-        self.coalescer.add(notice(NoticeKind.TAMPER))
+        self.coalescer.add(notice(rules.TAMPER))
         self.clock.advance(GATHER_SECONDS)
         self.assertEqual(self.told, [(MOST_NOTICES, 11)])
-        self.assertIs(self.last[-1].kind, NoticeKind.TAMPER)
+        self.assertIs(self.last[-1].rule, rules.TAMPER)
 
 
 class DeliveryTests(SynchronousTestCase):
