@@ -32,7 +32,7 @@ from aileron.actions import DirectoryCatalogue
 from aileron.api import AGENT_TOKEN, Dependencies, GuardedSite, SiteRules, agent_site, mint, token_digest
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.base.json import JSON, utc
-from aileron.connectors import HttpConnector, HttpSpec, Registry, system_transport
+from aileron.connectors import Registry, Workshop, system_transport
 from aileron.daemon import HomeActionFiles, fresh_ids, settle_heap
 from aileron.home.paths import Home
 from aileron.model.audit import DAEMON, Event
@@ -193,9 +193,7 @@ def furnished(reactor: Any, home: Path, through_http: bool) -> IConnectors:
         names = {"connector": "local://bench/service", "operation": "say"}
         (home / "connectors/service.toml").write_text(CONNECTOR.format(port=service(reactor)))
         transport = system_transport(reactor, set)
-        now = lambda: utc(reactor.seconds())  # noqa: E731
-        made = lambda spec: HttpConnector(cast("HttpSpec", spec), transport, reactor, now)  # noqa: E731
-        connectors = Registry(home / "connectors", made)
+        connectors = Registry(home / "connectors", Workshop(reactor, transport))
     (home / "actions/noop.md").write_text(ACTION.format(**names))
     return cast("IConnectors", connectors)
 

@@ -3,15 +3,19 @@
 from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
 from ._connection import ConnectionOpener
 from ._fixtures import Replayed, replay
-from ._plugins import Screened
-from ._registry import Make, Registry, check, read_descriptions
-from ._samples import Sample, Specimen, find_specimens, keys_of
-from ._schema import Spec, read_file
+from ._foreign import LoadedKinds, load_kinds
+from ._registry import Registry, check, read_descriptions
+from ._samples import find_specimens, keys_of
+from ._schema import make_schema, read_file
+from ._screened import Screened
+from ._spec import BaseSpec
 from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
 from ._trying import NotTried, TriedRequest, build_request
-from .kinds.command import CommandConnector, CommandSpec, Confinement, Enclosure, ProgramEnvironment
+from .kind import ConnectorKind, NotMade, RecordedAnswers, Spec, Specimen, Workshop
+from .kinds import KindTable
+from .kinds.command import CommandConnector, CommandSpec, Confinement, Enclose, Enclosure, ProgramEnvironment
 from .kinds.git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
-from .kinds.http import HttpConnector, HttpSpec
+from .kinds.http import HttpConnector, HttpSpec, Sample
 from .kinds.mail import MailConnector, MailSpec
 from .kinds.mcp import (
     LOADING_VARIABLES,
@@ -29,10 +33,13 @@ __all__ = [
     "LOADING_VARIABLES",
     "AddressRefused",
     "ApiRelay",
+    "BaseSpec",
     "CommandConnector",
     "CommandSpec",
     "Confinement",
     "ConnectionOpener",
+    "ConnectorKind",
+    "Enclose",
     "Enclosure",
     "GitConnector",
     "GitSpec",
@@ -43,16 +50,19 @@ __all__ = [
     "HttpSessions",
     "HttpSpec",
     "HttpTransport",
+    "KindTable",
+    "LoadedKinds",
     "LocalServers",
     "LocalSessions",
     "MailConnector",
     "MailSpec",
-    "Make",
     "McpConnector",
     "McpSpec",
+    "NotMade",
     "NotTried",
     "OutgoingRequest",
     "ProgramEnvironment",
+    "RecordedAnswers",
     "Registry",
     "RemoteRepository",
     "Replayed",
@@ -64,12 +74,15 @@ __all__ = [
     "Specimen",
     "SshTransport",
     "TriedRequest",
+    "Workshop",
     "build_request",
     "check",
     "digest_tree",
     "find_foreign_modules",
     "find_specimens",
     "keys_of",
+    "load_kinds",
+    "make_schema",
     "read_descriptions",
     "read_file",
     "replay",

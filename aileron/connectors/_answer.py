@@ -9,6 +9,15 @@ from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IConsumer
 
+DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024
+MOST_RESPONSE_BYTES = 16 * 1024 * 1024
+_REQUEST_TIMEOUT, _TOO_MANY = 408, 429
+
+
+def may_pass(status: int) -> bool:
+    """Tell whether the same request may succeed later."""
+    return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
+
 
 @frozen
 class OutgoingRequest:

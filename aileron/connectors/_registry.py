@@ -16,32 +16,36 @@ from aileron.model.interfaces.connectors import IConnector, IConnectors
 from aileron.model.trust import Candidate, TrustKind
 
 from ._files import BOUNDARY, LOCAL, ConnectorFile, all_files, of_directory, one_file, shipped
+from ._foreign import LoadedKinds, load_kinds
 from ._plugins import FoundPlugin, of_package
-from ._schema import Spec, read_connector
-from .kinds.http import HttpSpec, check_graphql
+from ._schema import read_connector
+from .kind import NotMade, Workshop
+from .kinds import KindTable
 
-Make = Callable[[Spec], IConnector]
-"""From what a file says to the connector that does it."""
+_SHIPPED = KindTable()
 
 
-def check(path: Path, note: Callable[[str], None] = lambda _: None) -> list[LoadError]:
+def check(path: Path, note: Callable[[str], None] = lambda _: None, kinds: KindTable = _SHIPPED) -> list[LoadError]:
     """Every fault of one connector file of the user's; none: it would load, and its GraphQL is what it says.
 
     :param note: told what could not be checked.
     """
     found = one_file(str(path))
-    reading = read_connector(found)
-    need = reading.spec and reading.spec.description.credential
+    reading = read_connector(found, kinds)
+    if reading.kind is None:
+        return [*reading.problems]
+    need = reading.spec.description.credential
     if need and need.readers:
         note(f"Credential: {need.readers}")
-    checked = check_graphql(found, reading.spec, note) if isinstance(reading.spec, HttpSpec) else ()
-    return [*reading.problems, *checked]
+    return [*reading.kind.check(found, reading.spec, note)]
 
 
-def read_descriptions(directory: Path) -> Iterator[tuple[ConnectorDescription, Mapping[str, Sequence[str]]]]:
+def read_descriptions(
+    directory: Path, kinds: KindTable = _SHIPPED
+) -> Iterator[tuple[ConnectorDescription, Mapping[str, Sequence[str]]]]:
     """Yield each sound connector file of the package and of C{directory}, with each operation's inputs by name."""
     for file in all_files(directory):
-        spec = read_connector(file).spec
+        spec = read_connector(file, kinds).spec
         if spec is not None:
             yield spec.description, {name: sorted(each.inputs) for name, each in spec.operations.items()}
 
@@ -63,19 +67,21 @@ class Registry:
     An earlier source keeps its name; within one source a name that is used twice is nobody's.
 
     :ivar directory: where the user's connector files lie, or L{None}.
-    :ivar make: makes a connector of what a file says.
-    :ivar plugin_packages: the only packages in which connectors written in Python are looked for, once.
+    :ivar workshop: what kinds make connectors with.
+    :ivar plugin_packages: the only packages in which connectors and kinds written in Python are looked for, once.
     """
 
     directory: Path | None
-    make: Make
+    workshop: Workshop
     plugin_packages: tuple[str, ...] = ()
+    _kinds: LoadedKinds = field(init=False)
     _fixed: tuple[tuple[FoundPlugin, ...], ...] = field(init=False)
     _files: dict[tuple[str, str], FoundPlugin] = field(init=False, factory=dict)
     _loaded: _Loaded = field(init=False)
     _generation: int = field(init=False, default=1)
 
     def __attrs_post_init__(self) -> None:
+        self._kinds = load_kinds(self.plugin_packages)
         plugins = tuple(found for name in self.plugin_packages for found in of_package(name))
         self._fixed = (tuple(map(self._make, shipped())), plugins)
         self._loaded = self._load()
@@ -90,7 +96,7 @@ class Registry:
         return tuple(each for _, each in sorted(self._loaded.candidates.items()))
 
     def problems(self) -> tuple[LoadError, ...]:
-        return self._loaded.problems
+        return *self._kinds.problems, *self._loaded.problems
 
     def generation(self) -> int:
         return self._generation
@@ -117,10 +123,15 @@ class Registry:
         return self._files[key]
 
     def _make(self, file: ConnectorFile) -> FoundPlugin:
-        reading = read_connector(file)
-        if reading.spec is None:
+        reading = read_connector(file, self._kinds.kinds)
+        if reading.kind is None:
             return FoundPlugin(file.name, None, reading.problems)
-        return FoundPlugin(file.name, self.make(reading.spec), candidate=_candidate(file, reading.spec.description))
+        try:
+            made = reading.kind.make(reading.spec, self.workshop)
+        except NotMade as error:
+            broken = LoadError("malformed", f"its kind {reading.kind.name} {error}", file.name, None, BOUNDARY)
+            return FoundPlugin(file.name, None, (broken,))
+        return FoundPlugin(file.name, made, candidate=_candidate(file, reading.spec.description))
 
 
 def _candidate(file: ConnectorFile, about: ConnectorDescription) -> Candidate | None:

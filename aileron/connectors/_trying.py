@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
@@ -13,10 +14,10 @@ from aileron.model.errors import AileronError
 
 from ._files import all_files, one_file
 from ._schema import read_connector
-from ._template import ReferenceScope
-from .kinds.http._prepare import prepare
-from .kinds.http._spec import HttpSpec
+from .kind import ConnectorKind, Spec
+from .kinds import KindTable
 
+_SHIPPED = KindTable()
 EFFECT_KEY = "dry-run"
 """Stands where a call would have its own effect key."""
 
@@ -48,9 +49,14 @@ class TriedRequest:
 
 
 def build_request(
-    target: str, directory: Path, operation: str, inputs: Mapping[str, JSON], base_url: str | None = None
+    target: str,
+    directory: Path,
+    operation: str,
+    inputs: Mapping[str, JSON],
+    base_url: str | None = None,
+    kinds: KindTable = _SHIPPED,
 ) -> TriedRequest:
-    """Build the request of an operation of an HTTP connector.
+    """Build the request of an operation of a connector, if its kind can.
 
     :param target: the path of its file, or its name.
     :param directory: of the user's connectors, for a name.
@@ -58,14 +64,19 @@ def build_request(
     :raises NotTried: there is no such connector or operation, or the inputs make no request.
     """
     files = all_files(directory) if "://" in target else (one_file(target),)
-    readings = [read_connector(file) for file in files]
-    specs = [each.spec for each in readings if each.spec is not None]
-    spec = next((each for each in specs if "://" not in target or each.description.fqn == target), None)
-    if spec is None:
+    readings = [read_connector(file, kinds) for file in files]
+    sound = [(each.kind, each.spec) for each in readings if each.kind is not None]
+    named = [each for each in sound if "://" not in target or each[1].description.fqn == target]
+    if not named:
         problems = [each.message for reading in readings for each in reading.problems] if "://" not in target else []
         raise NotTried(f"There is no valid connector {target}{f': {problems[0]}' if problems else ''}.")
-    if not isinstance(spec, HttpSpec):
-        raise NotTried(f"{spec.description.fqn} is no HTTP connector: try one of its actions, with aileron action try.")
+    kind, spec = named[0]
+    return _build(kind, spec, operation, inputs, base_url)
+
+
+def _build(
+    kind: ConnectorKind[Any], spec: Spec, operation: str, inputs: Mapping[str, JSON], base_url: str | None
+) -> TriedRequest:
     found = spec.operations.get(operation)
     if found is None:
         raise NotTried(f"{spec.description.fqn} has no operation {operation}. It has: {', '.join(spec.operations)}.")
@@ -75,9 +86,11 @@ def build_request(
         raise NotTried(f"{spec.description.fqn} has no base URL of its own.")
     missing = sorted(found.inputs - inputs.keys())
     try:
-        request = prepare(spec, found, address, ReferenceScope(inputs, EFFECT_KEY))
+        request = kind.build_request(spec, operation, inputs, address, EFFECT_KEY)
     except AileronError as error:
         message = f"These inputs make no request: {error.fault().message}"
         raise NotTried(message, spec.description.fqn, missing) from None
+    if request is None:
+        raise NotTried(f"{spec.description.fqn} is no HTTP connector: try one of its actions, with aileron action try.")
     need = spec.description.credential
     return TriedRequest(request, None if need is None else need.kind, missing)

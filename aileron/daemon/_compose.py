@@ -124,7 +124,7 @@ async def _start_services(
     life.at_end(maker.loop.stop)
     life.at_end(maker.servers.stop)
     vault.locked().addCallback(lambda _: maker.servers.forget_credentials())
-    connectors = Registry(home.connectors, maker, settings.config.connector_packages)
+    connectors = Registry(home.connectors, maker.workshop, settings.config.connector_packages)
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
     collaborators = Collaborators(

@@ -1,4 +1,4 @@
-"""Makes a connector of each kind of file, with the daemon's network, threads, processes and sandboxes."""
+"""Gives the kinds of connector what the daemon has: its network, threads, processes and sandboxes."""
 
 from __future__ import annotations
 
@@ -11,41 +11,20 @@ from attrs import define, field
 from twisted.logger import Logger
 
 from aileron.base.bridge import LoopOnDemand
-from aileron.base.json import utc
-from aileron.connectors import (
-    ApiRelay,
-    CommandConnector,
-    CommandSpec,
-    Enclosure,
-    GitConnector,
-    GitSpec,
-    HttpConnector,
-    HttpSessions,
-    HttpTransport,
-    LocalServers,
-    LocalSessions,
-    MailConnector,
-    MailSpec,
-    McpConnector,
-    McpSpec,
-    Screened,
-    Spec,
-    SshTransport,
-)
+from aileron.connectors import Enclose, Enclosure, HttpTransport, LocalServers, Workshop
 from aileron.features import FeatureSet
 from aileron.model.errors import Forbidden, NotFound
-from aileron.model.interfaces.connectors import IConnector, ISandboxes
+from aileron.model.interfaces.connectors import ISandboxes
 
 from ._process import in_thread
 
 _log = Logger()
-_MOST_REPOSITORIES = 2  # read at once, each in a thread
-_MOST_TREES = 2  # directories of programs, likewise
+_MOST_TREES = 2  # directories of programs, read at once, each in a thread
 
 
 @define(slots=False, eq=False)
 class ConnectorMaker:
-    """Makes connectors for the registry.
+    """Owns what connectors share.
 
     :ivar state: Aileron's home, which no program in a sandbox sees.
     :ivar report: records that the server of a connector asked its API for something while nothing of it executed.
@@ -59,36 +38,31 @@ class ConnectorMaker:
     report: Callable[[str], None] = field(default=lambda _: None, repr=False)
     environment: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
     features: FeatureSet = field(factory=FeatureSet, repr=False)
+    _threads: dict[str, Any] = field(init=False, factory=dict)
 
-    def __call__(self, spec: Spec) -> IConnector:
-        """Make one of what a file says."""
-        if isinstance(spec, CommandSpec):
-            enclose = self.enclose if self.sandbox else None
-            return Screened(CommandConnector(spec, self.reactor, self.environment, enclose))
-        clock, now = self.reactor, lambda: utc(self.reactor.seconds())
-        if isinstance(spec, GitSpec):
-            host_key = spec.host_key
-            transport = self.transport if host_key is None else SshTransport(self.transport.opener, host_key)
-            return Screened(GitConnector(transport, clock, now, self._reading, spec=spec))
-        if isinstance(spec, McpSpec):
-            return Screened(McpConnector(spec, self._sessions(spec), clock))
-        if isinstance(spec, MailSpec):
-            return MailConnector(spec, self.transport.opener, clock, now, in_thread(self.reactor))
-        return HttpConnector(spec, self.transport, clock, now, in_thread(self.reactor))
-
-    def _sessions(self, spec: McpSpec) -> HttpSessions | LocalSessions:
-        if spec.local is None:
-            return HttpSessions(self.loop.bridge, self.transport, self.reactor, spec)
-        api = spec.local.api
-        return LocalSessions(
-            spec.description,
-            spec.local,
-            self.servers.of(spec.description.fqn),
+    @cached_property
+    def workshop(self) -> Workshop:
+        """The things that the kinds of connector make their connectors with."""
+        return Workshop(
+            self.reactor,
+            self.transport,
             self.environment,
-            self.enclose if self.sandbox else None,
-            spec.max_response_bytes,
-            ApiRelay(spec.description, api, self.transport, self.reactor, self.report) if api else None,
+            self._in_thread,
+            self.find_sandbox,
+            self.servers,
+            self.loop.bridge,
+            self.report,
         )
+
+    def find_sandbox(self) -> Enclose | None:
+        """Return what puts programs into sandboxes, or None if this machine makes none."""
+        return self.enclose if self.sandbox else None
+
+    def _in_thread(self, name: str, at_once: int) -> Any:
+        """Return what calls functions in threads; what has the same name shares them."""
+        if name not in self._threads:
+            self._threads[name] = in_thread(self.reactor, at_once)
+        return self._threads[name]
 
     @cached_property
     def servers(self) -> LocalServers:
@@ -99,10 +73,6 @@ class ConnectorMaker:
     def loop(self) -> LoopOnDemand:
         """The loop in which the client of MCP servers runs."""
         return LoopOnDemand(self.reactor, "aileron-mcp-client")
-
-    @cached_property
-    def _reading(self) -> Any:
-        return in_thread(self.reactor, at_once=_MOST_REPOSITORIES)
 
     @cached_property
     def _looking(self) -> Any:

@@ -88,7 +88,8 @@ class Caller:
         """A connector by its file."""
         reading = read_file(text.encode(), "conformance.toml")
         assert reading.spec is not None, reading.problems
-        return self.maker(reading.spec)
+        assert reading.kind is not None
+        return reading.kind.make(reading.spec, self.maker.workshop)
 
 
 def calls(tools: list[Any]) -> Iterator[tuple[Any, Mapping[str, Any]]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import ConnectionLost, DNSLookupError
 from twisted.internet.error import ConnectionRefusedError as ConnectionRefused
@@ -19,7 +19,7 @@ from twisted.test.iosim import FakeTransport, IOPump, connect
 from zope.interface import implementer
 
 from aileron.base.json import JSON, canonical
-from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, Spec
+from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, Spec, Workshop
 from aileron.connectors._schema import read_file
 from aileron.connectors.kinds.http._spec import HttpSpec
 from aileron.model.connectors import READ, Outcome
@@ -119,6 +119,15 @@ class _Reactor(MemoryReactorClock):
     """The reactor's memory double, under the type that the room asks for."""
 
 
+@frozen
+class _Workshop(Workshop):
+    """One where it is always the same time of day."""
+
+    def now(self) -> datetime:
+        """Return it."""
+        return NOW
+
+
 @define
 class Service:
     """The service, the network and the clock.
@@ -153,6 +162,11 @@ class Service:
         """What connects to this service."""
         tls = self.verify or (self.trusted or Certificate.made("nobody.invalid")).verifying
         return ConnectionOpener(self.reactor, self._resolve, tls, lambda: self.own_ports)
+
+    @property
+    def workshop(self) -> Workshop:
+        """What makes connectors whose network is this service."""
+        return _Workshop(self.reactor, HttpTransport(self.opener))
 
     def connector(self, spec: Spec) -> HttpConnector:
         """A connector whose network is this service."""

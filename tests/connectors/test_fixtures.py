@@ -164,6 +164,6 @@ class FixtureTests(SynchronousTestCase):
         assert found is not None
         self.assertEqual(found.problems, ())
         self.assertIsNone(replay("local://me/other", self.directory))
-        registry = Registry(self.directory, Service().connector)
+        registry = Registry(self.directory, Service().workshop)
         self.assertEqual(registry.problems(), ())
         self.assertEqual(check(self.file), [])

@@ -21,7 +21,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.base.tables import FileFaults, FileTable
 from aileron.base.toml import read_toml
 from aileron.connectors._files import shipped
-from aileron.connectors._schema import read_document, read_file
+from aileron.connectors._schema import make_schema, read_document, read_file
+from aileron.connectors.kinds import KindTable
 from aileron.connectors.kinds.http._operation import BODIES
 from tests.connectors import (
     mailhost,
@@ -36,7 +37,6 @@ from tests.connectors import (
     test_places,
     test_schema,
 )
-from tests.connectors.format import make_schema
 from tests.extent import is_all
 
 SHIPPED = Path(str(files("aileron.connectors"))) / "connector.schema.json"
@@ -59,6 +59,8 @@ OTHERS = {
     "mcp with an api": mcpserver.filled(test_mcp_api.FILE),
 }
 """Connectors of the other kinds."""
+
+KINDS = KindTable()
 
 _STEP = 1 if is_all() else 5
 """Of so many mutants of a file one is tried; there are a dozen files, and each is made of nearly all."""
@@ -118,7 +120,7 @@ WRONG: dict[str, Table] = {
 def refused(document: Table) -> bool:
     """Whether the reader refuses what it is given as a table."""
     faults = FileFaults("x.toml", read_toml(""), "connector_manifest")
-    read_document(FileTable(document, (), faults), "sha256:x", None)
+    read_document(FileTable(document, (), faults), "sha256:x", None, KINDS)
     return bool(faults.found)
 
 
@@ -202,15 +204,15 @@ class FormatTests(SynchronousTestCase):
     """C{connector.schema.json}."""
 
     def setUp(self) -> None:
-        self.validator = Draft202012Validator(make_schema())
+        self.validator = Draft202012Validator(make_schema(KINDS))
 
     def test_shipped(self) -> None:
         """What is shipped and published is what the reader's own tables make."""
-        text = json.dumps(make_schema(), indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(make_schema(KINDS), indent=1, ensure_ascii=False) + "\n"
         if "AILERON_SCHEMA" in os.environ:
             SHIPPED.write_text(text, "utf-8")
         self.assertEqual(SHIPPED.read_text("utf-8"), text)
-        Draft202012Validator.check_schema(make_schema())
+        Draft202012Validator.check_schema(make_schema(KINDS))
 
     def test_good(self) -> None:
         """Every file that comes with the package, and every example, is sound for both."""
@@ -279,7 +281,7 @@ class FormatTests(SynchronousTestCase):
             ("operations", "*", "error"),
             ("operations", "*", "reconcile"),
         ):
-            found: Any = make_schema()["$defs"]["http"]
+            found: Any = make_schema(KINDS)["$defs"]["http"]
             for step in path:
                 found = found["additionalProperties"] if step == "*" else found["properties"][step]
             self.assertLessEqual(asked[path], set(found["properties"]), path)

@@ -373,7 +373,7 @@ class UpdateTests(GitCase):
 
     def test_echo(self) -> None:
         """A server that repeats the credential does not get it into what is told."""
-        from aileron.connectors._plugins import Screened
+        from aileron.connectors._screened import Screened
 
         self.rig.lists(main=self.rig.old)
         self.rig.reports(b"unpack ok\n", b"ng refs/heads/main no, ann:s3cret/va+lue\n")

@@ -23,9 +23,9 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from zope.interface import implementer
 
 from aileron.base.json import JSON
-from aileron.connectors import system_transport
-from aileron.connectors._plugins import Screened
+from aileron.connectors import KindTable, make_schema, system_transport
 from aileron.connectors._schema import read_file
+from aileron.connectors._screened import Screened
 from aileron.connectors.kinds.git import GitConnector, GitSpec, SshTransport
 from aileron.credentials import CredentialUse, SshKey, no_exchange
 from aileron.model.connectors import READ, Finding, Outcome, Request, Sought
@@ -33,7 +33,6 @@ from aileron.model.errors import AileronError, BindingFailed
 from aileron.model.interfaces.vault import ICredential
 from aileron.model.vault import Authorization, Scope
 from aileron.testing import MemoryCredential
-from tests.connectors.format import make_schema
 from tests.connectors.repository import Pair, git
 from tests.connectors.service import NOW
 from tests.connectors.sshhost import SshHost, new_key, private, public
@@ -382,7 +381,7 @@ class FileTests(SynchronousTestCase):
         """A host key and a private key are required, and both are for git over SSH alone."""
         self.assertEqual(self.problems(), "")
         text = FILE.format(port=22, path="/srv/site", host_key=HOST_KEY)
-        self.assertTrue(Draft202012Validator(make_schema()).is_valid(tomllib.loads(text)))
+        self.assertTrue(Draft202012Validator(make_schema(KindTable())).is_valid(tomllib.loads(text)))
         self.assertIn("ssh-keyscan -t ed25519 127.0.0.1", self.problems(f'host_key = "{HOST_KEY}"', ""))
         self.assertIn("`host_key` must be a public key", self.problems("ssh-ed25519 AAAA", "ssh-ed25519 BAAA"))
         self.assertIn("`host_key` must be a public key", self.problems("ssh-ed25519", "ssh-rsa"))

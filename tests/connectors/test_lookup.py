@@ -16,8 +16,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
 from aileron.connectors import Registry
-from aileron.connectors._plugins import Screened
 from aileron.connectors._schema import read_file
+from aileron.connectors._screened import Screened
 from aileron.connectors.kinds.http._when import at
 from aileron.model.connectors import CredentialNeed, Finding, Sought
 from aileron.model.errors import BindingFailed
@@ -271,14 +271,14 @@ class BuiltinTests(LookCase):
         """What a look of a shipped connector comes to."""
         certificate = Certificate.made(host)
         self.service = Service({host: ["203.0.114.7"]}, certificate=certificate, trusted=certificate)
-        connector = Registry(None, self.service.connector).get(fqn)
+        connector = Registry(None, self.service.workshop).get(fqn)
         assert connector is not None
         return self.look(connector, wanted, *map(json_answer, replies))
 
     def test_slack(self) -> None:
         """A message is found by its client_msg_id in the channel's newest messages; a refusal says nothing."""
         wanted = sought("post_message", {"channel": "C1", "text": "Hi"}, "https://slack.com", "k1.post")
-        slack = Registry(None, self.service.connector).get("builtin://slack")
+        slack = Registry(None, self.service.workshop).get("builtin://slack")
         assert slack is not None
         body = json.loads(slack.prepare("post_message", wanted.inputs, wanted.base_url, "k1.post").body or b"")
         other = {"client_msg_id": str(uuid.uuid4()), "ts": "1.1"}
@@ -299,7 +299,7 @@ class BuiltinTests(LookCase):
         ]
         for operation, more, shown in cases:
             wanted = sought(operation, {**inputs, **more}, "https://api.github.com", "k1.issue")
-            github = Registry(None, self.service.connector).get("builtin://github")
+            github = Registry(None, self.service.workshop).get("builtin://github")
             assert github is not None
             sent = json.loads(github.prepare(operation, wanted.inputs, wanted.base_url, "k1.issue").body or b"")
             self.assertEqual("Text\n\n<!-- aileron:k1.issue -->", sent["body"])

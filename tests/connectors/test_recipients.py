@@ -6,8 +6,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementedBy
 
 from aileron.base.json import JSON
-from aileron.connectors._plugins import Screened
 from aileron.connectors._recipients import normalize_recipients
+from aileron.connectors._screened import Screened
 from aileron.connectors.kinds.command._connector import CommandConnector
 from aileron.connectors.kinds.git import GitConnector
 from aileron.connectors.kinds.http import HttpConnector

@@ -11,7 +11,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.base.json import digest_of_bytes
 from aileron.connectors import Registry, check
-from aileron.connectors._plugins import Screened
+from aileron.connectors._screened import Screened
 from aileron.model.interfaces.connectors import IConnector, IConnectors
 from aileron.model.trust import Candidate, TrustKind
 from tests.connectors.service import Service
@@ -51,7 +51,7 @@ class RegistryCase(SynchronousTestCase):
 
     def registry(self, *packages: str) -> Registry:
         """A fresh one."""
-        return Registry(self.directory, Service().connector, packages)
+        return Registry(self.directory, Service().workshop, packages)
 
     def write(self, name: str, text: str = GOOD) -> Path:
         """One file of the user's."""
@@ -157,7 +157,7 @@ class DirectoryTests(RegistryCase):
         registry = self.registry()
         self.assertEqual(["unreadable"] * 5, [each.kind for each in registry.problems()])
         self.assertIsNone(registry.get("local://me/tracker"))
-        self.assertEqual((), Registry(self.directory / "nowhere", Service().connector).problems())
+        self.assertEqual((), Registry(self.directory / "nowhere", Service().workshop).problems())
 
     def test_file_of_another_user(self) -> None:
         """A file that belongs to another user is reported."""
@@ -171,7 +171,7 @@ class DirectoryTests(RegistryCase):
         self.write("tracker.toml")
         link = self.directory.with_name(self.directory.name + "-link")
         link.symlink_to(self.directory)
-        registry = Registry(link, Service().connector)
+        registry = Registry(link, Service().workshop)
         self.assertEqual(["unreadable"], [each.kind for each in registry.problems()])
         self.assertIsNone(registry.get("local://me/tracker"))
 

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
 from aileron.base.waiting import Interrupted
-from aileron.connectors._plugins import Broke, Screened
+from aileron.connectors._screened import Broke, Screened
 from aileron.model.connectors import CredentialNeed, Outcome
 from aileron.model.errors import BindingFailed
 from aileron.model.interfaces.connectors import IConnector

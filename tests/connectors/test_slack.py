@@ -24,7 +24,7 @@ class SlackTests(SynchronousTestCase):
 
     def slack(self) -> IConnector:
         """The connector as the daemon finds it."""
-        slack = Registry(None, self.service.connector).get("builtin://slack")
+        slack = Registry(None, self.service.workshop).get("builtin://slack")
         assert slack is not None
         return slack
 

@@ -183,7 +183,8 @@ def _read(place: str, data: bytes) -> Action | Spec:
     reading = read_connector(data, place, "local")
     if reading.spec is None:
         raise _faulty(reading.problems)
-    return reading.spec
+    spec: Spec = reading.spec
+    return spec
 
 
 def _name_of(found: Action | Spec) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from attrs import define, evolve, field
 
 from aileron.base.addresses import read_origin
 from aileron.base.json import JSON
-from aileron.connectors import GitSpec, ServiceAnswer
+from aileron.connectors import GitSpec, ServiceAnswer, Specimen
 
 from ._bench import Bench
 from ._double import Case, Move, ServiceDouble, wire
@@ -98,8 +98,9 @@ def _ends(case: Case) -> tuple[str, str, str]:
     return ref, _NOTHING if name.startswith("create_") else inputs.get("expected", new), new
 
 
-def set_up_git(spec: GitSpec, base_url: str, bench: Bench) -> Rig:
+def set_up_git(specimen: Specimen, bench: Bench) -> Rig:
     """Put a git connector over HTTP on the bench; no credential can be made for one over SSH."""
+    spec: GitSpec = specimen.spec
     old, new = _make_repository(bench.away / "repository.git")
     branch, tag = (next((each.replace("*", "proof") for each in names), "") for names in (spec.branches, spec.tags))
     given = {"branch": branch, "tag": tag, "commit": new, "expected": old}
@@ -117,12 +118,12 @@ def set_up_git(spec: GitSpec, base_url: str, bench: Bench) -> Rig:
             case = Case(about, inputs, looks=about.reconcilable, certain=True, method=operation.method, form="git")
             good = _report("unpack ok", f"ok {_ends(case)[0]}")
             if case.reads:
-                good = _advertise(str(operation.query["service"]), {"refs/heads/main": old})
+                good = _advertise(operation.service, {"refs/heads/main": old})
             cases[name] = evolve(case, good=good, most_bytes=operation.max_response_bytes)
     double = GitDouble(bench.clock, before={"refs/heads/main": old})
-    origins = {read_origin(base_url): HTTP}
+    origins = {read_origin(specimen.base_url): HTTP}
     here = evolve(spec, repository=str(bench.away / "repository.git"))
-    return Rig(here, base_url, double, origins, cases, _list_trials, _list_controls, without)
+    return Rig(here, specimen.base_url, double, origins, cases, _list_trials, _list_controls, without)
 
 
 def _list_trials(case: Case, secret: str) -> Iterator[Trial]:

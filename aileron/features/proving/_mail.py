@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IProtocol
 from twisted.protocols.basic import LineReceiver
 
 from aileron.base.json import JSON
-from aileron.connectors import MailSpec
+from aileron.connectors import MailSpec, Specimen
 
 from ._bench import Bench
 from ._double import Case, Double, DoubleConnection, Move
@@ -208,8 +208,9 @@ class ImapConnection(MailConnection):
             yield b"* 1 FETCH (UID 1 FLAGS () RFC822.SIZE %d BODY[] {%d}\r\n%b)" % (size, size, letter)
 
 
-def set_up_mail(spec: MailSpec, base_url: str, bench: Bench) -> Rig:
+def set_up_mail(specimen: Specimen, bench: Bench) -> Rig:
     """Put the connector of a mail account on the bench; there TLS comes first, or rather, there is none."""
+    spec: MailSpec = specimen.spec
     smtp, imap = spec.account.smtp, spec.account.imap
     origins = {smtp.origin: SMTP} if imap is None else {smtp.origin: SMTP, imap.origin: IMAP}
     if imap is not None and imap.tls == _STARTTLS:
@@ -228,7 +229,7 @@ def set_up_mail(spec: MailSpec, base_url: str, bench: Bench) -> Rig:
         for name, each in spec.operations.items()
     }
     here = evolve(spec, account=evolve(spec.account, smtp=smtp, imap=imap))
-    return Rig(here, base_url, MailDouble(bench.clock), origins, cases, _list_trials, _list_controls)
+    return Rig(here, specimen.base_url, MailDouble(bench.clock), origins, cases, _list_trials, _list_controls)
 
 
 def _list_trials(case: Case, secret: str) -> Iterator[Trial]:

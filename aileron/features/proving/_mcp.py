@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IProtocol
 
 from aileron.base.addresses import read_origin
 from aileron.base.json import JSON, canonical, digest, loads_strict
-from aileron.connectors import McpSpec, ServiceAnswer
+from aileron.connectors import McpSpec, ServiceAnswer, Specimen
 
 from ._bench import Bench
 from ._double import Case, DoubleConnection, Move, ServiceDouble, wire
@@ -209,8 +209,9 @@ def write(*messages: JSON, is_local: bool) -> bytes:
     return wire(ServiceAnswer(200, {"content-type": "text/event-stream"}, body))
 
 
-def set_up_mcp(spec: McpSpec, base_url: str, bench: Bench) -> Rig | str:
+def set_up_mcp(specimen: Specimen, bench: Bench) -> Rig | str:
     """Put the connector of an MCP server on the bench, or say why not; its tools and their pins are made up."""
+    spec: McpSpec = specimen.spec
     if spec.local is not None and spec.local.api is not None:
         return "its server gets no credential, and reaches its API only from a sandbox"
     tools: dict[str, Mapping[str, JSON]] = {
@@ -238,7 +239,7 @@ def set_up_mcp(spec: McpSpec, base_url: str, bench: Bench) -> Rig | str:
     double = McpDouble(bench.clock, bench=bench, tools=tools, is_local=is_local, beside=True)
     origins = {} if is_local else {read_origin(spec.url): HTTP}
     kind = _Trials(is_local, frozenset(tools))
-    return Rig(here, base_url, double, origins, cases, kind.trials, kind.controls)
+    return Rig(here, specimen.base_url, double, origins, cases, kind.trials, kind.controls)
 
 
 def _answer(message: JSON) -> ServiceAnswer:

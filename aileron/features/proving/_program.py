@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from aileron.connectors import CommandSpec
+from aileron.connectors import CommandSpec, Specimen
 
 from ._bench import Bench
 from ._double import Case, Double
@@ -101,8 +101,9 @@ class ProgramDouble(Double):
         self.processes.kill()
 
 
-def set_up_program(spec: CommandSpec, base_url: str, bench: Bench) -> Rig:
+def set_up_program(specimen: Specimen, bench: Bench) -> Rig:
     """Put a connector to local programs on the bench."""
+    spec: CommandSpec = specimen.spec
     directory = bench.away / "program"
     directory.mkdir(exist_ok=True)
     program = directory / "program"
@@ -122,7 +123,7 @@ def set_up_program(spec: CommandSpec, base_url: str, bench: Bench) -> Rig:
     replaced = {name: evolve(each, program=str(program)) for name, each in spec.operations.items()}
     here = evolve(spec, operations=replaced, environment=surroundings(spec.environment, directory))
     double = ProgramDouble(bench.clock, directory=directory, processes=bench.processes)
-    return Rig(here, base_url, double, {}, cases, _list_trials, _list_controls)
+    return Rig(here, specimen.base_url, double, {}, cases, _list_trials, _list_controls)
 
 
 def _list_trials(case: Any, secret: str) -> Iterator[Trial]:

@@ -19,8 +19,8 @@ from aileron.model.vault import NewBinding
 from aileron.redaction import written_forms
 
 from ._bench import Bench, Seen
+from ._benches import Make, maker_of, set_up
 from ._double import Case
-from ._kinds import Make, make_connector, set_up
 from ._trials import LOOK, ONCE, SECRET, TRUTH, Result, Rig, Trial, judge
 from .actions import ProofCall, call_action, make_call
 
@@ -86,7 +86,7 @@ async def prove(
     :param actions: those that are installed; of them the ones that use the connector are run as well.
     """
     spec = specimen.spec
-    if spec is None or specimen.problems:
+    if specimen.kind is None or specimen.problems:
         return ProofCard(specimen.name, problems=specimen.problems)
     about, need = spec.description, spec.description.credential
     kind, secret = DEFAULT_KIND if need is None else need.kind, f"canary:k3y/+x=42~{secrets.token_urlsafe(12)}"
@@ -99,7 +99,7 @@ async def prove(
     cases = {name: each for name, each in rig.cases.items() if not operations or name in operations}
     remarks = {name: why for name, why in rig.without.items() if not operations or name in operations}
     remarks |= {name: remark for name, each in cases.items() if (remark := _remark(each))}
-    proof = _Proof(bench, rig, (make or make_connector)(rig.spec, bench), secret, kept)
+    proof = _Proof(bench, rig, (make or maker_of(specimen.kind))(rig.spec, bench), secret, kept)
     results, noticed = await proof.run(cases)
     checks = {check: _sum_up(check, results, check in noticed) for check in CHECKS}
     if need is None:

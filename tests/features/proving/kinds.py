@@ -11,9 +11,13 @@ from attrs import evolve, frozen
 from zope.interface import implementer
 
 from aileron.base.json import JSON, digest
-from aileron.connectors import CommandConnector, Screened
+from aileron.connectors import CommandConnector, CommandSpec, GitSpec, MailSpec, McpSpec, Screened
+from aileron.connectors.kinds.command import COMMAND
+from aileron.connectors.kinds.git import GIT
+from aileron.connectors.kinds.mail import MAIL
+from aileron.connectors.kinds.mcp import MCP
 from aileron.features.proving._bench import Bench
-from aileron.features.proving._kinds import Make, make_connector
+from aileron.features.proving._benches import Make, maker_of
 from aileron.features.proving._network import STRANGER
 from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
 from aileron.model.interfaces.connectors import IConnector
@@ -200,6 +204,14 @@ class Sparing:
         return getattr(self.reactor, name)
 
 
+_KINDS: Mapping[type, Any] = {GitSpec: GIT, MailSpec: MAIL, CommandSpec: COMMAND, McpSpec: MCP}
+
+
+def right(spec: Any, bench: Bench) -> IConnector:
+    """The right connector of a file."""
+    return maker_of(_KINDS[type(spec)])(spec, bench)
+
+
 def sparing(method: str) -> Make:
     """What makes a connector that does not end its programs, or only the first process of each."""
 
@@ -233,14 +245,14 @@ def for_another_tool(spec: Any, bench: Bench) -> IConnector:
     """A connector whose pin is that of the tool as the double describes it otherwise."""
     tool: dict[str, JSON] = {"description": "Another one.", "inputSchema": {"type": "object"}}
     pinned = {name: evolve(each, pin=digest({**tool, "name": each.tool})) for name, each in spec.operations.items()}
-    return make_connector(evolve(spec, operations=pinned), bench)
+    return right(evolve(spec, operations=pinned), bench)
 
 
 def wrapped(kind: type[Wrong]) -> Make:
     """What makes a wrong connector of the right one."""
 
     def make(spec: Any, bench: Bench) -> IConnector:
-        connector: IConnector = kind(make_connector(spec, bench))
+        connector: IConnector = kind(right(spec, bench))
         return connector
 
     return make

@@ -8,7 +8,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
 from aileron.features.proving._bench import Bench, with_bench
-from aileron.features.proving._kinds import set_up
+from aileron.features.proving._benches import set_up
 from aileron.features.proving._prover import FAILS, HOLDS, NOT_APPLICABLE, ProofCard, prove
 from tests.extent import Turns
 

@@ -15,7 +15,7 @@ from aileron.cli.output import capture_lines
 from aileron.connectors import HttpConnector, HttpSpec, Specimen, find_specimens
 from aileron.features.proving import _bench
 from aileron.features.proving._bench import Bench, with_bench
-from aileron.features.proving._kinds import Make
+from aileron.features.proving._benches import Make
 from aileron.features.proving._prover import CHECKS, FAILS, HOLDS, NOT_APPLICABLE, ProofCard, _sum_up, prove
 from aileron.features.proving._trials import Result
 from aileron.features.proving.commands import check_operations, show_card

@@ -11,7 +11,7 @@ from aileron.base.json import utc
 from aileron.connectors import HttpConnector, HttpSpec, OutgoingRequest
 from aileron.connectors._answer import Flight
 from aileron.features.proving._bench import Bench
-from aileron.features.proving._kinds import Make
+from aileron.features.proving._benches import Make
 from aileron.model.connectors import Finding, Outcome, Request, Sought
 from aileron.model.interfaces.connectors import IConnector
 from aileron.model.interfaces.vault import ICredential

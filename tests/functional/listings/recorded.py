@@ -37,6 +37,7 @@ def recorded_answer(service: ReadyService, home: Home) -> ServiceAnswer:
     (text,) = (each.text for each in service.actions if each.name == service.check)
     operation = tomllib.loads(text.split("+++\n")[1])["execute"][0]["op"]
     (specimen,) = find_specimens(home.connectors, {service.connector})
+    answer: ServiceAnswer
     (answer,) = specimen.samples[operation].done("key")
     return answer
 

@@ -2,11 +2,15 @@
 
 from ._connector import CommandConnector
 from ._enclosure import Confinement, Enclose, Enclosure
-from ._environment import ProgramEnvironment
+from ._environment import READERS, ProgramEnvironment
+from ._format import surroundings
+from ._kind import COMMAND
 from ._process import Launch, Program
 from ._spec import CommandSpec, read_command
 
 __all__ = [
+    "COMMAND",
+    "READERS",
     "CommandConnector",
     "CommandSpec",
     "Confinement",
@@ -16,4 +20,5 @@ __all__ = [
     "Program",
     "ProgramEnvironment",
     "read_command",
+    "surroundings",
 ]

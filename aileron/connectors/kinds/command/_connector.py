@@ -15,9 +15,8 @@ from zope.interface import implementer
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.connectors._decode import decode, show_safely
-from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._template import Omitted, ReferenceScope, problem, references, render, scalar
-from aileron.model.connectors import READ, ConnectorDescription, Finding, Outcome, Request, Sought
+from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
 from aileron.model.errors import (
     CapabilityDenied,
     ConnectorRuntimeError,
@@ -61,9 +60,9 @@ class CommandConnector:
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: a JSON body with all that the program is given but for the credential."""
-        declared, spec = self._find(operation), self.spec
+        declared, spec = self.spec.find_declared(operation), self.spec
         if base_url != spec.description.base_url:
-            raise CapabilityDenied(f"{spec.description.fqn} runs in {spec.environment.directory} and nowhere else.")
+            raise CapabilityDenied(f"{spec.fqn} runs in {spec.environment.directory} and nowhere else.")
         for name in inputs:
             if name not in declared.inputs:
                 raise problem(name, "is unknown to the operation")
@@ -83,21 +82,14 @@ class CommandConnector:
         except ValueError as error:
             raise InvalidRequest("An input is no proper Unicode text.") from error
         about, url = declared.operation, f"file://{declared.program}"
-        return Request(spec.description.fqn, operation, about.effect, about.idempotent, "RUN", url, body=body)
+        return Request(spec.fqn, operation, about.effect, about.idempotent, "RUN", url, body=body)
 
     def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
-        declared = self.spec.description.operations.get(operation)
-        return value if declared is None else normalize_recipients(declared, name, value)
-
-    def _find(self, operation: str) -> CommandOperation:
-        if operation not in self.spec.operations:
-            raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
-        return self.spec.operations[operation]
+        return self.spec.normalize_input(operation, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Run a program that is declared to change nothing."""
-        if self._find(request.operation).operation.effect != READ:
-            raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
+        self.spec.find_read(request.operation)
         return await self.invoke(request, credential, seconds)
 
     async def invoke(
@@ -149,10 +141,10 @@ class CommandConnector:
 
         :raises CapabilityDenied: it is another's.
         """
-        declared = self._find(request.operation)
+        declared = self.spec.find_declared(request.operation)
         shown = json.loads(request.body or b"{}")
         expected = (
-            self.spec.description.fqn,
+            self.spec.fqn,
             declared.operation.effect,
             self.spec.environment.directory,
             declared.program,

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from aileron.base.tables import ANY_TEXT, FileTable, quote
 from aileron.connectors._operations import Identity, read_declared, read_operations
+from aileron.connectors._spec import BaseSpec
 from aileron.connectors._template import REFERENCE, check_references, inputs_of, references
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, Operation
 
@@ -44,19 +45,26 @@ class CommandOperation:
 
 
 @frozen
-class CommandSpec:
+class CommandSpec(BaseSpec):
     """A connector to local programs as its file declares it.
 
     :ivar environment: where they run.
     """
 
-    description: ConnectorDescription
     operations: Mapping[str, CommandOperation]
     environment: ProgramEnvironment
 
+    def find_declared(self, name: str) -> CommandOperation:
+        """Return an operation.
 
-def read_command(document: FileTable, identity: Identity) -> CommandSpec:
-    """Read the tables of such a file beside C{[connector]}, which has been read."""
+        :raises CapabilityDenied: there is no such operation.
+        """
+        self.find_operation(name)
+        return self.operations[name]
+
+
+def read_command(document: FileTable, _head: FileTable, identity: Identity) -> CommandSpec:
+    """Read the tables of such a file; C{[connector]} says nothing more."""
     table = document.table("command", required=True)
     environment = read_environment(table)
     need = read_program_credential(document.optional_table("credential"))

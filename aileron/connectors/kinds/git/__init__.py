@@ -2,10 +2,12 @@
 
 from ._connector import GitConnector
 from ._fetch import RemoteRepository
+from ._kind import GIT
 from ._spec import OPERATIONS, GitSpec, HostKey, read_git
 from ._ssh import SshTransport
 
 __all__ = [
+    "GIT",
     "OPERATIONS",
     "GitConnector",
     "GitSpec",

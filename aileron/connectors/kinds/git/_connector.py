@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
+from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.base.json import JSON
-from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer
-from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
-from aileron.connectors.kinds.http._classify import may_pass
-from aileron.connectors.kinds.http._connector import HttpConnector
-from aileron.model.connectors import READ, Finding, Outcome, Request, Sought
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, Transport, may_pass
+from aileron.connectors._reach import encode_json, refuse_strangers
+from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time
+from aileron.connectors._template import ReferenceScope
+from aileron.model.connectors import READ, ConnectorDescription, Finding, Outcome, Request, Sought
 from aileron.model.errors import AileronError, CapabilityDenied, ExternalApiError, InvalidRequest, ResourceLimitExceeded
 from aileron.model.faults import Fault
-from aileron.model.interfaces.connectors import IConnector
+from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
 from aileron.model.interfaces.vault import ICredential
 from aileron.model.vault import Authorization
 
@@ -27,7 +28,7 @@ from ._objects import is_object_id
 from ._reads import compare, read_local
 from ._remote import NotGit, Remote, read_remote, read_report, write_update
 from ._repository import Deadline, LocalRepository, is_ref_name
-from ._spec import LOCAL, NOTHING, RECEIVE, UPLOAD, GitSpec
+from ._spec import LOCAL, NOTHING, RECEIVE, GitOperation, GitSpec
 
 _T = TypeVar("_T")
 _AFTER = timedelta(minutes=10)  # a hook of the remote may run on after the connection broke
@@ -56,33 +57,56 @@ def _outcome_of(error: _Failed | AileronError) -> Outcome:
     return Outcome(fault=error.fault, sent=error.sent, classified=error.classified, status=error.status)
 
 
-@implementer(IConnector)
+@implementer(IConnector, IInputNormalizer)
 @frozen
-class GitConnector(HttpConnector):
+class GitConnector:
     """Does what its file allows with one repository, here and at its remote.
 
     The remote is asked by smart HTTP on two connections at most: for the list of its refs, then for the update.
 
+    :ivar transport: sends requests to the remote.
+    :ivar clock: what seconds are counted on.
+    :ivar now: the time of day.
     :ivar in_thread: in which the local repository and long lists of refs are read; L{None}: in this one.
     """
 
-    spec: GitSpec = field(kw_only=True)
+    spec: GitSpec
+    transport: Transport = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+    now: Callable[[], datetime] = field(repr=False)
+    in_thread: Callable[..., Awaitable[Any]] | None = field(default=None, repr=False)
+
+    def describe(self) -> ConnectorDescription:
+        return self.spec.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: for an update a JSON body with ref, old and new commit."""
         if operation in {"push", "force_push", "create_branch", "delete_branch", "create_tag"}:
             self._check(operation, inputs)
-        request = super().prepare(operation, inputs, base_url, effect_key)
-        if operation not in LOCAL:
-            return evolve(request, headers=()) if self.spec.over_ssh else request
-        here = f"file://{self.spec.repository}"
-        return evolve(request, url=here, headers=(), credential_header=None, credential_query=None)
+        declared, need = self.spec.find_declared(operation), self.spec.description.credential
+        base = self.spec.reach.find_base_url(None, base_url)
+        refuse_strangers(inputs, declared.inputs)
+        local = declared.is_local
+        return Request(
+            connector=self.spec.fqn,
+            operation=operation,
+            effect=declared.operation.effect,
+            idempotent=declared.operation.idempotent,
+            method=declared.method,
+            url=f"file://{self.spec.repository}" if local else f"{base.url}{declared.path}",
+            headers=declared.headers,
+            body=encode_json(declared.body, ReferenceScope(inputs, effect_key)),
+            credential_header=None if local or need is None else need.header or None,
+        )
+
+    def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
+        return self.spec.normalize_input(operation, name, value)
 
     def _check(self, operation: str, inputs: Mapping[str, JSON]) -> None:
         kind = "tag" if operation == "create_tag" else "branch"
         ref = _ref(kind, inputs)
         if not self.spec.may_update(ref):
-            fqn = self.spec.description.fqn
+            fqn = self.spec.fqn
             raise CapabilityDenied(f"{fqn} does not allow updates of {ref}; its file says which it does.")
         for name in ("commit", "expected"):
             value = inputs.get(name)
@@ -97,16 +121,28 @@ class GitConnector(HttpConnector):
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Read from the local repository, or from the remote, or from both."""
-        operation = self._check_declared(request.operation)
-        if operation.operation.effect != READ or request.effect != READ:
+        operation = self.spec.find_read(request.operation)
+        if request.effect != READ:
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
         inputs = json.loads(request.body or b"{}")
-        until = self.clock.seconds() + min(seconds, operation.operation.timeout_seconds)
+        until = self.clock.seconds() + min(seconds, operation.timeout_seconds)
         if request.operation in LOCAL:
             return await self._to_outcome(self._here(until, lambda here: read_local(here, request.operation, inputs)))
         self._own(request)
         sent = await self._open(request, credential, until - self.clock.seconds())
         return await self._to_outcome(self._ask_and_show(request, inputs, sent, credential, until))
+
+    def _own(self, request: Request) -> GitOperation:
+        """Return the operation of a request that this very connector prepared, its host checked once more.
+
+        :raises CapabilityDenied: it is another's, or was changed.
+        """
+        operation = self.spec.find_declared(request.operation)
+        self.spec.reach.check_own(request, operation.operation, operation.method, None)
+        return operation
+
+    async def _open(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
 
     async def _to_outcome(self, reading: Awaitable[JSON]) -> Outcome:
         try:
@@ -122,7 +158,7 @@ class GitConnector(HttpConnector):
         credential: ICredential | None,
         until: float,
     ) -> JSON:
-        service = UPLOAD if request.operation == "refs" else RECEIVE
+        service = self.spec.find_declared(request.operation).service
         remote = await self._list(self._base_url(request), service, sent, credential, until)
         return await self._read_remote(request.operation, inputs, remote, until)
 
@@ -177,7 +213,7 @@ class GitConnector(HttpConnector):
         try:
             return await self._apart(len(answer.body) >= _LONG_BYTES, read_remote, answer, service)
         except NotGit as error:
-            wrong = ExternalApiError(f"{self.spec.description.fqn} gave an answer that was not expected: {error}.")
+            wrong = ExternalApiError(f"{self.spec.fqn} gave an answer that was not expected: {error}.")
             raise _Failed(wrong.fault(), status=answer.status) from None
 
     def _message(
@@ -190,7 +226,7 @@ class GitConnector(HttpConnector):
     async def _ask(
         self, message: OutgoingRequest, flight: Flight, seconds: float, late_seconds: float
     ) -> ServiceAnswer:
-        name, is_update = self.spec.description.fqn, message.body is not None
+        name, is_update = self.spec.fqn, message.body is not None
         if seconds <= 0:
             raise ResourceLimitExceeded(f"{name} was not asked: the time was up; nothing was changed.")
         try:
@@ -206,7 +242,7 @@ class GitConnector(HttpConnector):
         return request.url.partition("/info/refs?")[0].removesuffix("" if self.spec.over_ssh else f"/{RECEIVE}")
 
     def _status_fault(self, answer: ServiceAnswer) -> Fault:
-        fqn, status = self.spec.description.fqn, answer.status
+        fqn, status = self.spec.fqn, answer.status
         error = ExternalApiError(f"{fqn} answered with status {status}.", {"status": status})
         return evolve(error.fault(), retriable=may_pass(status))
 
@@ -223,7 +259,7 @@ class GitConnector(HttpConnector):
         asked = json.loads(request.body or b"{}")
         ref, old, new = asked["ref"], asked["old"], asked["new"]
         if not self.spec.may_update(ref):
-            raise CapabilityDenied(f"{self.spec.description.fqn} does not allow updates of {ref}.")
+            raise CapabilityDenied(f"{self.spec.fqn} does not allow updates of {ref}.")
         sent = await self._open(request, credential, until - self.clock.seconds())
         base_url = self._base_url(request)
         try:
@@ -241,7 +277,7 @@ class GitConnector(HttpConnector):
     def _refuse_unable(self, remote: Remote, new: str) -> None:
         for needed in ("report-status", *(("delete-refs",) if new == NOTHING else ())):
             if needed not in remote.capabilities:
-                unable = f"{self.spec.description.fqn} lacks {needed}, without which it is not asked for this update."
+                unable = f"{self.spec.fqn} lacks {needed}, without which it is not asked for this update."
                 raise ExternalApiError(unable)
 
     def _refuse_moved(self, remote: Remote, ref: str, old: str) -> None:
@@ -269,7 +305,7 @@ class GitConnector(HttpConnector):
 
     def _judge(self, answer: ServiceAnswer, ref: str, old: str, new: str) -> Outcome:
         """Read what became of an update."""
-        fqn, status = self.spec.description.fqn, answer.status
+        fqn, status = self.spec.fqn, answer.status
         if status != _OK:
             refused = 400 <= status <= 499 and status != _TIMEOUT
             return Outcome(fault=self._status_fault(answer), classified=refused, status=status)
@@ -284,7 +320,7 @@ class GitConnector(HttpConnector):
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Look where the ref is now: at the new commit it was done, at the old one, ten minutes later, it was not."""
-        if not self._check_declared(sought.operation).operation.reconcilable:
+        if not self.spec.find_operation(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} has no effect to look for.")
         request = self.prepare(sought.operation, sought.inputs, sought.base_url, sought.effect_key)
         self._own(request)

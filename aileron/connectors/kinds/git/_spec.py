@@ -9,14 +9,20 @@ from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
-from aileron.base.addresses import Origin, read_origin
 from aileron.base.json import JSON
 from aileron.base.tables import FileTable, TextRule
-from aileron.connectors.kinds.http._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
+from aileron.connectors._answer import MOST_RESPONSE_BYTES
+from aileron.connectors._operations import Identity
+from aileron.connectors._reach import Reach
+from aileron.connectors._services import read_service
+from aileron.connectors._spec import BaseSpec
 from aileron.credentials import LEAST_RSA_BITS, ApiKey, Basic, OAuth2, SshKey
-from aileron.model.connectors import READ, WRITE, CredentialNeed, Operation
+from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 
 RECEIVE, UPLOAD = "git-receive-pack", "git-upload-pack"
+READ_HERE = "READ"
+"""The method of what reads the local repository alone."""
+
 NOTHING = "0" * 40
 """What stands for the commit of a ref that is not there."""
 
@@ -35,37 +41,62 @@ def _is_plain(path: PurePosixPath) -> bool:
     return path.is_absolute() and ".." not in path.parts
 
 
-def _remote(service: str, *names: str, **optional: str) -> HttpOperation:
+@frozen
+class GitOperation:
+    """One thing that every git connector can do.
+
+    :ivar method: of its request over HTTP; over SSH the program that is run at the remote; C{READ}: it asks nobody.
+    :ivar service: the program that is asked at the remote.
+    :ivar path: below the base URL.
+    :ivar headers: in order.
+    :ivar body: what a request shows, with references to inputs.
+    """
+
+    operation: Operation
+    method: str
+    inputs: frozenset[str]
+    body: Mapping[str, JSON]
+    service: str = ""
+    path: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    max_response_bytes: int = MOST_RESPONSE_BYTES
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether it reads the local repository alone."""
+        return self.method == READ_HERE
+
+
+def _remote(service: str, *names: str, **optional: str) -> GitOperation:
     """Declare a read that begins with the list of the remote's refs."""
-    return HttpOperation(
+    accept = f"application/x-{service}-advertisement"
+    return GitOperation(
         Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
         "GET",
-        ("info", "refs"),
-        query={"service": service},
-        headers={"Accept": f"application/x-{service}-advertisement"},
-        body=RequestBody("json", {name: f"${{in.{name}}}" for name in (*names, *optional)}),
-        inputs=frozenset((*names, *optional)),
-        max_response_bytes=MOST_RESPONSE_BYTES,
+        frozenset((*names, *optional)),
+        {name: f"${{in.{name}}}" for name in (*names, *optional)},
+        service=service,
+        path=f"/info/refs?service={service}",
+        headers=(("Content-Type", "application/json"), ("Accept", accept)),
     )
 
 
-def _local(*names: str) -> HttpOperation:
+def _local(*names: str) -> GitOperation:
     """Declare a read that asks nobody."""
-    return HttpOperation(
+    return GitOperation(
         Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
-        "READ",
-        (),
-        body=RequestBody("json", {name: f"${{in.{name}}}" for name in names}),
-        inputs=frozenset(names),
+        READ_HERE,
+        frozenset(names),
+        {name: f"${{in.{name}}}" for name in names},
     )
 
 
-def _update(place: str, old: str, new: str, *, destructive: bool = False) -> HttpOperation:
+def _update(place: str, old: str, new: str, *, destructive: bool = False) -> GitOperation:
     """Declare an update of one remote ref, from what it must be to what it will be."""
     names = {"branch" if "branch" in place else "tag", *_INPUT.findall(old + new)}
     tied = tuple(sorted(names & {"commit", "expected"}))
-    body: dict[str, JSON] = {"ref": place, "old": old, "new": new, "effect": "${effect.key}"}
-    return HttpOperation(
+    accept = f"application/x-{RECEIVE}-result"
+    return GitOperation(
         Operation(
             "",
             WRITE,
@@ -76,17 +107,17 @@ def _update(place: str, old: str, new: str, *, destructive: bool = False) -> Htt
             destructive=destructive,
         ),
         "POST",
-        (RECEIVE,),
-        headers={"Content-Type": f"application/x-{RECEIVE}-request", "Accept": f"application/x-{RECEIVE}-result"},
-        body=RequestBody("json", body),
-        inputs=frozenset(names),
-        max_response_bytes=MOST_RESPONSE_BYTES,
+        frozenset(names),
+        {"ref": place, "old": old, "new": new, "effect": "${effect.key}"},
+        service=RECEIVE,
+        path=f"/{RECEIVE}",
+        headers=(("Content-Type", f"application/x-{RECEIVE}-request"), ("Accept", accept)),
     )
 
 
 _BRANCH, _TAG = "refs/heads/${in.branch}", "refs/tags/${in.tag}"
 _OLD, _NEW = "${in.expected}", "${in.commit}"
-_DECLARED: Mapping[str, tuple[str, HttpOperation]] = {
+_DECLARED: Mapping[str, tuple[str, GitOperation]] = {
     "push": ("Moves a remote branch forward to a local commit.", _update(_BRANCH, _OLD, _NEW)),
     "force_push": (
         "Moves a remote branch to a local commit, whatever is lost of it.",
@@ -106,10 +137,10 @@ _DECLARED: Mapping[str, tuple[str, HttpOperation]] = {
     "show": ("Shows one commit of the local repository with its patch.", _local("revision")),
     "diff": ("Shows the difference between two revisions of the local repository.", _local("from", "to")),
 }
-LOCAL = frozenset(name for name, (_, each) in _DECLARED.items() if each.method == "READ")
+LOCAL = frozenset(name for name, (_, each) in _DECLARED.items() if each.is_local)
 
 
-def _named() -> Mapping[str, HttpOperation]:
+def _named() -> Mapping[str, GitOperation]:
     return {
         name: evolve(each, operation=evolve(each.operation, name=name, description=description))
         for name, (description, each) in _DECLARED.items()
@@ -156,15 +187,18 @@ def algorithms_of(kind: bytes) -> tuple[bytes, ...]:
 
 
 @frozen
-class GitSpec(HttpSpec):
+class GitSpec(BaseSpec):
     """A git connector as its file declares it.
 
+    :ivar private_network: whether the remote may be at a loopback or private address.
     :ivar repository: the local one: its working directory, or the directory of a bare one.
     :ivar branches: patterns of the remote branches that may be updated.
     :ivar tags: of the remote tags that may be made.
     :ivar host_key: of the remote, where it is reached over SSH.
     """
 
+    operations: Mapping[str, GitOperation]
+    private_network: bool = False
     repository: str = ""
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -175,11 +209,18 @@ class GitSpec(HttpSpec):
         """Tell whether it speaks SSH, and not HTTP."""
         return self.host_key is not None
 
-    def leads_to(self, place: str | None, origin: Origin) -> bool:
-        """Tell whether an operation may go there; over SSH the base URL is the only place."""
-        if not self.over_ssh:
-            return super().leads_to(place, origin)
-        return origin == read_origin(self.description.base_url or "", ssh=True)
+    @property
+    def reach(self) -> Reach:
+        """The addresses that its requests may go to."""
+        return Reach(self.description, self.private_network, self.over_ssh)
+
+    def find_declared(self, name: str) -> GitOperation:
+        """Return an operation.
+
+        :raises CapabilityDenied: there is no such operation.
+        """
+        self.find_operation(name)
+        return self.operations[name]
 
     def may_update(self, ref: str) -> bool:
         """Tell whether the file lets this ref of the remote be updated."""
@@ -200,11 +241,14 @@ def _fits(ref: str, pattern: str) -> bool:
     return 0 <= at <= len(ref) - len(last) and ref.endswith(last)
 
 
-def read_git(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> GitSpec:
-    """Read the table C{[git]}, beside what every connector declares."""
-    over_ssh = (spec.description.base_url or "").startswith("ssh://")
+def read_git(document: FileTable, head: FileTable, identity: Identity) -> GitSpec:
+    """Read the tables of such a file, and what C{[connector]} says of the remote."""
+    service = read_service(document, head, ssh=True)
+    about = service.describe(identity, {name: each.operation for name, each in OPERATIONS.items()})
+    table, need = document.table("git", required=True), service.need
+    over_ssh = (about.base_url or "").startswith("ssh://")
     if over_ssh:
-        _check_ssh(spec, table, need)
+        _check_ssh(about, table, need)
     elif need is not None and (need.kind not in CREDENTIAL_KINDS or not need.header):
         table.faults.add(
             ("credential", "kind"), f"`kind` must be {' or '.join(CREDENTIAL_KINDS)}, in a header, for git"
@@ -215,27 +259,25 @@ def read_git(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> G
     _check(table, "branches", branches)
     _check(table, "tags", tags)
     table.close()
-    operations = _over_ssh(spec.operations) if over_ssh else spec.operations
-    return GitSpec(spec.description, operations, spec.private_network, repository, branches, tags, host_key)
+    operations = _over_ssh(OPERATIONS) if over_ssh else OPERATIONS
+    return GitSpec(about, operations, service.private_network, repository, branches, tags, host_key)
 
 
-def _check_ssh(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> None:
+def _check_ssh(about: ConnectorDescription, table: FileTable, need: CredentialNeed | None) -> None:
     if need is None or need.kind != SshKey.name:
         table.faults.add(("credential", "kind"), f"`kind` must be {SshKey.name} for git over ssh")
-    if spec.description.bindable:
+    if about.bindable:
         table.faults.add(("connector", "base_url"), "`base_url` must be fixed for git over ssh, as its host key is")
     if "host_key" not in table.values:
-        host = (spec.description.hosts or ("HOST",))[0].rpartition(":")[0]
+        host = (about.hosts or ("HOST",))[0].rpartition(":")[0]
         how = f"run `ssh-keyscan -t ed25519 {host}`, and compare the key with the one that the provider publishes"
         table.fault("host_key", f"is missing; to get it, {how}")
 
 
-def _over_ssh(operations: Mapping[str, HttpOperation]) -> Mapping[str, HttpOperation]:
+def _over_ssh(operations: Mapping[str, GitOperation]) -> Mapping[str, GitOperation]:
     """Return the same, each by the program that it runs at the remote, which is all that SSH is told."""
     return {
-        name: each
-        if name in LOCAL
-        else evolve(each, method=UPLOAD if name == "refs" else RECEIVE, segments=(), query={}, headers={})
+        name: each if each.is_local else evolve(each, method=each.service, path="", headers=())
         for name, each in operations.items()
     }
 

@@ -2,8 +2,10 @@
 
 from ._connector import HttpConnector
 from ._graphql import check_graphql
+from ._kind import HTTP
 from ._lookup import Lookup
 from ._operation import read_operation
+from ._samples import Sample
 from ._spec import HttpOperation, HttpSpec
 
-__all__ = ["HttpConnector", "HttpOperation", "HttpSpec", "Lookup", "check_graphql", "read_operation"]
+__all__ = ["HTTP", "HttpConnector", "HttpOperation", "HttpSpec", "Lookup", "Sample", "check_graphql", "read_operation"]

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from aileron.base.attachments import media_type_of
 from aileron.base.json import JSON
-from aileron.connectors._answer import ServiceAnswer
+from aileron.connectors._answer import ServiceAnswer, may_pass
 from aileron.connectors._decode import decode, show_safely
 from aileron.model.connectors import READ, Outcome
 from aileron.model.errors import AileronError, BindingFailed, ExternalApiError
@@ -41,7 +41,6 @@ _LEFT = re.compile(r"(?:remaining=|;\s?r=)0\s{0,9}[,;]\s{0,9}(?:reset|t)=([0-9]{
 _UNIX_TIME = 1e9  # no service asks for thirty years of patience
 _REQUEST_TIMEOUT = 408
 _PRECONDITION_FAILED = 412
-_TOO_MANY = 429
 
 
 @frozen
@@ -248,11 +247,6 @@ def find_form(media_type: str, body: bytes) -> str:
     except UnicodeDecodeError:
         return "file"
     return "text" if plain.startswith("text/") or is_json or is_xml or not plain else "file"
-
-
-def may_pass(status: int) -> bool:
-    """Tell whether the same request may succeed later."""
-    return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
 
 
 def retry_after(said: str, now: datetime) -> float | None:

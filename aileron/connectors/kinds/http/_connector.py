@@ -10,15 +10,12 @@ from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.base.addresses import read_origin
 from aileron.base.json import JSON
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
-from aileron.connectors._places import own_base_url
-from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time, with_credential
 from aileron.connectors._template import ReferenceScope
 from aileron.credentials import says_invalid
-from aileron.model.connectors import READ, ConnectorDescription, Finding, Outcome, Request, Sought
+from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
 from aileron.model.errors import CapabilityDenied, InvalidRequest
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
@@ -28,7 +25,7 @@ from aileron.redaction import Redactor, secrets_in
 
 from ._classify import Reader
 from ._pages import FetchedPage, PageReader, find_on_origin
-from ._prepare import not_declared, prepare
+from ._prepare import prepare
 from ._spec import HttpOperation, HttpSpec
 
 _LONG_BYTES = 64 * 1024
@@ -59,17 +56,15 @@ class HttpConnector:
         return self.spec.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        return prepare(self.spec, self._check_declared(operation), base_url, ReferenceScope(inputs, effect_key))
+        return prepare(self.spec, self.spec.find_declared(operation), base_url, ReferenceScope(inputs, effect_key))
 
     def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
-        declared = self.spec.description.operations.get(operation)
-        return value if declared is None else normalize_recipients(declared, name, value)
+        return self.spec.normalize_input(operation, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Send a read, following what redirects its operation allows."""
         operation = self._own(request)
-        if operation.operation.effect != READ:
-            raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
+        self.spec.find_read(request.operation)
         if operation.pages is None:
             return (await self._send(request, operation, credential, seconds)).outcome
         until, one = self.clock.seconds() + seconds, evolve(operation, result=None)
@@ -78,8 +73,8 @@ class HttpConnector:
             page = evolve(one, max_response_bytes=max(most_bytes, 1))
             return await self._send(following, page, credential, max(until - self.clock.seconds(), 0.0))
 
-        fqn, most_bytes = self.spec.description.fqn, operation.max_response_bytes
-        return await PageReader(fqn, operation.pages, operation.result, most_bytes, ask).read(request)
+        most_bytes = operation.max_response_bytes
+        return await PageReader(self.spec.fqn, operation.pages, operation.result, most_bytes, ask).read(request)
 
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
@@ -88,7 +83,7 @@ class HttpConnector:
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Read where the file says, and find it there by the key."""
-        lookup = self._check_declared(sought.operation).lookup
+        lookup = self.spec.find_declared(sought.operation).lookup
         if lookup is None:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         try:
@@ -98,29 +93,15 @@ class HttpConnector:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
         echo = _redactor(await self._open(request, credential, seconds))
-        return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
-
-    def _check_declared(self, operation: str) -> HttpOperation:
-        if operation not in self.spec.operations:
-            raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
-        return self.spec.operations[operation]
+        return echo.outcome(lookup.finding(self.spec.fqn, outcome, sought, self.now(), echo))
 
     def _own(self, request: Request) -> HttpOperation:
         """Return the operation of a request that this very connector prepared, its host checked once more.
 
         :raises CapabilityDenied: it is another's, or was changed.
         """
-        operation = self._check_declared(request.operation)
-        expected = (self.spec.description.fqn, operation.operation.effect, operation.operation.idempotent)
-        if expected != (request.connector, request.effect, request.idempotent) or operation.method != request.method:
-            raise CapabilityDenied("The request is not one of this connector.")
-        try:
-            origin = read_origin(request.url, ssh=self.spec.over_ssh)
-            own_base_url(origin.url, private_network=self.spec.private_network, ssh=self.spec.over_ssh)
-        except ValueError as error:
-            raise CapabilityDenied(f"The URL of the request {error}.") from error
-        if not self.spec.leads_to(operation.place, origin):
-            raise not_declared(self.spec, origin.host_and_port)
+        operation = self.spec.find_declared(request.operation)
+        self.spec.reach.check_own(request, operation.operation, operation.method, operation.place)
         return operation
 
     async def _send(
@@ -193,7 +174,7 @@ class _Attempt:
 
     async def page(self, message: OutgoingRequest) -> FetchedPage:
         """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
-        name = self.connector.spec.description.fqn
+        name = self.connector.spec.fqn
         deadline = self.connector.clock.seconds() + self.seconds
         try:
             answer = await self._judge(message, deadline)

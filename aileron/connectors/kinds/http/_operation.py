@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from attrs import evolve
 
 from aileron.base.tables import ANY_TEXT, FileTable, quote
+from aileron.connectors._answer import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
 from aileron.connectors._headers import header_name, header_value
 from aileron.connectors._operations import read_declared, read_presentation
 from aileron.connectors._template import REFERENCE, Template, check_references, inputs_of
@@ -21,10 +22,8 @@ from ._multipart import FILE, MULTIPART, read_upload
 from ._pages import read_pages
 from ._result import has_attachments, read_answer_headers, read_parts, read_precondition
 from ._spec import (
-    DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
     MOST_ATTACHED_BYTES,
-    MOST_RESPONSE_BYTES,
     MOST_TIMEOUT_SECONDS,
     ErrorRule,
     HttpOperation,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-from aileron.base.addresses import BaseUrl
-from aileron.base.json import JSON, canonical
 from aileron.connectors._headers import header_value
-from aileron.connectors._places import own_base_url
+from aileron.connectors._reach import encode_json, refuse_strangers
 from aileron.connectors._template import (
     REFERENCE,
     Omitted,
@@ -21,7 +19,7 @@ from aileron.connectors._template import (
     text,
 )
 from aileron.model.connectors import Request, UploadPart
-from aileron.model.errors import CapabilityDenied, InvalidRequest
+from aileron.model.errors import InvalidRequest
 
 from ._joined import JoinedInput
 from ._mail import write_mail
@@ -51,8 +49,8 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     :raises InvalidRequest: the inputs make no request.
     :raises CapabilityDenied: the host is not declared.
     """
-    base = _find_allowed(spec, operation, base_url)
-    _no_strangers(operation, scope.inputs)
+    base = spec.reach.find_base_url(operation.place, base_url)
+    refuse_strangers(scope.inputs, operation.inputs)
     body, media_type, parts = _encode(operation, scope)
     description, need = spec.description, spec.description.credential
     return Request(
@@ -69,37 +67,6 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
         parts=tuple(parts),
         credential_path=need.path if need else None,
     )
-
-
-def _find_allowed(spec: HttpSpec, operation: HttpOperation, base_url: str) -> BaseUrl:
-    """Find where C{operation} goes, if its connector is at C{base_url}."""
-    description = spec.description
-    try:
-        base = own_base_url(base_url, private_network=spec.private_network, ssh=spec.over_ssh)
-        if description.template is not None:
-            description.template.values_of(base_url)
-        elif description.base_url_problem(base_url) is not None:
-            raise not_declared(spec, base.origin.host_and_port)
-        if operation.place is None:
-            return base
-        return own_base_url(description.url_of(operation.place, base_url), private_network=spec.private_network)
-    except ValueError as error:
-        raise CapabilityDenied(f"The base URL of {description.fqn} {error}.") from error
-
-
-def not_declared(spec: HttpSpec, host_and_port: str) -> CapabilityDenied:
-    """Make the error for a host that the connector does not declare."""
-    details: dict[str, JSON] = {
-        "requested": f"network:{host_and_port}",
-        "granted": [f"network:{each}" for each in spec.description.hosts],
-    }
-    return CapabilityDenied(f"{spec.description.fqn} does not declare the host {host_and_port}.", details)
-
-
-def _no_strangers(operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
-    for name in inputs:
-        if name not in operation.inputs:
-            raise problem(name, "is unknown to the operation")
 
 
 def _path(operation: HttpOperation, scope: ReferenceScope) -> str:
@@ -223,10 +190,9 @@ def _encode_text(operation: HttpOperation, body: RequestBody, scope: ReferenceSc
         return _url_encoded(body.template, operation, scope).encode("ascii")
     if body.kind == "mail" and isinstance(body.template, Mapping):
         return write_mail(body.template, scope)
+    if body.kind != "text":
+        return encode_json(body.template, scope)
     try:
-        if body.kind == "text":
-            return text(str(body.template), scope).encode("utf-8")
-        value = render(body.template, scope)
-        return canonical(None if isinstance(value, Omitted) else value)
+        return text(str(body.template), scope).encode("utf-8")
     except ValueError as error:
         raise InvalidRequest("An input holds a number or a text that JSON cannot carry.") from error

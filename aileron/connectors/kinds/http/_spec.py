@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from aileron.base.addresses import Origin
+from aileron.connectors._answer import DEFAULT_MAX_RESPONSE_BYTES
+from aileron.connectors._reach import Reach
+from aileron.connectors._spec import BaseSpec
 from aileron.connectors._template import Template
-from aileron.model.connectors import ConnectorDescription, Operation
-from aileron.model.places import UrlTemplate
+from aileron.model.connectors import Operation
 
 from ._joined import JoinedInput
 from ._lookup import Lookup
@@ -17,8 +18,6 @@ from ._pages import Pages
 from ._result import Parts
 from ._when import Condition, Steps
 
-DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024
-MOST_RESPONSE_BYTES = 16 * 1024 * 1024
 MOST_ATTACHED_BYTES = 6 * 1024 * 1024  # in base64 a run holds it up to three times
 DEFAULT_TIMEOUT_SECONDS = 30.0
 MOST_TIMEOUT_SECONDS = 300.0
@@ -96,34 +95,24 @@ class HttpOperation:
 
 
 @frozen
-class HttpSpec:
+class HttpSpec(BaseSpec):
     """One connector file, read.
 
     :ivar private_network: whether it may be connected to loopback and private addresses.
     """
 
-    description: ConnectorDescription
     operations: Mapping[str, HttpOperation]
     private_network: bool = False
 
     @property
-    def over_ssh(self) -> bool:
-        """Tell whether it speaks SSH, and not HTTP."""
-        return False
+    def reach(self) -> Reach:
+        """The addresses that its requests may go to."""
+        return Reach(self.description, self.private_network)
 
-    def leads_to(self, place: str | None, origin: Origin) -> bool:
-        """Tell whether an operation may go there.
+    def find_declared(self, name: str) -> HttpOperation:
+        """Return an operation.
 
-        :param place: the host that it names; L{None}: the base URL's own, or any that a binding chose where it may.
+        :raises CapabilityDenied: there is no such operation.
         """
-        about = self.description
-        template = about.template or UrlTemplate(about.base_url or "", ())
-        if place is not None:
-            template = UrlTemplate(about.places[place], template.variables)
-        elif about.template is None and about.bindable:
-            return True
-        try:
-            template.origin.values_of(origin.url)
-        except ValueError:
-            return False
-        return True
+        self.find_operation(name)
+        return self.operations[name]

@@ -1,6 +1,7 @@
 """Connectors of the kind C{mail}: messages are sent by SMTP, and read, found and saved by IMAP."""
 
+from ._kind import MAIL
 from .connector import MailConnector
 from .spec import LOGIN_HEADER, LOGINS, MailSpec, read_mail
 
-__all__ = ["LOGINS", "LOGIN_HEADER", "MailConnector", "MailSpec", "read_mail"]
+__all__ = ["LOGINS", "LOGIN_HEADER", "MAIL", "MailConnector", "MailSpec", "read_mail"]

@@ -20,7 +20,6 @@ from aileron.base.json import JSON, canonical
 from aileron.connectors._answer import Flight
 from aileron.connectors._connection import ConnectionOpener
 from aileron.connectors._conversation import NotUnderstood, Rejected
-from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import open_credential
 from aileron.connectors._template import problem
 from aileron.model.connectors import READ, ConnectorDescription, Finding, Outcome, Request, Sought
@@ -83,11 +82,9 @@ class MailConnector:
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         description, account = self.spec.description, self.spec.account
-        if operation not in description.operations:
-            raise CapabilityDenied(f"{description.fqn} has no operation {operation!r}.")
+        declared = self.spec.find_operation(operation)
         if base_url != description.base_url:
             raise CapabilityDenied(f"{description.fqn} does not declare the server {base_url}.")
-        declared = description.operations[operation]
         headers: tuple[tuple[str, str], ...] = ()
         path = ""
         if operation in {SEND, DRAFT}:
@@ -109,8 +106,7 @@ class MailConnector:
         )
 
     def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
-        declared = self.spec.description.operations.get(operation)
-        return value if declared is None else normalize_recipients(declared, name, value, _read_addresses)
+        return self.spec.normalize_input(operation, name, value, _read_addresses)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Look into a mailbox."""

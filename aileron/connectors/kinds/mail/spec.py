@@ -10,10 +10,12 @@ from attrs import frozen
 from aileron.base.addresses import Origin, bracketed, is_loopback, read_host
 from aileron.base.json import JSON
 from aileron.base.tables import FileTable
+from aileron.connectors._credentials import read_credential
 from aileron.connectors._headers import read_line
 from aileron.connectors._operations import Identity
+from aileron.connectors._spec import BaseSpec
 from aileron.credentials import Basic, OAuth2
-from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Presentation
+from aileron.model.connectors import READ, WRITE, ConnectorDescription, Operation, Presentation
 
 from .compose import SHARED, read_mail_address
 from .reading import SOUGHT
@@ -98,10 +100,9 @@ class MailOperation:
 
 
 @frozen
-class MailSpec:
+class MailSpec(BaseSpec):
     """One connector file of the kind C{mail}, read."""
 
-    description: ConnectorDescription
     account: MailAccount
     private_network: bool = False
 
@@ -111,10 +112,11 @@ class MailSpec:
         return _operations(with_imap=self.account.imap is not None)
 
 
-def read_mail(
-    document: FileTable, need: CredentialNeed | None, identity: Identity, *, private_network: bool
-) -> MailSpec:
-    """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
+def read_mail(document: FileTable, head: FileTable, identity: Identity) -> MailSpec:
+    """Read the tables of such a file, and what C{[connector]} says of the network."""
+    private_network = head.flag("private_network", default=False)
+    table = document.optional_table("credential")
+    need = read_credential(table, {}, private_network=private_network, header=LOGIN_HEADER, logins=LOGINS)
     account = _read_account(document, private_network=private_network)
     operations = _operations(with_imap=account.imap is not None)
     description = ConnectorDescription(

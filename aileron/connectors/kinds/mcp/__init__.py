@@ -3,6 +3,7 @@
 from ._api_relay import ApiRelay
 from ._connector import McpConnector
 from ._http import HttpSessions
+from ._kind import MCP
 from ._local import LocalSessions
 from ._package import LOADING_VARIABLES, digest_tree, find_foreign_modules
 from ._pins import PINNED, Tool
@@ -13,6 +14,7 @@ from ._wire import Bridged
 __all__ = [
     "LIST_TOOLS",
     "LOADING_VARIABLES",
+    "MCP",
     "PINNED",
     "ApiRelay",
     "Bridged",

@@ -17,11 +17,10 @@ from twisted.python.failure import Failure
 from twisted.web import http
 
 from aileron.base.json import JSON
-from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
+from aileron.connectors._answer import MOST_RESPONSE_BYTES, Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
 from aileron.connectors._headers import OURS
 from aileron.connectors._sending import open_credential, with_credential
 from aileron.connectors.kinds.command import Enclosure, Launch
-from aileron.connectors.kinds.http._spec import MOST_RESPONSE_BYTES
 from aileron.credentials import says_invalid
 from aileron.model.connectors import ConnectorDescription, Request
 from aileron.model.errors import ExternalApiError

@@ -17,7 +17,6 @@ from aileron.base.json import JSON, canonical, plain
 from aileron.base.waiting import Interrupted
 from aileron.connectors._answer import TooLarge
 from aileron.connectors._decode import show_safely
-from aileron.connectors._recipients import normalize_recipients
 from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
 from aileron.model.connectors import READ, ConnectorDescription, Finding, Operation, Outcome, Request, Sought
 from aileron.model.errors import CapabilityDenied, ExternalApiError, HashMismatch, InvalidRequest
@@ -71,7 +70,7 @@ class McpConnector:
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: a JSON body with all that a call consists of but for the credential."""
-        about, description = self._find(operation), self.spec.description
+        about, description = self.spec.find_operation(operation), self.spec.description
         if base_url != description.base_url:
             raise CapabilityDenied(f"{description.fqn} talks to {description.base_url} and to nobody else.")
         declared = self.spec.operations.get(operation)
@@ -101,12 +100,10 @@ class McpConnector:
         )
 
     def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
-        declared = self.spec.description.operations.get(operation)
-        return value if declared is None else normalize_recipients(declared, name, value)
+        return self.spec.normalize_input(operation, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        if self._find(request.operation).effect != READ:
-            raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
+        self.spec.find_read(request.operation)
         return await self.invoke(request, credential, seconds)
 
     async def invoke(
@@ -136,21 +133,15 @@ class McpConnector:
         """Find nothing: the protocol has no way to ask what a call has done."""
         raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
 
-    def _find(self, operation: str) -> Operation:
-        about = self.spec.description.operations.get(operation)
-        if about is None:
-            raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
-        return about
-
     def _own(self, request: Request) -> tuple[Operation, Mapping[str, Any]]:
         """Return the operation of a request that this connector prepared, and what it shows.
 
         :raises CapabilityDenied: it is another's, or was changed.
         """
-        about, declared = self._find(request.operation), self.spec.operations.get(request.operation)
+        about, declared = self.spec.find_operation(request.operation), self.spec.operations.get(request.operation)
         shown: Mapping[str, Any] = json.loads(request.body or b"{}")
         pinned = (None, None) if declared is None else (declared.tool, declared.pin)
-        expected = (self.spec.description.fqn, about.effect, self.spec.url, *pinned)
+        expected = (self.spec.fqn, about.effect, self.spec.url, *pinned)
         if expected != (request.connector, request.effect, request.url, shown.get("tool"), shown.get("pin")):
             raise CapabilityDenied("The request is not one of this connector.")
         if self._server().get("server") != shown.get("server"):
@@ -183,7 +174,7 @@ class _ToolRun:
     @property
     def name(self) -> str:
         """The name of the connector."""
-        return self.connector.spec.description.fqn
+        return self.connector.spec.fqn
 
     async def outcome(self, seconds: float, late_seconds: float) -> Outcome:
         """Converse; every failure of the server, the network or a limit is an outcome."""

@@ -10,9 +10,13 @@ from attrs import evolve, frozen
 
 from aileron.base.addresses import read_origin
 from aileron.base.tables import FileTable, TextRule
+from aileron.connectors._answer import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
+from aileron.connectors._credentials import read_credential
 from aileron.connectors._operations import Identity, read_declared, read_operations
 from aileron.connectors._places import own_base_url
-from aileron.connectors.kinds.http._spec import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
+from aileron.connectors._spec import BaseSpec
+from aileron.connectors.kinds.command._environment import read_program_credential
+from aileron.credentials import KINDS, SshKey
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 
 from ._api import API
@@ -46,7 +50,7 @@ class McpOperation:
 
 
 @frozen
-class McpSpec:
+class McpSpec(BaseSpec):
     """A connector to an MCP server as its file declares it.
 
     :ivar url: of its endpoint, or of its program.
@@ -54,7 +58,6 @@ class McpSpec:
     :ivar operations: without L{LIST_TOOLS}.
     """
 
-    description: ConnectorDescription
     operations: Mapping[str, McpOperation]
     url: str
     private_network: bool
@@ -62,8 +65,10 @@ class McpSpec:
     local: LocalServer | None = None
 
 
-def read_mcp(document: FileTable, need: CredentialNeed | None, identity: Identity, *, private_network: bool) -> McpSpec:
-    """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
+def read_mcp(document: FileTable, head: FileTable, identity: Identity) -> McpSpec:
+    """Read the tables of such a file, and what C{[connector]} says of the network."""
+    private_network = head.flag("private_network", default=False)
+    need = _read_need(document, head, private_network=private_network)
     table = document.table("mcp", required=True)
     is_local = "command" in table.values
     local = read_local(table, need, private_network=private_network) if is_local else None
@@ -95,6 +100,21 @@ def read_mcp(document: FileTable, need: CredentialNeed | None, identity: Identit
         credential=evolve(need, settings={**need.settings, API: api.base.url}) if need and api else need,
     )
     return McpSpec(description, declared, url, private_network, most, local)
+
+
+def _read_need(document: FileTable, head: FileTable, *, private_network: bool) -> CredentialNeed | None:
+    """Read C{[credential]}: what the server wants of a client, or the program of its user, or an API of the program."""
+    table, server = document.optional_table("credential"), document.table("mcp").values
+    is_local, url = "command" in server, server.get("url")
+    if is_local and "api" not in server:
+        return read_program_credential(table, stdin=False)
+    resource = url if isinstance(url, str) else ""
+    need = read_credential(table, {}, private_network=private_network, resource=resource)
+    if is_local and need is not None and (need.kind == SshKey.name or need.path):
+        head.faults.add(("credential", "kind"), "`kind` must be one that fills a header or a parameter")
+    if need is not None and not is_local and not KINDS[need.kind].placed:
+        head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
+    return need
 
 
 def _endpoint(text: str, *, private_network: bool) -> str:

@@ -1,0 +1,130 @@
+"""Kinds of connector from other packages: found by entry points, in named packages alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from attrs import field, frozen
+from zope.interface.exceptions import Invalid
+from zope.interface.verify import verifyObject
+
+from aileron.base.json import JSON
+from aileron.base.load_error import LoadError
+from aileron.base.tables import FileTable
+from aileron.model.connectors import ConnectorDescription, Request
+from aileron.model.interfaces.connectors import IConnector
+
+from ._files import BOUNDARY, ConnectorFile
+from ._operations import Identity
+from ._plugins import find_package
+from ._screened import Screened
+from .kind import ConnectorKind, NotMade, Specimen, Workshop
+from .kinds import BUILT_IN, KindTable
+
+ENTRY_POINTS = "aileron.connector_kinds"
+"""The group of entry points by which other packages declare kinds of connector."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+
+
+@frozen
+class LoadedKinds:
+    """The kinds that ship with Aileron and those of other packages, and why others are not among them."""
+
+    kinds: KindTable = field(factory=KindTable)
+    problems: tuple[LoadError, ...] = ()
+
+
+def load_kinds(packages: Collection[str]) -> LoadedKinds:
+    """Load the kinds of connector that packages declare.
+
+    :param packages: the only ones whose code may be loaded.
+    """
+    known, problems = {each.name: each for each in BUILT_IN}, list[LoadError]()
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda each: (each.name, each.value)):
+        if not any(f"{point.module}.".startswith(f"{each}.") for each in packages):
+            continue
+        found = _load(point)
+        if isinstance(found, ConnectorKind) and found.name not in known:
+            known[found.name] = found
+        else:
+            why = found if isinstance(found, str) else f"another kind of connector is named {found.name} as well"
+            problems.append(LoadError("malformed", why, point.value, None, BOUNDARY))
+    return LoadedKinds(KindTable(tuple(known.values())), tuple(problems))
+
+
+def _load(point: EntryPoint) -> ConnectorKind[Any] | str:
+    """Load a kind, or return why it is none."""
+    if find_package(point.module.partition(".")[0]) is None:
+        return "there is no such package, or it lies in the working directory"
+    try:
+        found = point.load()
+    except Exception as error:  # noqa: BLE001  (a stranger's code: whatever it raises, the others load)
+        return f"raises {type(error).__name__}"
+    if not isinstance(found, ConnectorKind):
+        return "is no ConnectorKind"
+    if not isinstance(found.name, str) or not _NAME.fullmatch(found.name) or found.name != point.name:
+        return f"must have the name of its entry point, {point.name}, in a-z, 0-9, '-' and '_'"
+    return ForeignKind(found)
+
+
+@frozen(eq=False)
+class ForeignKind(ConnectorKind[Any]):
+    """A kind of another package: its faults stay its own, and its connectors' answers are searched for the secret."""
+
+    kind: ConnectorKind[Any]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name in connector files."""
+        return self.kind.name
+
+    @property
+    def recorded(self) -> Any:  # type: ignore[override]
+        """The reader of recorded answers, or None."""
+        return self.kind.recorded
+
+    def read(self, document: FileTable, head: FileTable, identity: Identity) -> Any:
+        """Read a connector file, and check that the result is of that file."""
+        try:
+            spec = self.kind.read(document, head, identity)
+            about = spec.description
+        except Exception as error:  # noqa: BLE001  (a stranger's code: the other files are read all the same)
+            head.fault("kind", f"cannot be read: {type(error).__name__}")
+            return None
+        own = isinstance(about, ConnectorDescription) and identity == (about.fqn, about.version, about.content_hash)
+        if not own:
+            head.fault("kind", "cannot be read: its description is of another file")
+        return spec
+
+    def make(self, spec: Any, workshop: Workshop) -> IConnector:
+        """Make the connector of a file."""
+        try:
+            made = self.kind.make(spec, workshop)
+            verifyObject(IConnector, made)
+        except Invalid as error:
+            raise NotMade(f"makes what does not provide IConnector: {error}") from None
+        except Exception as error:  # noqa: BLE001  (likewise)
+            raise NotMade(f"raises {type(error).__name__}") from None
+        return Screened(made)
+
+    def schema(self) -> Mapping[str, JSON]:
+        """Return the JSON Schema of a file."""
+        return self.kind.schema()
+
+    def bench(self, specimen: Specimen, bench: Any) -> Any:
+        """Put a connector on the bench."""
+        return self.kind.bench(specimen, bench)
+
+    def check(self, file: ConnectorFile, spec: Any, note: Callable[[str], None]) -> Sequence[LoadError]:
+        """Return faults that only C{aileron connector check} looks for."""
+        return self.kind.check(file, spec, note)
+
+    def build_request(
+        self, spec: Any, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
+    ) -> Request | None:
+        """Build a request for C{aileron connector try}."""
+        return self.kind.build_request(spec, operation, inputs, base_url, effect_key)

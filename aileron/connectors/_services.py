@@ -1,0 +1,52 @@
+"""Reads what a connector file says of a service: its addresses, and the credential that it wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from aileron.base.tables import FileTable
+from aileron.model.connectors import ConnectorDescription, CredentialNeed, Operation
+
+from ._credentials import read_credential
+from ._operations import Identity
+from ._places import Places, read_places
+
+
+@frozen
+class DeclaredService:
+    """A service as a connector file declares it.
+
+    :ivar private_network: whether it may be at a loopback or private address.
+    """
+
+    places: Places
+    need: CredentialNeed | None
+    private_network: bool
+
+    def describe(self, identity: Identity, operations: Mapping[str, Operation]) -> ConnectorDescription:
+        """Describe the connector to the service."""
+        places = self.places
+        return ConnectorDescription(
+            *identity,
+            base_url=places.base_url,
+            bindable=places.bindable,
+            hosts=places.hosts,
+            operations=operations,
+            credential=self.need,
+            template=places.template,
+            places=places.others,
+        )
+
+
+def read_service(document: FileTable, head: FileTable, *, ssh: bool = False) -> DeclaredService:
+    """Read C{[variables]}, C{[hosts]}, C{[credential]}, and their part of C{[connector]}.
+
+    :param ssh: whether the base URL may be one of SSH.
+    """
+    private_network = head.flag("private_network", default=False)
+    places = read_places(document, head, private_network=private_network, ssh=ssh)
+    table = document.optional_table("credential")
+    need = read_credential(table, places.examples, private_network=private_network)
+    return DeclaredService(places, need, private_network)

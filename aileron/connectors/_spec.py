@@ -1,0 +1,56 @@
+"""The content of connector files, as far as all kinds have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from attrs import frozen
+
+from aileron.base.comparison import normalize_addresses
+from aileron.base.json import JSON
+from aileron.model.connectors import READ, ConnectorDescription, Operation
+from aileron.model.errors import CapabilityDenied
+
+from ._recipients import normalize_recipients
+
+
+@frozen
+class BaseSpec:
+    """The content of a connector file; each kind extends it."""
+
+    description: ConnectorDescription
+
+    @property
+    def fqn(self) -> str:
+        """The name of the connector."""
+        return self.description.fqn
+
+    def find_operation(self, name: str) -> Operation:
+        """Return the declaration of an operation.
+
+        :raises CapabilityDenied: there is no such operation.
+        """
+        found = self.description.operations.get(name)
+        if found is None:
+            raise CapabilityDenied(f"{self.fqn} has no operation {name!r}.")
+        return found
+
+    def find_read(self, name: str) -> Operation:
+        """Return the declaration of an operation that only reads.
+
+        :raises CapabilityDenied: there is no such operation, or it is not declared as a read.
+        """
+        found = self.find_operation(name)
+        if found.effect != READ:
+            raise CapabilityDenied(f"The operation {name} is not declared as a read.")
+        return found
+
+    def normalize_input(
+        self, operation: str, name: str, value: JSON, read: Callable[[str], Iterable[str]] = normalize_addresses
+    ) -> JSON:
+        """Return the form in which an input is counted and compared; recipients are in the form of their addresses.
+
+        :param read: returns the addresses that one text lists.
+        """
+        found = self.description.operations.get(operation)
+        return value if found is None else normalize_recipients(found, name, value, read)

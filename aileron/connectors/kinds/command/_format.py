@@ -1,0 +1,63 @@
+"""The JSON Schema of connector files of the kind C{command}, and of what other kinds share with it."""
+
+from __future__ import annotations
+
+from aileron.connectors._json_schema import (
+    ANY_TEXT,
+    EFFECTS,
+    FLAG,
+    TEXT,
+    TEXTS,
+    Schema,
+    choice,
+    head_of,
+    number,
+    one_of,
+    operations,
+    table,
+)
+
+from . import _environment
+from . import _spec as _command
+
+
+def surroundings() -> Schema:
+    """Make that of the keys that say where programs run."""
+    return {
+        "directory": {"type": "string", "pattern": "^/"},
+        "environment": {"type": "object", "additionalProperties": ANY_TEXT},
+        "inherit": TEXTS,
+        "public": TEXTS,
+        "sandbox": choice((_environment.AUTO, _environment.REQUIRED, _environment.NONE)),
+        "network": FLAG,
+        "repository": FLAG,
+    }
+
+
+def make_schema() -> Schema:
+    """Make it."""
+    code = {"type": "array", "items": number("integer", 0, 255)}
+    operation = {
+        "description": ANY_TEXT,
+        "program": {"type": "string", "pattern": "^/"},
+        "arguments": TEXTS,
+        "stdin": ANY_TEXT,
+        "dashes": TEXTS,
+        "success": code,
+        "failure": code,
+        "effect": choice(EFFECTS),
+        "idempotent": FLAG,
+        "destructive": FLAG,
+        "output": {"type": "object"},
+        "answer": choice(_command.ANSWERS),
+        "timeout_seconds": number("number", 0.001, _command.MOST_SECONDS),
+        "max_output_bytes": number("integer", 1, _command.MOST_OUTPUT_BYTES),
+    }
+    credential = {"kind": {"const": "api_key"}, "variable": TEXT, "stdin": {"const": True}}
+    root = {
+        "connector": head_of("command", {}),
+        "command": table(surroundings(), ("directory",)),
+        "credential": table(credential, ("kind",), **one_of(("variable", "stdin"))),
+        "operations": operations(table(operation, ("program",))),
+    }
+    return table(root, ("connector", "command", "operations"))

@@ -1,0 +1,45 @@
+"""The kind C{git}: a repository here and at its remote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.base.json import JSON
+from aileron.base.tables import FileTable
+from aileron.connectors._answer import Transport
+from aileron.connectors._operations import Identity
+from aileron.connectors._screened import Screened
+from aileron.connectors.kind import ConnectorKind, Workshop
+from aileron.model.interfaces.connectors import IConnector
+
+from ._connector import GitConnector
+from ._spec import GitSpec, read_git
+from ._ssh import SshTransport
+
+_MOST_REPOSITORIES = 2  # read at once, each in a thread
+
+
+class GitKind(ConnectorKind[GitSpec]):
+    """A repository here and at its remote."""
+
+    name = "git"
+
+    def read(self, document: FileTable, head: FileTable, identity: Identity) -> GitSpec:
+        """Read a file."""
+        return read_git(document, head, identity)
+
+    def make(self, spec: GitSpec, workshop: Workshop) -> IConnector:
+        """Make the connector of a file."""
+        key, transport = spec.host_key, workshop.transport
+        sender: Transport = transport if key is None else SshTransport(transport.opener, key)
+        in_thread = workshop.in_thread(self.name, _MOST_REPOSITORIES)
+        return Screened(GitConnector(spec, sender, workshop.reactor, workshop.now, in_thread))
+
+    def schema(self) -> Mapping[str, JSON]:
+        """Return the JSON Schema of a file."""
+        from ._format import make_schema
+
+        return make_schema()
+
+
+GIT = GitKind()

@@ -1,0 +1,48 @@
+"""From a connector file of the kind C{http} to its specification."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from aileron.base.tables import FileTable
+from aileron.connectors._operations import Identity, read_operations
+from aileron.connectors._services import read_service
+from aileron.credentials import SshKey
+from aileron.model.connectors import READ, CredentialNeed
+
+from ._lookup import Lookup
+from ._operation import read_operation
+from ._spec import HttpOperation, HttpSpec
+
+
+def read_http(document: FileTable, head: FileTable, identity: Identity) -> HttpSpec:
+    """Read the tables of such a file, and what C{[connector]} says of the service."""
+    service = read_service(document, head)
+    if service.need is not None and service.need.kind == SshKey.name:
+        head.faults.add(("credential", "kind"), f"`kind` must not be {SshKey.name}, which is for git over ssh")
+    operations = _operations(document, service.need, service.places.others)
+    description = service.describe(identity, {name: each.operation for name, each in operations.items()})
+    return HttpSpec(description, operations, service.private_network)
+
+
+def _operations(
+    document: FileTable, need: CredentialNeed | None, places: Collection[str]
+) -> Mapping[str, HttpOperation]:
+    found = read_operations(document, lambda name, inside: read_operation(name, inside, need, places))
+    for name, operation in found.items():
+        if operation.lookup is not None and operation.lookup.operation:
+            place = (*document.path, "operations", name, "reconcile")
+            _check_lookup(operation.lookup, FileTable({}, place, document.faults), found)
+    return found
+
+
+def _check_lookup(lookup: Lookup, table: FileTable, operations: Mapping[str, HttpOperation]) -> None:
+    """Check that there is such a read, and that it takes what it would be given."""
+    read = operations.get(lookup.operation)
+    if read is None or read.operation.effect != READ:
+        table.fault("op", "must name an operation of this file whose effect is read")
+    elif read.answer != "json":
+        table.fault("op", "must name a read whose answer is json")
+    else:
+        for name in sorted(set(lookup.inputs) - read.inputs):
+            table.fault("inputs", f"has {name!r}, which {lookup.operation} does not take")

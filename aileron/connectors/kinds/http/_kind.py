@@ -1,0 +1,58 @@
+"""The kind C{http}: services that speak HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aileron.base.json import JSON
+from aileron.base.load_error import LoadError
+from aileron.base.tables import FileTable
+from aileron.connectors._files import ConnectorFile
+from aileron.connectors._operations import Identity
+from aileron.connectors._template import ReferenceScope
+from aileron.connectors.kind import ConnectorKind, Workshop
+from aileron.model.connectors import Request
+from aileron.model.interfaces.connectors import IConnector
+
+from ._connector import HttpConnector
+from ._file import read_http
+from ._prepare import prepare
+from ._recorded import HttpAnswers
+from ._spec import HttpSpec
+
+
+class HttpKind(ConnectorKind[HttpSpec]):
+    """Services that speak HTTP."""
+
+    name = "http"
+    recorded = HttpAnswers()
+
+    def read(self, document: FileTable, head: FileTable, identity: Identity) -> HttpSpec:
+        """Read a file."""
+        return read_http(document, head, identity)
+
+    def make(self, spec: HttpSpec, workshop: Workshop) -> IConnector:
+        """Make the connector of a file."""
+        in_thread = workshop.in_thread(spec.fqn)
+        return HttpConnector(spec, workshop.transport, workshop.reactor, workshop.now, in_thread)
+
+    def schema(self) -> Mapping[str, JSON]:
+        """Return the JSON Schema of a file."""
+        from ._format import make_schema
+
+        return make_schema()
+
+    def check(self, file: ConnectorFile, spec: HttpSpec, note: Callable[[str], None]) -> Sequence[LoadError]:
+        """Check the queries of GraphQL."""
+        from ._graphql import check_graphql
+
+        return check_graphql(file, spec, note)
+
+    def build_request(
+        self, spec: HttpSpec, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
+    ) -> Request:
+        """Build a request."""
+        return prepare(spec, spec.find_declared(operation), base_url, ReferenceScope(inputs, effect_key))
+
+
+HTTP = HttpKind()

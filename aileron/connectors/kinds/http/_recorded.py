@@ -1,0 +1,26 @@
+"""Reads recorded answers over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aileron.base.tables import FileFaults, FileTable
+from aileron.connectors.kind import RecordedAnswers
+
+from ._fixtures import replay_all
+from ._samples import Sample, SampleMaker
+from ._spec import HttpSpec
+
+
+class HttpAnswers(RecordedAnswers[HttpSpec]):
+    """Reads recorded answers over HTTP."""
+
+    def replay(self, spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
+        """Replay each."""
+        return replay_all(spec, document)
+
+    def find_samples(
+        self, spec: HttpSpec, base_url: str, recorded: FileFaults
+    ) -> tuple[Mapping[str, Sample], Mapping[str, str]]:
+        """Make a sample of each operation."""
+        return SampleMaker(spec, base_url, recorded).make()

@@ -1,0 +1,124 @@
+"""Sample requests and answers of a service, from recorded answers or, without any, from the connector file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from aileron.base.json import JSON, canonical
+from aileron.base.tables import FileFaults, FileTable
+from aileron.connectors._answer import ServiceAnswer
+from aileron.connectors._template import ReferenceScope
+from aileron.model.errors import InvalidRequest
+
+from ._fixtures import read_answer
+from ._prepare import prepare
+from ._spec import HttpOperation, HttpSpec
+from ._when import put
+
+Answers = Callable[[str], Sequence[ServiceAnswer]]
+"""From an effect key to what a service answers, one answer for each page."""
+
+_KEY = "sample"
+_NOT_THERE = ServiceAnswer(404, {}, b"{}")
+
+
+@frozen
+class Sample:
+    """One operation with inputs, and the answers of its service.
+
+    :ivar done: to a request that it carries out.
+    :ivar refusals: to requests that it does not carry out.
+    :ivar again: to the same request once more, of which it makes nothing more; L{None}: nobody says.
+    :ivar found: to a look that finds the effect of a key; L{None}: there is no look, or nobody says.
+    :ivar nothing: to a look that finds nothing.
+    :ivar keyed: whether the connector tells the effect by what is in L{found}; else it asks for it by the key.
+    :ivar recorded: whether the answers were recorded; else they follow from the file.
+    """
+
+    operation: HttpOperation
+    inputs: Mapping[str, JSON]
+    done: Answers = field(repr=False)
+    refusals: Sequence[ServiceAnswer] = field(default=(), repr=False)
+    again: ServiceAnswer | None = field(default=None, repr=False)
+    found: Answers | None = field(default=None, repr=False)
+    nothing: Sequence[ServiceAnswer] = field(default=(_NOT_THERE,), repr=False)
+    keyed: bool = False
+    recorded: bool = True
+
+
+@frozen
+class SampleMaker:
+    """Makes the samples of one connector."""
+
+    spec: HttpSpec
+    base_url: str
+    recorded: FileFaults
+
+    def make(self) -> tuple[Mapping[str, Sample], Mapping[str, str]]:
+        """Make all samples; return them, and why there is none of the other operations."""
+        samples, without, recorded = {}, {}, self.recorded.toml.values.get("operations", {})
+        for name, operation in self.spec.operations.items():
+            sample = self._sample(operation, recorded.get(name, ()))
+            try:
+                prepare(self.spec, operation, self.base_url, ReferenceScope(sample.inputs, _KEY))
+            except InvalidRequest as error:
+                without[name] = f"no recorded answer gives its inputs ({error.message})"
+            else:
+                samples[name] = sample
+        return samples, without
+
+    def _sample(self, operation: HttpOperation, given: Sequence[Mapping[str, Any]]) -> Sample:
+        first = next((each for each in given if each.get("outcome", "done") == "done"), None)
+        refusals = [self._read(each, {})(_KEY)[0] for each in given if each.get("outcome") == "refused"]
+        if first is None:
+            derived, inputs = derive_answer(operation), dict.fromkeys(sorted(operation.inputs), _KEY)
+            return _with_repeat(Sample(operation, inputs, lambda _: [derived], refusals, recorded=False))
+        inputs, look, lookup = first.get("inputs", {}), first.get("reconcile"), operation.lookup
+        again = None if "again" not in first else self._read({"answer": first["again"]}, inputs)(_KEY)[0]
+        sample = Sample(operation, inputs, self._read(first, inputs), refusals, again)
+        if lookup is not None and look is not None and look.get("finding", "happened") == "happened":
+            read = self.spec.operations[lookup.operation]
+            empty = derive_answer(read, (_in_answer(read, lookup.items), [])) if lookup.items else _NOT_THERE
+            sample = evolve(sample, found=self._read(look, inputs), nothing=[empty], keyed=lookup.match is not None)
+        return _with_repeat(sample)
+
+    def _read(self, recorded: Mapping[str, Any], inputs: Mapping[str, JSON]) -> Answers:
+        tables = [
+            FileTable(each, (), self.recorded) for each in (recorded["answer"], *recorded.get("more_answers", ()))
+        ]
+        return lambda key: [read_answer(each, ReferenceScope(inputs, key)) for each in tables]
+
+
+def _with_repeat(sample: Sample) -> Sample:
+    """Add what a PUT or DELETE is answered the second time (RFC 9110, 9.2.2), unless that was recorded."""
+    if sample.again is not None or sample.operation.method not in ("PUT", "DELETE"):
+        return sample
+    gone = sample.operation.method == "DELETE"
+    return evolve(sample, again=_NOT_THERE if gone else sample.done(_KEY)[0])
+
+
+def _in_answer(read: HttpOperation, path: Sequence[str]) -> Sequence[str]:
+    """Return where in the answer that part is which is at C{path} of the output."""
+    part = None if read.result is None else read.result.get(path[0])
+    return path if part is None else (*part.path, *path[1:])
+
+
+def derive_answer(operation: HttpOperation, *more: tuple[Sequence[str], JSON]) -> ServiceAnswer:
+    """Make an answer of success that has each part that the file names, and C{more} at its paths."""
+    if operation.answer == "none":
+        return ServiceAnswer(204, {}, b"")
+    if operation.answer in ("text", "file"):
+        return ServiceAnswer(200, {"content-type": "text/plain"}, b"sample")
+    content: JSON = {}
+    for part in (operation.result or {}).values():  # an index in its path is a name here, which is read alike
+        content = put(content, part.path, "c2FtcGxl" if part.encoded else "sample")
+    when = operation.error.when
+    if when is not None and when.holds(content):
+        shown = {"==": not when.literal, "!=": when.literal}.get(when.relation, "sample")
+        content = put(content, when.path, shown)
+    for path, value in more:
+        content = put(content, path, value)
+    return ServiceAnswer(200, {}, canonical(content))
