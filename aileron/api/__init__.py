@@ -5,7 +5,6 @@ L{Channel}s that keep L{SiteRules}.
 """
 
 from aileron.features.gateway.shapes import proxy_shown
-from aileron.features.mcp_http._routes import MCP_PATH
 
 from ._sessions import LOOK_SECONDS
 from ._sites import API_PATHS, HANDOVER, agent_site, operator_site
@@ -32,7 +31,6 @@ __all__ = [
     "LOCAL_KEY",
     "LOOK_SECONDS",
     "MAX_BODY_BYTES",
-    "MCP_PATH",
     "POLL",
     "PROOF",
     "Answer",

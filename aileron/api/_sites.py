@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
@@ -12,9 +12,9 @@ from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 
 from aileron.features import FeatureSet
-from aileron.features.mcp_http._routes import MCP_PATH, AgentRoutes, mcp_handler
 from aileron.model.features import RelayedPath
 
+from .agent_routes import AgentRoutes, SiteHandler
 from .dependencies import Dependencies
 from .endpoint import Endpoint, Schema
 from .faults import Answer, encode, http_failure
@@ -70,13 +70,20 @@ def _widen(endpoint: Endpoint, members: Mapping[str, Schema]) -> Endpoint:
 
 
 def agent_site(deps: Dependencies) -> tuple[IResource, AgentRoutes]:
-    """Make the agent site's root resource, with C{/mcp} where the daemon serves it; and its routes for this process."""
+    """Return the agent site's root resource, with the resources that features add, and its routes for this process."""
     shared = evolve(agent_routes(deps.features.features), relayed=deps.relayed)
     app = _klein(shared, deps)
-    if deps.mcp is not None:
-        app.route(MCP_PATH.decode("ascii"), endpoint="mcp")(mcp_handler(deps.mcp, deps))
+    for path, handler in deps.features.resources().items():
+        app.route(path, endpoint=path)(_bind(handler, deps))
     endpoints = {endpoint.name: (endpoint, allowed) for endpoint, allowed in shared.endpoints}
     return _Root(app.resource()), AgentRoutes(endpoints, app.url_map, deps)
+
+
+def _bind(handler: SiteHandler, deps: Dependencies) -> Callable[[IRequest], Awaitable[bytes]]:
+    async def serve(request: IRequest) -> bytes:
+        return await handler(request, deps)
+
+    return serve
 
 
 def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None) -> IResource:

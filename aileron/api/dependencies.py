@@ -22,7 +22,6 @@ from aileron.model.features import RelayedPath
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from aileron.model.interfaces.runner import IDecisions, ISubmission
-from aileron.model.interfaces.services import IMcp
 from aileron.model.interfaces.store import IAudit, IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
 from aileron.model.reactor import LongTurns
@@ -193,7 +192,6 @@ class Dependencies:
     :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
     :ivar features: the features that were started in this daemon.
-    :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
     :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
     :ivar forget_places: is told the owner of each credential that opens nothing any more.
@@ -234,7 +232,6 @@ class Dependencies:
     metrics_token_digest: bytes | None = field(default=None, repr=False, validator=optional(_SHA256))
     totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
     features: RunningFeatures = field(factory=RunningFeatures)
-    mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
     clients: frozenset[str] = frozenset()
     long_turns: Callable[[], LongTurns | None] = lambda: None
     forget_places: Callable[[str], object] = lambda _: None
@@ -254,8 +251,6 @@ class Dependencies:
 
     def session_ended(self, session_id: str) -> None:
         """Tell the MCP endpoint that the agent's session is over, and end what waits of it."""
-        if self.mcp is not None:
-            self.mcp.ended(session_id)
         self.waits.end(session_id)
         self.features.session_ended(session_id)
         self.forget_places(session_id)

@@ -23,12 +23,10 @@ from aileron.base.yaml_keys import (
     read_keys,
     scalar,
     section,
-    switch,
 )
 from aileron.features import FeatureSet
 from aileron.features.gateway.values import GatewaySettings
 from aileron.model.authority import PendingLimits
-from aileron.model.sessions import McpSettings
 
 from ._config_parts import GATEWAY
 
@@ -89,7 +87,6 @@ class Config:
     audit: AuditSettings = field(factory=AuditSettings)
     features: Mapping[str, bool] = field(factory=dict)
     of_features: Mapping[str, Any] = field(factory=dict)
-    mcp: McpSettings = field(factory=McpSettings)
 
 
 def read_config(text: str, features: FeatureSet) -> Config:
@@ -194,7 +191,7 @@ def _webhook(node: Node, name: str, line: int) -> str:
     return match_text(node, _WEBHOOK, line, f"{name} must be an address such as https://example.com/anchor")[0]
 
 
-_PENDING, _MCP = PendingLimits(), McpSettings()
+_PENDING = PendingLimits()
 _MOST = WholeNumber(1_000_000)
 _OF_PENDING: Keys = {
     "per_session": Key(_MOST, "how many approvals of one agent session may be pending", _PENDING.per_session),
@@ -211,12 +208,6 @@ _OF_ANCHOR: Keys = {
 _OF_AUDIT: Keys = {
     "keep_payloads_days": Key(WholeNumber(36_500), "days after which events keep only who, what and when", "never"),
     "anchor": section(dict, _OF_ANCHOR),
-}
-_OF_MCP: Keys = {
-    "http": Key(switch, "whether agents reach their tools over HTTP as well, at `/mcp` of their site", _MCP.http),
-    "sessions": Key(WholeNumber(1000), "how many MCP sessions one agent may have there at once", _MCP.sessions),
-    "idle_seconds": Key(WholeNumber(86_400), "seconds without a request until such a session ends", _MCP.idle_seconds),
-    "listed_actions": Key(WholeNumber(1000), "how many actions are listed there at most", _MCP.listed_actions),
 }
 _CORE_KEYS: Keys = {
     "listen": Key(_endpoint, "where agents are served: a Twisted endpoint", "a port of 127.0.0.1, as last time"),
@@ -235,7 +226,6 @@ _CORE_KEYS: Keys = {
     "gateway": GATEWAY,
     "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),
     "audit": section(_audit, _OF_AUDIT),
-    "mcp": section(McpSettings, _OF_MCP),
 }
 _FIELDS = {"metrics": "metrics_token_digest"}
 """The fields of L{Config} that have another name than the key."""

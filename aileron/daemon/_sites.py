@@ -24,7 +24,6 @@ from aileron.features.gateway.values import GatewaySettings
 from aileron.home.discovery import Discovery, withdraw_discovery, write_discovery
 from aileron.home.ports import Ports, load_ports, save_ports
 from aileron.model.features import RelayedPath
-from aileron.model.sessions import McpSettings
 from aileron.runner import Runner
 from aileron.store import Store
 from aileron.vault import Operators, Passkeys, Vault, generate_letters
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from aileron.features.gateway._gateway import Gateway
     from aileron.features.gateway._tally import Tally
     from aileron.features.inband._handler import InBandHandler
-    from aileron.mcp import HttpEndpoint
     from aileron.model.interfaces.services import IAgentRoutes
 
 _LABEL_LETTERS = 10
@@ -83,7 +81,7 @@ class Sites:
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
         self._instance, self._launch_key, self._local_key = _mint_names()
         self._gateway, self._tally, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
-        self._mcp, self.watchdog = _make_mcp(reactor, settings.config.mcp), watchdog_of(reactor)
+        self.watchdog = watchdog_of(reactor)
         self._parts = api.Dependencies(
             submission=services.runner.submission,
             decisions=services.runner.decisions,
@@ -116,7 +114,6 @@ class Sites:
             totals=self._tally,
             relayed=relayed,
             features=services.features,
-            mcp=self._mcp,
             clients=settings.config.clients,
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
@@ -154,7 +151,7 @@ class Sites:
 
     async def open(self, life: Life) -> tuple[Bound, Bound]:
         """Listen, with rules that name the ports that were given.  Until they do, everything is refused."""
-        from aileron.api import API_PATHS, HANDOVER, MCP_PATH, OtherNames, SiteRules, peer_uid_lookup
+        from aileron.api import API_PATHS, HANDOVER, OtherNames, SiteRules, peer_uid_lookup
 
         home, settings = self._settings.home, self._settings
         config, wanted = settings.config, load_ports(home)
@@ -171,16 +168,13 @@ class Sites:
         self._gateway.open((agent.port, operator.port))
         life.at_end(self._tally.reading.read_rest)
         life.at_end(self._gateway.close)
-        if self._mcp is not None:
-            await self._mcp.open(self._agent_routes)
-            life.at_end(self._mcp.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(
             agent.hosts,
             peer_uid=lookup,
             own_uid=uid,
             other_uids=frozenset(config.agent_uids),
-            bare_deletes=frozenset({MCP_PATH}),
+            bare_deletes=frozenset(map(str.encode, self._parts.features.resources())),
         )
         self._operator_site.rules = SiteRules(
             operator.hosts,
@@ -274,15 +268,6 @@ def _make_in_band(
     reads = in_thread(reactor, at_once=1)
     parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, deps.ids, most_turns, reads)
     return InBandHandler(gateway, parts)
-
-
-def _make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:
-    """Build what serves MCP over HTTP; L{None}: it is not wanted, and nothing was loaded for it."""
-    if not settings.http:
-        return None
-    from aileron.mcp import over_http
-
-    return over_http(reactor, settings)
 
 
 def _landing() -> Any:

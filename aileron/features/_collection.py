@@ -27,6 +27,7 @@ BUILT_IN = (
     "launch",
     "sandbox",
     "egress",
+    "mcp_http",
     "notices",
     "packages",
     "backup",
@@ -197,6 +198,10 @@ class RunningFeatures:
         """Start what needs the sites, which listen now."""
         for each in self.running:
             await each.serve(sites)
+
+    def resources(self) -> Mapping[str, Callable[..., Any]]:
+        """Return the handlers of the agent site's paths that are no routes of the API, by path."""
+        return _merge(each.resources for each in self.running)
 
     def session_ended(self, session_id: str) -> None:
         """Release what features hold of a session. Idempotent."""

@@ -24,9 +24,12 @@ class RunningFeature:
     """A feature that was started in the daemon. Each method does nothing unless a feature overrides it.
 
     :ivar parts: the objects that the feature's routes and pages find by their class.
+    :ivar resources: handlers of paths of the agent site that are no routes of the API, by path: each is a coroutine
+        function of the request and the routes' dependencies. A DELETE needs no body there.
     """
 
     parts: Sequence[object] = ()
+    resources: Mapping[str, Callable[..., Any]] = {}
 
     async def serve(self, sites: ListeningSites) -> None:
         """Start what needs the sites, which listen now."""

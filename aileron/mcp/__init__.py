@@ -1,4 +1,4 @@
-"""The daemon's actions as MCP tools: C{aileron-mcp} on standard input and output, and the daemon's own C{/mcp}.
+"""The daemon's actions as MCP tools: C{aileron-mcp} on standard input and output, and the servers of agents.
 
 Importing it loads nothing heavy: a signal during the slow imports finds its handler in place.  C{aileron-mcp} answers
 its client's first message before it loads Twisted, and the list of tools before it loads the SDK, which takes most of a
@@ -14,14 +14,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["main", "over_http", "plain_tools"]
+__all__ = ["main", "plain_tools"]
 
 if TYPE_CHECKING:
-    from aileron.features.mcp_http._http_endpoint import (
-        HttpEndpoint as HttpEndpoint,
-    )  # for the daemon, which loads it only where it is wanted
     from aileron.model.interfaces.services import IAgentRoutes
-    from aileron.model.sessions import McpSettings
 
     from .plain import PlainTools
 
@@ -65,18 +61,6 @@ def main() -> None:
     serve(os.environ, _STOP_SIGNALS, streams, opening, rest)
     # Nothing is left to clean up, and taking the interpreter apart would take most of the second that we have.
     os._exit(0)
-
-
-def over_http(reactor: Any, settings: McpSettings) -> HttpEndpoint:
-    """Make the service that serves MCP to agents over HTTP.  Loads the SDK.
-
-    :param reactor: provides time and threads.
-    """
-    from aileron.base.bridge import LoopThread, filter_logs
-    from aileron.features.mcp_http._http_endpoint import HttpEndpoint
-
-    filter_logs()
-    return HttpEndpoint(reactor, settings, LoopThread(reactor))
 
 
 def plain_tools(

@@ -217,7 +217,7 @@ class InProcessTests(BothWaysCase):
 
     def test_bodies(self) -> None:
         """Of bodies so much is under way at once; where it is more, who has less than its share goes on."""
-        self.patch(sys.modules["aileron.features.mcp_http._routes"], "MOST_BODIES_BYTES", 4000)
+        self.patch(sys.modules["aileron.api.agent_routes"], "MOST_BODIES_BYTES", 4000)
         greedy, other = self.beside(self.agent_token()), self.beside(self.agent_token())
         calls = [Deferred.fromCoroutine(greedy.run("ship-update", {"text": "x" * 1000}, f"K{n}", 60)) for n in range(4)]
         for call in calls[:3]:

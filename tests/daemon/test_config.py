@@ -21,7 +21,6 @@ from aileron.home.paths import Home, prepare
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import InvalidRequest
 from aileron.model.interfaces.connectors import IConfigFile
-from aileron.model.sessions import McpSettings
 from aileron.model.trust import Trusted, TrustKind
 from aileron.testing import MemoryTrust
 from tests.extent import examples
@@ -69,17 +68,6 @@ class ReadingTests(ConfigCase):
             self.assertEqual(read_config(text, FeatureSet()).operator_host, host)
         for text in ("127.0.0.1", "''", "[localhost]", "Localhost", "null"):
             self.refused(f"\noperator_host: {text}\n", 2, "operator_host must be fresh or localhost")
-
-    def test_mcp(self) -> None:
-        """MCP over HTTP is off unless it is said; each of its numbers has bounds."""
-        self.assertEqual(read_config("", FeatureSet()).mcp, McpSettings(http=False))
-        found = read_config("mcp: {http: true, sessions: 3, idle_seconds: 60, listed_actions: 7}\n", FeatureSet()).mcp
-        self.assertEqual(found, McpSettings(http=True, sessions=3, idle_seconds=60, listed_actions=7))
-        self.refused("mcp: true\n", 1, "mapping")
-        bad = ("http: yes please", "sessions: 0", "sessions: 1001", "idle_seconds: 86401", "listed_actions: 1001")
-        for text in bad:
-            self.refused(f"mcp:\n  {text}\n", 2, f"mcp.{text.partition(':')[0]}")
-        self.refused("mcp:\n  port: 1\n", 2, "unknown key")
 
     def test_audit(self) -> None:
         """Where the record is anchored is read, and how long its contents are kept."""

@@ -14,8 +14,8 @@ from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_parts import TAKEN
 from aileron.features import FeatureSet
 from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, Provider
+from aileron.features.mcp_http.values import McpSettings
 from aileron.model.authority import PendingLimits
-from aileron.model.sessions import McpSettings
 
 _PATH = Path(__file__).parents[2] / "doc" / "configuration.md"
 _PAGE = _PATH.read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
 _FIELDS = {
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
     *("listen", "operator_listen", "operator_host", "hosts", "agent_uids", "clients", "connector_packages"),
-    "metrics.token_sha256",
+    *("features", "metrics.token_sha256"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY),
@@ -69,7 +69,8 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(set(_KEYS), _FIELDS)
         named = {"metrics": "metrics_token_digest", "notifications": "notices"}
         parts = {name.partition(".")[0] for name in _KEYS}
-        self.assertEqual({named.get(part, part) for part in parts}, set(Config.__annotations__))
+        parts -= set(FeatureSet().settings())
+        self.assertEqual({named.get(part, part) for part in parts}, set(Config.__annotations__) - {"of_features"})
         for name, key in _KEYS.items():
             for words in (key["meaning"], key["default"]):
                 self.assertRegex(words, r"\A[^|\n]+[^|\n.]\Z|\A\d+\Z", name)

@@ -10,8 +10,9 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.base.json import utc
 from aileron.features.mcp_http._asgi import App, Receive, Send, exchange_request
+from aileron.features.mcp_http.values import McpReply, McpRequest
 from aileron.model.errors import InternalError
-from aileron.model.sessions import McpReply, McpRequest, Session
+from aileron.model.sessions import Session
 from tests.mcp.stepped import SteppedCase
 
 NOW = utc(1_760_000_000.0)

@@ -15,9 +15,10 @@ from twisted.internet.task import Clock
 from aileron.base.json import utc
 from aileron.client import Daemon, DaemonClient, SessionEnvironment
 from aileron.features.mcp_http._http_endpoint import MOST_UNDER_WAY, SessionServer
+from aileron.features.mcp_http.values import McpReply, McpRequest, McpSettings
 from aileron.mcp.agent import AgentServer
 from aileron.model.errors import InternalError, LimitExceeded
-from aileron.model.sessions import McpReply, McpRequest, McpSettings, Session
+from aileron.model.sessions import Session
 from aileron.testing import ScriptedSite
 from tests.mcp.case import action, offering
 from tests.mcp.stepped import SteppedCase

@@ -53,7 +53,7 @@ WAYS: Mapping[str, Mapping[str, str]] = {
     "agent_site": {"daemon._sites": "HTTP, for agents"},
     "operator_site": {"daemon._sites": "HTTP, for the operator: the command line and the pages"},
     "InBandHandler": {"daemon._sites": "in-band mode, before the gateway"},
-    "over_http": {"daemon._sites": "MCP over HTTP"},
+    "HttpEndpoint": {"features.mcp_http.running": "MCP over HTTP"},
     "plain_tools": {"daemon._sites": "the tools of in-band mode"},
     "in_band": {"daemon._sites": "the agent site's routes, by an in-band key"},
     # what asks the agent site's routes

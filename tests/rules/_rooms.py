@@ -77,13 +77,13 @@ FEATURES: Mapping[str, frozenset[str]] = {
 
 _OF_FEATURES = _GROUND | _CORE | _SURFACES
 
+_CONVERTED = frozenset({"backup", "demo", "egress", "launch", "mcp_http", "packages", "sandbox", "service"})
 NOT_YET: Mapping[str, frozenset[str]] = {
-    "cli": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "sandbox", "service"},
-    "daemon": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "sandbox", "service"},
-    "api": frozenset({"gateway", "mcp_http"}),
+    "cli": frozenset(FEATURES) - _CONVERTED,
+    "daemon": frozenset(FEATURES) - _CONVERTED,
+    "api": frozenset({"gateway"}),
     "web": frozenset({"gateway"}),
-    "mcp": frozenset({"mcp_http"}),
-    "testing": frozenset(FEATURES) - {"backup", "demo", "egress", "launch", "packages", "sandbox", "service"},
+    "testing": frozenset(FEATURES) - _CONVERTED,
     "features.proving": frozenset({"testing"}),
 }
 """The features that rooms of the core still name."""

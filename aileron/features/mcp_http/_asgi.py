@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from aileron.base.bridge import SideGone, ThreadBridge
 from aileron.model.errors import InternalError
-from aileron.model.sessions import McpReply, McpRequest
+
+from .values import McpReply, McpRequest
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

@@ -20,10 +20,10 @@ from aileron.client import LONGEST_WAIT_SECONDS, Daemon, InProcessClient, Sessio
 from aileron.mcp.agent import AgentServer
 from aileron.mcp.request_ids import refuse_unusable_id
 from aileron.model.errors import InternalError, LimitExceeded
-from aileron.model.interfaces.services import IAgentRoutes, IMcp
-from aileron.model.sessions import McpReply, McpRequest, McpSettings
+from aileron.model.interfaces.services import IAgentRoutes
 
 from ._asgi import Receive, Send, exchange_request
+from .values import IMcp, McpReply, McpRequest, McpSettings
 
 MOST_UNDER_WAY = 32
 """Requests of one agent, and calls, also those whose clients have left."""

@@ -1,4 +1,4 @@
-"""Services beside the runner: MCP for agents, counting, notices; and the reactor, as far as connections need it."""
+"""Services beside the runner: the routes and tools of agents; and the reactor, as far as connections need it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from twisted.internet.interfaces import IReactorPluggableNameResolver, IReactorT
 from zope.interface import Interface
 
 from aileron.base.json import JSON
-from aileron.model.sessions import McpReply, McpRequest
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
@@ -60,21 +59,4 @@ class IAgentTools(Interface):
 
         :param idempotency_key: the same call with the same key is the same run.
         :param wait_seconds: how long it may wait for a person.
-        """
-
-
-class IMcp(Interface):
-    """Serves each agent its own tools, and no agent another's sessions."""
-
-    async def serve(request: McpRequest) -> McpReply:
-        """Answer one request.  Cancelling tells the protocol that the client has gone.
-
-        :raises LimitExceeded: the agent has too many requests under way, or there are too many agents.
-        :raises InternalError: it is not open, or it failed.
-        """
-
-    def ended(session_id: str) -> None:
-        """Note that the agent's session is over: so are its sessions of the protocol, and what is under way.
-
-        Twice is safe.
         """

@@ -18,9 +18,10 @@ from aileron.base.bridge import LogFilter
 from aileron.base.json import utc
 from aileron.features.mcp_http import _http_endpoint
 from aileron.features.mcp_http._http_endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
+from aileron.features.mcp_http.values import McpReply, McpRequest, McpSettings
 from aileron.mcp.agent import AgentServer
 from aileron.model.errors import InternalError, LimitExceeded
-from aileron.model.sessions import McpReply, McpRequest, McpSettings, Session
+from aileron.model.sessions import Session
 from tests.client.test_against_api import SilentRoutes
 from tests.mcp.stepped import Stepped, SteppedCase
 from tests.mcp.test_session_server import HELLO, written

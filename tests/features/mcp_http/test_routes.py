@@ -8,11 +8,12 @@ from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
 from zope.interface import implementer
 
-from aileron.features.mcp_http import _routes as _mcp
+from aileron.api import agent_routes
+from aileron.features.feature import RunningFeature
+from aileron.features.mcp_http._routes import mcp_handler
+from aileron.features.mcp_http.values import PATH, IMcp, McpReply, McpRequest
 from aileron.model.errors import LimitExceeded
-from aileron.model.interfaces.services import IMcp
-from aileron.model.sessions import McpReply, McpRequest
-from tests.api.case import LAUNCH_KEY, ApiCase
+from tests.api.case import LAUNCH_KEY, ApiCase, running
 
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -60,13 +61,21 @@ async def _pieces() -> AsyncIterator[bytes]:
         yield piece
 
 
+class ServedMcp(RunningFeature):
+    """The feature as the daemon starts it, with C{mcp} in the place of the endpoint."""
+
+    def __init__(self, mcp: ScriptedMcp) -> None:
+        self.resources = {PATH: mcp_handler(mcp)}
+        self.session_ended = mcp.ended  # type: ignore[method-assign]
+
+
 class McpTests(ApiCase):
     """With a room that answers as it is told."""
 
     def setUp(self) -> None:
         super().setUp()
         self.mcp = ScriptedMcp()
-        self.build(mcp=self.mcp)
+        self.build(features=running(ServedMcp(self.mcp)))
 
     def test_served(self) -> None:
         """An agent's request reaches the room with its session and shows no secret; the answer reaches the agent."""
@@ -103,7 +112,7 @@ class McpTests(ApiCase):
         self.assertEqual(self.operator.ask("POST", "/mcp", token, HELLO).status, 404)
         self.assertEqual(self.mcp.asked, [])
         token = self.agent_token()
-        self.build(mcp=None)
+        self.build(features=running())
         self.assertEqual(self.agents.ask("POST", "/mcp", token, HELLO).status, 404)
 
     def test_refused(self) -> None:
@@ -129,7 +138,7 @@ class McpTests(ApiCase):
 
     def test_held(self) -> None:
         """Bodies are held within bounds: who holds more than a share is refused beyond them, and others go on."""
-        self.patch(_mcp, "MOST_BODIES_BYTES", 2000)
+        self.patch(agent_routes, "MOST_BODIES_BYTES", 2000)
         mine, other = self.agent_token(), self.agent_token()
         gate: Deferred[None] = Deferred()
         self.mcp.gate = gate

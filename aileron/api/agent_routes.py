@@ -1,0 +1,130 @@
+"""The agent site's routes, asked in this process behind the same guard, and the bytes of the bodies under way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
+from urllib.parse import quote
+
+from attrs import evolve, field, frozen
+from twisted.web.iweb import IRequest
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map
+from zope.interface import implementer
+
+from aileron.model.errors import AileronError, InternalError, LimitExceeded
+from aileron.model.interfaces.services import IAgentRoutes
+
+from .channels.channel import MAX_HEAD_BYTES, head_too_long
+from .channels.checks import MAX_BODY_BYTES, RequestRefused, too_long
+from .dependencies import Dependencies
+from .endpoint import Endpoint, Received
+from .faults import Streamed, describe_failure, http_failure
+from .guard import Caller, Who, agent_caller, in_band_caller
+from .serving import not_routed, respond
+from .tokens import token_digest
+
+SiteHandler: TypeAlias = Callable[[IRequest, Dependencies], Awaitable[bytes]]
+"""Answers the requests for a path of the agent site that is no route of the API, with the rest of the body to write."""
+
+MOST_BODIES_BYTES = 64 * 1024 * 1024
+"""The bytes of bodies that are under way at once; beyond them an agent that has less than its share goes on."""
+
+
+@frozen
+class HeldBodies:
+    """Counts the bytes of the bodies that are under way, for each agent."""
+
+    _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
+
+    @contextmanager
+    def hold(self, token: str, size: int) -> Iterator[None]:
+        """Count the bytes of a body as long as it is under way.
+
+        :raises LimitExceeded: all are too many, and the agent's are more than its share.
+        """
+        agent = token_digest(token)
+        held = self._held[agent] + size
+        share = MOST_BODIES_BYTES // len(self._held.keys() | {agent})
+        if size and sum(self._held.values()) + size > MOST_BODIES_BYTES and held > share:
+            raise LimitExceeded("Too much is asked at once. Ask again when some of it is answered.", {"retry_after": 1})
+        self._held[agent] = held
+        try:
+            yield
+        finally:
+            self._held[agent] -= size
+            if not self._held[agent]:
+                del self._held[agent]
+
+
+_TAKEN = Who.AGENT | Who.ANYONE
+
+
+@implementer(IAgentRoutes)
+@frozen
+class AgentRoutes:
+    """The endpoints of the agent site that an agent may call.
+
+    The size of a request is bounded as the site's channels bound it.
+
+    :ivar endpoints: by name, each with who may call it.
+    :ivar urls: the site's router.
+    :ivar identify: finds the agent by what it is asked with: its token, or for L{in_band} its in-band key.
+    """
+
+    endpoints: Mapping[str, tuple[Endpoint, Who]]
+    urls: Map
+    deps: Dependencies
+    identify: Callable[[str, Dependencies], Awaitable[Caller]] = agent_caller
+    _bodies: HeldBodies = field(factory=HeldBodies, init=False, repr=False)
+
+    def in_band(self) -> AgentRoutes:
+        """Return the same routes for in-band mode, which has no agent's token but its in-band key."""
+        return evolve(self, identify=in_band_caller)
+
+    async def ask(
+        self,
+        token: str,
+        method: str,
+        path: Sequence[str],
+        *,
+        query: Mapping[str, str],
+        body: bytes,
+        prefer_seconds: float | None,
+    ) -> tuple[int, bytes]:
+        """Ask one route."""
+        received = Received(
+            query={name.encode(): [value.encode()] for name, value in query.items()},
+            body=lambda: body,
+            prefer=() if prefer_seconds is None else (b"wait=%d" % prefer_seconds,),
+        )
+        try:
+            _check_size(path, body)
+            name, arguments = self.urls.bind("").match("/" + "/".join(path), method)
+            endpoint, allowed = self.endpoints[name]
+            with self._bodies.hold(token, len(body)):
+                identify = partial(self.identify, token, self.deps)
+                answer = await respond(endpoint, self.deps, arguments, received, allowed & _TAKEN, identify)
+        except RequestRefused as refusal:
+            answer = http_failure(refusal.status, refusal.message)
+        except (HTTPException, KeyError) as error:
+            answer = not_routed(error)
+        except AileronError as error:
+            answer = describe_failure(error)
+        if isinstance(answer, Streamed):
+            answer = describe_failure(InternalError("This is answered over HTTP only."))
+        return answer.status, answer.body
+
+
+def _check_size(path: Sequence[str], body: bytes) -> None:
+    """Refuse what the site's channels would.
+
+    :raises Refused: with 413 or 431.
+    """
+    if sum(map(len, map(quote, path))) > MAX_HEAD_BYTES:
+        raise head_too_long(MAX_HEAD_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise too_long()
