@@ -67,7 +67,7 @@ class PageTests(SynchronousTestCase):
     def test_keys(self) -> None:
         """Each setting has a key, and each key a meaning and a default that fit a cell of a table."""
         self.assertEqual(set(_KEYS), _FIELDS)
-        named = {"metrics": "metrics_token_digest", "notifications": "notices"}
+        named = {"metrics": "metrics_token_digest"}
         parts = {name.partition(".")[0] for name in _KEYS}
         parts -= set(FeatureSet().settings())
         self.assertEqual({named.get(part, part) for part in parts}, set(Config.__annotations__) - {"of_features"})
