@@ -3,14 +3,27 @@
 The page, the API and the terminal show the same warnings because they call the same functions.
 """
 
+from ._arguments import list_arguments
 from ._changes import MOST_CHANGES, differences, edits, place
 from ._comparison import compare_lines, comparing_steps, find_trust_difference
 from ._headline import Headline, find_places
 from ._markup import MOST_MARKS, MOST_PLACES, addresses, markup
-from ._notes import find_deceptive, has_gaps
+from ._notes import find_deceptive, find_notes, has_gaps, render_value
 from ._precedents import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
-from ._risks import REASONS, ReviewWarning, Risks, host_of, new_here, recipients, risks
+from ._request import RequestReview, review_requests
 from ._twins import describe_twins, is_twin
+from ._warnings import (
+    STALE,
+    WARNINGS,
+    ReviewWarning,
+    WarningKind,
+    WarningSeverity,
+    find_warnings,
+    host_of,
+    list_labels,
+    new_here,
+    recipients,
+)
 
 __all__ = [
     "MOST_CHANGES",
@@ -19,10 +32,13 @@ __all__ = [
     "MOST_MARKS",
     "MOST_PIECES",
     "MOST_PLACES",
-    "REASONS",
+    "STALE",
+    "WARNINGS",
     "Headline",
+    "RequestReview",
     "ReviewWarning",
-    "Risks",
+    "WarningKind",
+    "WarningSeverity",
     "addresses",
     "compare_lines",
     "comparing_steps",
@@ -30,15 +46,20 @@ __all__ = [
     "differences",
     "edits",
     "find_deceptive",
+    "find_notes",
     "find_places",
     "find_precedents",
     "find_trust_difference",
+    "find_warnings",
     "has_gaps",
     "host_of",
     "is_twin",
+    "list_arguments",
+    "list_labels",
     "markup",
     "new_here",
     "place",
     "recipients",
-    "risks",
+    "render_value",
+    "review_requests",
 ]

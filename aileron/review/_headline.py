@@ -10,7 +10,7 @@ from aileron.model.connectors import PRESENTATIONS
 from aileron.model.reviews import Card, ReviewedStep, join_values
 from aileron.model.runs import RunState
 
-from ._risks import host_of
+from ._warnings import host_of
 
 _MOST_CHARACTERS = 60
 

@@ -1,13 +1,14 @@
-"""Says what may mislead the reader of a foreign text: unseen characters, look-alikes, odd addresses, and markup."""
+"""Finds what may mislead the reader of a foreign text: unseen characters, look-alikes, odd addresses, and markup."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from aileron.base.json import JSON, strings_in
+from aileron.base.json import JSON, plain, strings_in
 from aileron.base.text import cautions, visible
 
 from ._markup import addresses, markup
@@ -18,14 +19,25 @@ _TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI
 _MARKS = frozenset("\u200e\u200f\u061c")
 
 
-def find_deceptive(value: JSON, text: str) -> Iterator[str]:
-    """Yield a sentence for each thing in C{value} that may mislead its reader.
+def find_notes(value: JSON, text: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield a note on each thing in C{value} that may mislead its reader: an id of L{WARNINGS}, and a sentence.
 
-    :param text: C{value} as the reader sees it.
+    :param text: C{value} as the reader sees it, or None if that is how L{render_value} writes it.
     """
-    yield from filter(None, _find_in(list(strings_in(value, keys=True))))
-    if has_gaps(text):
-        yield "Contains long runs of whitespace; text may be hidden below or to the right."
+    yield from _find_in(list(strings_in(value, keys=True)))
+    if has_gaps(render_value(value) if text is None else text):
+        yield "whitespace", "Contains long runs of whitespace; text may be hidden below or to the right."
+
+
+def find_deceptive(value: JSON, text: str | None = None) -> Iterator[str]:
+    """Yield the sentences of L{find_notes}."""
+    yield from (sentence for _, sentence in find_notes(value, text))
+
+
+def render_value(value: JSON) -> str:
+    """Write a value for its reader: a string unchanged, any other value as JSON; invisible characters are shown."""
+    text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
+    return visible(text, multiline=True)
 
 
 def has_gaps(text: str) -> bool:
@@ -33,13 +45,15 @@ def has_gaps(text: str) -> bool:
     return _BLANKS.search(text) is not None
 
 
-def _find_in(texts: Sequence[str]) -> Iterator[str]:
-    yield _unseen("".join(texts))
+def _find_in(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    unseen = _unseen("".join(texts))
+    if unseen:
+        yield "hidden", unseen
     if not all(unicodedata.is_normalized("NFC", text) for text in texts):
-        yield "Not in composed form (NFC): text that looks the same may have different bytes."
-    yield from _some("characters", (note for text in texts for note in cautions(text)))
-    yield from _some("addresses", (note for text in texts for note in addresses(text)))
-    yield from _some("markup", (note for text in texts for note in markup(text)))
+        yield "encoding", "Not in composed form (NFC): text that looks the same may have different bytes."
+    yield from _some("letters", "characters", (note for text in texts for note in cautions(text)))
+    yield from _some("address", "addresses", (note for text in texts for note in addresses(text)))
+    yield from _some("markup", "markup", (note for text in texts for note in markup(text)))
 
 
 def _unseen(text: str) -> str:
@@ -54,13 +68,13 @@ def _unseen(text: str) -> str:
     return f"{said}, shown as {example} or similar.{' Some change the reading direction.' if turned else ''}"
 
 
-def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
-    """Yield the first of them, each once; no more are worked out than are shown."""
+def _some(kind: str, what: str, notes: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """Yield the first notes of a kind, each once; no more are computed than are shown."""
     distinct: dict[str, None] = {}
     for note in notes:
         if note not in distinct and len(distinct) == _MOST_OF_A_KIND:
-            yield f"More warnings about {what} are not listed."
+            yield kind, f"More warnings about {what} are not listed."
             return
         if note not in distinct:
             distinct[note] = None
-            yield note
+            yield kind, note

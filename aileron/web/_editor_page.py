@@ -15,6 +15,7 @@ from aileron.base.text import visible
 from aileron.model.actions import Offer
 from aileron.model.errors import InvalidRequest, NotFound
 from aileron.model.runs import Approval
+from aileron.review import RequestReview
 
 from .approvals.decision import edit_fields
 from .approvals.page import ApprovalQuestion, draw_content, headline
@@ -80,14 +81,14 @@ async def draw_dry_run(deps: Dependencies, visit: Visit, name: str) -> Drawing:
     except InvalidRequest as error:
         return Drawing(partial(_refused, error))
     (before,) = await deps.decisions.precedents((found.approval,))
-    asked = ApprovalQuestion(before, found.offer, (), 0, found.cards)
+    asked = ApprovalQuestion(RequestReview(found.approval, before, found.offer, found.cards))
     return Drawing(lambda: _result(found.approval, found.offer, asked))
 
 
 def _result(approval: Approval, offer: Offer, asked: ApprovalQuestion) -> Tag:
     gate = "Requires your approval" if offer.action.approval.required else "Runs without your approval"
     return tags.section(
-        tags.h2(*headline(approval, None, asked.cards), tabindex="-1"),
+        tags.h2(*headline(approval, None, asked.review.cards), tabindex="-1"),
         quiet(f"{gate}. This was a dry run: nothing was sent or stored."),
         draw_content(approval, asked),
     )

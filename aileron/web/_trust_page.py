@@ -9,10 +9,10 @@ from twisted.web.template import Flattenable, Tag, tags
 from aileron.api import Dependencies
 from aileron.base.text import visible
 from aileron.model.trust import Candidate, TrustItem, TrustKind, TrustState
-from aileron.review import find_trust_difference
+from aileron.review import find_trust_difference, render_value
 
 from .parts import Drawing, Fragment, Visit, template, titled
-from .texts import moment, render_value, size
+from .texts import moment, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
 _ORDER = (TrustKind.CONFIG, TrustKind.CONNECTOR, TrustKind.ACTION)

@@ -17,8 +17,9 @@ from twisted.web.template import Tag, tags
 
 from aileron.base.json import JSON, plain, timestamp
 from aileron.base.text import visible
+from aileron.review import render_value
 
-from .texts import moment, render_value, size
+from .texts import moment, size
 
 Part: TypeAlias = Tag | str
 Cell: TypeAlias = Part | datetime | int | None

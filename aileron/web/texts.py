@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from urllib.parse import quote
 
 from twisted.web.template import Tag, tags
 
-from aileron.base.json import JSON, plain, timestamp
+from aileron.base.json import timestamp
 from aileron.base.text import visible
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Process, Session
@@ -31,12 +30,6 @@ STATES = {
     RunState.CANCELLED: "Cancelled",
     RunState.EXPIRED: "Expired",
 }
-
-
-def render_value(value: JSON) -> str:
-    """Any value: a string as it is, the rest as JSON; its line feeds kept."""
-    text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
-    return visible(text, multiline=True)
 
 
 def size(text: str) -> str:

@@ -36,6 +36,7 @@ from aileron.model.sessions import OperatorSession, Process, Session, SessionEnd
 from aileron.model.trust import Candidate, Trusted, TrustItem, TrustKind, TrustState
 from aileron.model.usage import Usage, UsageSum
 from aileron.model.vault import Binding, BindingFlag, Scope
+from aileron.review import ReviewWarning
 
 _FROZEN = Path(__file__).with_name("answers.json")
 _NOON = utc(1_700_000_000.25)
@@ -206,6 +207,7 @@ _EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, JSON]] | 
     "load error": (_ERROR, None),
     "offering": (Offering(5, {"ship-it": _OFFER}, (_ERROR,)), None),
     "card": (Card("first", "mail", (("to", ("you", "me")), ("subject", ("x",)))), None),
+    "warning": (ReviewWarning.of("letters", "It looks like another.", "/run/arguments/to"), None),
     "connector": (_CONNECTOR, None),
     "binding": (_BINDING, None),
     "binding flag": (BindingFlag("api_key/slack/me", 2, _NOON, "It came back."), None),

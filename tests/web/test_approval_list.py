@@ -102,7 +102,7 @@ class RowTests(WebCase):
         self.runner.earlier[run.id] = Precedents(9, True, {"text": ("ann@a.example",)}, action_changed=True)
         self.ask("x", review=Review(steps=(planned(sent(url="http://10.0.0.1/")),)))
         text = read(self.fragment("/approvals").text).text
-        for words in ("New recipient", "Changed since last run", "Private network", "First time", "Destructive"):
+        for words in ("New recipient", "Action changed", "Private network", "First time", "Destructive"):
             self.assertIn(words, text)
         self.runner.offer(evolve(self.runner.offering().offers["ship-update"], destructive=False))
         self.assertNotIn("Destructive", read(self.fragment("/approvals").text).text)

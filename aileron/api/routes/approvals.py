@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, cast
 
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
@@ -34,7 +35,7 @@ from aileron.base.converter import Member
 from aileron.base.json import JSON
 from aileron.model.reviews import Card
 from aileron.model.runs import Approval, Assertion, Decision, Run, RunState
-from aileron.review import new_here, risks
+from aileron.review import ReviewWarning, review_requests
 
 from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
@@ -84,16 +85,16 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
 
 
 async def _find_warnings(deps: Dependencies, approval: Approval) -> dict[str, JSON]:
-    """Compute what the page warns of; nothing once the approval is decided."""
+    """Return what every surface warns of, or nothing once the approval is decided."""
     if approval.run.state is not RunState.PENDING:
         return {"warnings": [], "novel": {}}
-    (before,) = await deps.decisions.precedents((approval,))
-    found = risks(approval, before, deps.submission.offering().offers.get(approval.run.action))
-    warnings: JSON = [to_json(each) for each in found.warnings()]
-    novel = {name: new_here(name, before) for name in approval.run.arguments}
-    return {"warnings": warnings, "novel": {name: note for name, note in novel.items() if note}}
+    (review,) = await review_requests(deps.decisions, deps.submission.offering().offers, (approval,))
+    warnings: JSON = [to_json(each) for each in review.warnings]
+    return {"warnings": warnings, "novel": review.novel}
 
 
+# Clients of version 0.2 read the id as "name" and the text as "message".
+ANSWERS.differ(ReviewWarning, computed={"name": attrgetter("id"), "message": attrgetter("text")})
 ANSWERS.differ(Card, parts=Member(write=lambda parts: [{"name": name, "values": values} for name, values in parts]))
 
 

@@ -23,6 +23,7 @@ from aileron.model.runs import Approval, Change, Run, RunState
 from aileron.model.sessions import OperatorSession, Process, Session, SessionTally
 from aileron.model.trust import TrustItem, TrustKind
 from aileron.model.vault import Binding, BindingFlag, CredentialState, Scope, VaultState
+from aileron.review import WarningSeverity
 
 from .values import ANSWERS
 
@@ -164,7 +165,21 @@ _REFERRED = frozenset((Change, Fault, Grant, Predicate, Run, Scope))
 
 _CARD = made_of({"step": TEXT, "kind": TEXT, "parts": list_of(made_of({"name": TEXT, "values": list_of(ANY)}))})
 
-_WARNING = made_of({"name": TEXT, "label": TEXT, "message": TEXT, "why": TEXT})
+_WARNING = made_of(
+    {
+        "id": {**TEXT, "description": "the kind of the warning"},
+        "severity": {"enum": [each.value for each in WarningSeverity]},
+        "label": TEXT,
+        "text": {**TEXT, "description": "one sentence"},
+        "why": {**TEXT, "description": "why it matters"},
+        "where": {
+            **TEXT,
+            "description": "an RFC 6901 pointer into this approval to the text that is meant; empty: the whole request",
+        },
+        "name": {**TEXT, "description": "the same as id"},
+        "message": {**TEXT, "description": "the same as text"},
+    }
+)
 
 CALLS: Mapping[str, Schema] = {
     "requests": COUNT,

@@ -22,7 +22,7 @@ from aileron.model.reviews import (
     join_values,
 )
 from aileron.model.runs import RunState
-from aileron.review import Headline, compare_lines, find_deceptive, place
+from aileron.review import STALE, Headline, compare_lines, find_deceptive, place
 
 _IN = "  "
 
@@ -48,7 +48,7 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
     for each in shown:
         _show_card(each)
     _show_arguments(review.arguments, run, find_in_cards(review.arguments, shown), novel)
-    _show_warnings(approval.get("warnings") or ())
+    _show_warnings(approval.get("warnings") or (), _find_noted(review, run, shown))
     show_requests(review)
     _show_session(session)
     _show_details(approval, review)
@@ -69,12 +69,21 @@ def _show_headline(
     )
 
 
-def _show_warnings(warnings: Sequence[Mapping[str, Any]]) -> None:
-    """Print what the approval's page warns of as well."""
-    if warnings:
+def _find_noted(review: Review, run: Mapping[str, Any], cards: Sequence[Card]) -> frozenset[str]:
+    """Return the cautions that are printed beneath the values themselves."""
+    given: list[JSON] = [each.value for each in review.arguments] or [run.get("arguments") or {}]
+    given += [list(parts) for card in cards for _, parts in card.parts]
+    given += [each.value for each in review.shown_preview.fields]
+    return frozenset(note for each in given for note in find_deceptive(each))
+
+
+def _show_warnings(warnings: Sequence[Mapping[str, Any]], noted: Collection[str]) -> None:
+    """Print the warnings, without those that stand at the top or beneath a value."""
+    left = [each for each in warnings if each.get("id") != STALE and not (each.get("where") and each["text"] in noted)]
+    if left:
         heading("Check before you approve")
-    for each in warnings:
-        label, message = str(each["label"]), str(each["message"])
+    for each in left:
+        label, message = str(each["label"]), str(each["text"])
         say("  {label}: {message}", label=label, message=message.removeprefix(label).lstrip(". "))
 
 
@@ -142,7 +151,7 @@ def _show_card(card: Card) -> None:
     for name, parts in card.parts:
         joined = join_values(parts)
         value(name.capitalize(), joined, _IN, multiline=isinstance(joined, str) and "\n" in joined, width=width)
-        _show_cautions(joined)
+        _show_cautions(list(parts))
 
 
 def _show_arguments(
@@ -155,7 +164,7 @@ def _show_arguments(
     for each in rest:
         value(each.label, each.value, _IN, multiline=each.multiline, width=width)
         _show_cautions(each.value, novel.get(each.name, ""))
-    for name in sorted(in_cards & novel.keys()):
+    for name in sorted(novel.keys() - {each.name for each in rest}):
         say("  Caution: {name}: {note}", name=name, note=novel[name])
     if not shown:
         values(run.get("arguments") or {}, _IN)
@@ -164,7 +173,7 @@ def _show_arguments(
 
 def _show_cautions(given: JSON, *more: str) -> None:
     """Print beneath a value what may mislead its reader."""
-    for caution in dict.fromkeys((*filter(None, more), *find_deceptive(given, in_words(given)))):
+    for caution in dict.fromkeys((*filter(None, more), *find_deceptive(given))):
         say("    Caution: {caution}", caution=caution)
 
 

@@ -19,6 +19,7 @@ from aileron.model.interfaces.vault import IVault
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
 from aileron.model.vault import VaultState
+from aileron.review import ReviewWarning, list_labels
 
 from .rules import TEST
 from .values import Message, Notice
@@ -30,6 +31,7 @@ _MOST_CHARACTERS: Mapping[str, int] = {
     "arguments": 300,
 }
 _CUT = "…"
+_MOST_CAUTIONS, _MOST_CAUTION = 12, 300
 
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1, oldest_first=True)
 _MOST_ARGUMENTS = 2000
@@ -43,6 +45,7 @@ class MessageComposer:
 
     :param ids: a fresh one at each call.
     :param operator_url: of the operator's site, once that is bound.
+    :param find_warnings: returns the warnings about a call that waits for a decision, by the run's id.
     :param contents: whether arguments are told.
     """
 
@@ -52,6 +55,7 @@ class MessageComposer:
     clock: IReactorTime
     ids: Callable[[], str]
     operator_url: Callable[[], str]
+    find_warnings: Callable[[str], Awaitable[tuple[ReviewWarning, ...]]]
     contents: bool = False
 
     async def compose(self, notices: Sequence[Notice], more: int = 0) -> Message | None:
@@ -89,7 +93,14 @@ class MessageComposer:
         if wanted is not None and (run is None or run.state is not wanted):
             return None
         session = None if notice.session_id is None else await self.sessions.get(notice.session_id)
-        return evolve(notice, agent=None if session is None else str(session.agent), arguments=self._arguments(run))
+        completed = evolve(
+            notice, agent=None if session is None else str(session.agent), arguments=self._arguments(run)
+        )
+        if run is None or wanted is not RunState.PENDING:
+            return completed
+        found = await _or_else((), self.find_warnings(run.id))
+        cautions = tuple(each.text for each in found) if self.contents else ()
+        return evolve(completed, warnings=list_labels(found), cautions=cautions)
 
     def _arguments(self, run: Run | None) -> str | None:
         if run is None or not self.contents:
@@ -148,7 +159,8 @@ def message_of(
 def _to_shown(notice: Notice) -> Notice:
     """Make each text visible and short."""
     texts: dict[str, Any] = {name: _text(getattr(notice, name), most) for name, most in _MOST_CHARACTERS.items()}
-    return evolve(notice, **texts)
+    cautions = tuple(_text(each, _MOST_CAUTION) or "" for each in notice.cautions[:_MOST_CAUTIONS])
+    return evolve(notice, **texts, cautions=cautions)
 
 
 def _text(text: str | None, most: int) -> str | None:
@@ -189,7 +201,9 @@ def _line(alike: Sequence[Notice], now: datetime) -> str:
     said = _one(first)
     since = "" if first.rule is TEST else f", {_age(now, first.at)} ago"
     why = f": {first.why}" if first.why else "."
-    return f"{said[0].upper()}{said[1:]}{times}{_who(first)}{since}{why}"
+    labels = dict.fromkeys(label for each in alike for label in each.warnings)
+    check = f" Check before you approve: {', '.join(labels)}." if labels else ""
+    return f"{said[0].upper()}{said[1:]}{times}{_who(first)}{since}{why}{check}"
 
 
 def _who(notice: Notice) -> str:
@@ -210,3 +224,4 @@ def _contents(notices: Sequence[Notice]) -> Iterable[str]:
     told = [each for each in notices if each.arguments is not None]
     for each in told[:MOST_LINES]:
         yield f"{each.action}: {each.arguments}"
+        yield from (f"{each.action}: {caution}" for caution in each.cautions)

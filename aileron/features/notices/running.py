@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from aileron.base.json import JSON
 from aileron.features.core import Core, ListeningSites
 from aileron.features.feature import RunningFeature
+from aileron.review import ReviewWarning, review_requests
 
 from ._channels import build_channels
 from ._composer import MessageComposer
 from ._notifier import Notifier
 from .rules import CORE_RULES
 from .values import ChannelSettings, INotifier, NoticeSettings
+
+if TYPE_CHECKING:
+    from aileron.runner import Runner
 
 
 @frozen(eq=False)
@@ -47,6 +53,13 @@ class RunningNotices(RunningFeature):
         return self.settings.bound_by(name)
 
 
+async def find_warnings(runner: Runner, run_id: str) -> tuple[ReviewWarning, ...]:
+    """Return the warnings about a request that waits for a decision, as its page shows them."""
+    approval = await runner.decisions.approval(run_id, only_read=True)
+    (review,) = await review_requests(runner.decisions, runner.submission.offering().offers, (approval,))
+    return review.warnings
+
+
 def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
     """Build the notifier. It sends nothing before both sites listen."""
     store, process = core.store, core.process
@@ -57,6 +70,7 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
         clock=process.reactor,
         ids=process.ids,
         operator_url=process.operator_url,
+        find_warnings=partial(find_warnings, core.runner),
         contents=settings.contents,
     )
     channels = build_channels(

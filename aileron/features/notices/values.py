@@ -22,6 +22,8 @@ class Notice:
     """One event that the operator is notified of.
 
     :ivar why: the reason in the words of the daemon or the operator, or None if there is none.
+    :ivar warnings: the labels of the reasons to look twice at a call that waits for a decision.
+    :ivar cautions: their sentences, which quote the call, if the operator wants contents; else empty.
     :ivar arguments: the arguments of the call, cut to a line, or None if messages have no contents.
     """
 
@@ -33,6 +35,8 @@ class Notice:
     why: str | None = None
     agent: str | None = None
     arguments: str | None = None
+    warnings: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 differ(
@@ -41,6 +45,8 @@ differ(
     session_id=Member("session"),
     why=Member("reason"),
     arguments=Member(optional=True),
+    warnings=Member(optional=True),
+    cautions=Member(optional=True),
 )
 
 

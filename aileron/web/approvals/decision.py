@@ -15,8 +15,9 @@ from aileron.base.text import visible
 from aileron.model.actions import Action, Input, Offer
 from aileron.model.authority import MOST_USES, Predicate, PredicateKind
 from aileron.model.runs import Approval, Run
+from aileron.review import render_value
 from aileron.web.parts import Fragment, template
-from aileron.web.texts import render_value, segment
+from aileron.web.texts import segment
 
 _GRANT, _DECIDE = map(template, ("approval_grant.xml", "approval_decide.xml"))
 FLOOD = 5

@@ -13,24 +13,33 @@ from twisted.web.template import Flattenable, tags
 from aileron.api import Dependencies
 from aileron.base.json import JSON, plain
 from aileron.base.text import visible
-from aileron.model.actions import Offer
-from aileron.model.precedents import Precedents
 from aileron.model.queries import MOST_PAGE_BYTES, RunQuery
 from aileron.model.reviews import PreviewStatus, ReviewedPreview, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
 from aileron.model.sessions import Session
-from aileron.review import edits, host_of, is_twin, risks
+from aileron.review import (
+    STALE,
+    WARNINGS,
+    RequestReview,
+    edits,
+    host_of,
+    is_twin,
+    list_arguments,
+    list_labels,
+    review_requests,
+)
 from aileron.web.blocks import Part
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
 from aileron.web.texts import agent, countdown, moment
 
 from .decision import FLOOD, deny_all
 from .reading import reading
-from .review import account, arguments
+from .review import account
 
 _ROW, _LIST, _FLOOD = map(template, ("approval_row.xml", "approvals.xml", "approval_flood.xml"))
 _MOST_CHARACTERS = 160
 _MOST_LINES = 10
+_LABELS = tuple(kind.label for each, kind in WARNINGS.items() if each != STALE)
 
 
 @frozen
@@ -49,20 +58,22 @@ class Listed:
     """The parts of a row.
 
     :ivar session: of the agent that asks; L{None}: it is not there.
-    :ivar offer: the action as it is offered now; L{None}: it is not.
     :ivar count: how many identical requests of the session the row stands for, of which it shows the oldest.
     """
 
-    approval: Approval
-    before: Precedents
+    review: RequestReview
     session: Session | None = None
-    offer: Offer | None = None
     count: int = 1
+
+    @property
+    def approval(self) -> Approval:
+        """The request itself."""
+        return self.review.approval
 
     def lines(self) -> list[Line]:
         """Every argument, every line of the preview, and where each request goes."""
         review = self.approval.review
-        given = [_line(each.label, each.value) for each in arguments(self.approval)]
+        given = [_line(each.label, each.value) for each in list_arguments(self.approval)]
         shown = [_line(each.label, each.value) for each in review.shown_preview.fields]
         leaving = [Line(_leaving(step), step.request is not None) for step in review.steps]
         return [*given, *shown, *leaving]
@@ -92,9 +103,10 @@ def _row(listed: Listed) -> Fragment:
         "open_it": "" if whole else "Open to see everything and decide.",
         "asked_by": agent(listed.session) if run.session_id else "you",
         "asked_at": moment(approval.requested_at),
-        "stale": "Changed since it was requested" if approval.stale else "",
+        "stale": WARNINGS[STALE].label if approval.stale else "",
     }
-    chips = list(risks(approval, listed.before, listed.offer).chips())
+    labels = list_labels(listed.review.warnings)
+    chips = [each if each in labels else "" for each in _LABELS]
     if listed.count > 1:
         chips.append(f"{listed.count} identical requests")
     return Fragment(
@@ -200,13 +212,9 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     """
     pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True, most_bytes=MOST_PAGE_BYTES)
     found = await deps.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
-    before = await deps.decisions.precedents(found.items)
     sessions = await _sessions(deps, [approval.run.session_id for approval in found.items])
-    offers = deps.submission.offering().offers
-    listed = [
-        Listed(approval, precedents, sessions.get(approval.run.session_id or ""), offers.get(approval.run.action))
-        for approval, precedents in zip(found.items, before, strict=True)
-    ]
+    reviews = await review_requests(deps.decisions, deps.submission.offering().offers, found.items)
+    listed = [Listed(each, sessions.get(each.approval.run.session_id or "")) for each in reviews]
     floods = await _floods(deps, listed)
     listed = list(_group_twins(listed))
     flooding = {flood.session_id for flood in floods}

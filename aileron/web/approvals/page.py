@@ -25,20 +25,32 @@ from aileron.model.reviews import (
 )
 from aileron.model.runs import Approval, RunState, StepRow
 from aileron.model.sessions import Session
-from aileron.review import REASONS, Headline, edits, new_here, risks
+from aileron.review import (
+    STALE,
+    WARNINGS,
+    Headline,
+    RequestReview,
+    ReviewWarning,
+    edits,
+    list_arguments,
+    new_here,
+    render_value,
+    review_requests,
+)
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
-from aileron.web.texts import STATES, agent, countdown, moment, process, process_name, render_value
+from aileron.web.texts import STATES, agent, countdown, moment, process, process_name
 
 from .decision import decision_form, edit_form
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open
-from .review import arguments, preview_trouble
+from .review import preview_trouble
 
 _TEMPLATE, _CONTENT = template("approval.xml"), template("approval_content.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 """Of which it matters what steps were done."""
 
 _MOST_SUMMARY = 240
+_ABOUT_WHOLE = tuple(each for each, kind in WARNINGS.items() if not kind.located and each != STALE)
 
 _Words: TypeAlias = "Tag | str | list[Tag | str]"
 
@@ -78,18 +90,14 @@ def _draw_said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
 class ApprovalQuestion:
     """The question of an approval, as one wants to know it before deciding.
 
-    :ivar before: what was done before.
-    :ivar offer: the action as it is offered now; L{None}: it is not.
+    :ivar review: the request with its warnings.
     :ivar suggested: what could be granted with it.
     :ivar waiting: how many requests of its session wait.
-    :ivar cards: what would be sent, as what it is to a person.
     """
 
-    before: Precedents
-    offer: Offer | None
-    suggested: tuple[Predicate, ...]
-    waiting: int
-    cards: tuple[Card, ...] = ()
+    review: RequestReview
+    suggested: tuple[Predicate, ...] = ()
+    waiting: int = 0
 
 
 def _page(
@@ -104,12 +112,12 @@ def _page(
     run, review, edited = approval.run, approval.review, edits(approval.run)
     undoable = run.state is RunState.APPROVED and run.start_after is not None
     ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, history)]
-    offer = None if asked is None else asked.offer
+    offer = None if asked is None else asked.review.offer
     summary = "" if offer is None else _summary(approval, offer)
     return Fragment(
         _TEMPLATE,
         root=_root(approval),
-        headline=lambda tag: tag(*headline(approval, session, () if asked is None else asked.cards)),
+        headline=lambda tag: tag(*headline(approval, session, () if asked is None else asked.review.cards)),
         summary=lambda tag: tag(summary) if summary else "",
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
         asked=lambda tag: tag(*_asked_by(approval, session)),
@@ -124,14 +132,14 @@ def _page(
         origin=lambda tag: tag(*_origin(approval, session)),
         digest=lambda tag: tag(visible(approval.digest)),
         edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
-        decide="" if asked is None else decision_form(approval, asked.offer, asked.suggested, asked.waiting),
+        decide="" if asked is None else decision_form(approval, asked.review.offer, asked.suggested, asked.waiting),
     )
 
 
 def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
     """Draw what would be sent: cards, arguments, the preview and the requests."""
-    review, preview, given = approval.review, approval.review.preview, arguments(approval)
-    before, cards = (None, ()) if asked is None else (asked.before, asked.cards)
+    review, preview, given = approval.review, approval.review.preview, list_arguments(approval)
+    before, cards = (None, ()) if asked is None else (asked.review.before, asked.review.cards)
     in_cards, is_open = find_in_cards(given, cards), find_open(approval, given, cards)
     drawn = [_argument(number, each, new_here(each.name, before), in_cards) for number, each in enumerate(given)]
     lacking, key = None if preview is None else preview.lacking, approval.run.effect_key
@@ -141,7 +149,7 @@ def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment
         any_fields=len(in_cards) < len(given) or not given,
         fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name not in in_cards],
         no_fields=not given,
-        risks="" if asked is None else draw_risks(approval, asked),
+        risks="" if asked is None else draw_warnings(asked.review.warnings),
         raw=bool(in_cards),
         raw_fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name in in_cards],
         preview=False if preview is None else _preview(preview),
@@ -209,27 +217,26 @@ def _origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
     yield from ("Action file: ", source, " ", tags.code(visible(review.manifest_digest)))
 
 
-def draw_risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
-    """Draw what makes it one to look at twice, each with its reason behind it."""
-    found = risks(approval, asked.before, asked.offer).sentences()
-    if not any(found):
+def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag | str:
+    """Draw the warnings about the whole request, each with its reason behind it."""
+    found = {each.id: each for each in warnings if each.id in _ABOUT_WHOLE}
+    if not found:
         return ""
-    rows = [_risk(name, sentence) for name, sentence in zip(REASONS, found, strict=True)]
+    rows = [_draw_warning(each, found.get(each)) for each in _ABOUT_WHOLE]
     return tags.section(tags.h2("Check before you approve"), tags.ul(rows), id="risks")
 
 
-def _risk(name: str, sentence: str) -> Tag:
-    """Draw one in the same form whether it is there or not: what is foreign decides about no element.
+def _draw_warning(warning_id: str, warning: ReviewWarning | None) -> Tag:
+    """Draw one kind of warning in the same form whether there is one or not: foreign text decides about no element.
 
     A sentence that begins with the label goes on from there.
     """
-    label, why = REASONS[name] if sentence else ("", "")
-    chip = tags.span(label, **{"class": "chip"})
+    label, text, why = ("", "", "") if warning is None else (warning.label, warning.text, warning.why)
     return tags.li(
-        chip,
+        tags.span(label, **{"class": "chip"}),
         " ",
-        tags.span(sentence.removeprefix(label).lstrip(". ")),
-        tags.details(tags.summary("Why"), why, id=f"why-{name}"),
+        tags.span(text.removeprefix(label).lstrip(". ")),
+        tags.details(tags.summary("Why"), why, id=f"why-{warning_id}"),
     )
 
 
@@ -281,8 +288,7 @@ async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawin
 
 
 async def _draw_asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:
-    (before,) = await deps.decisions.precedents((approval,))
-    session_id = approval.run.session_id
+    offers, session_id = deps.submission.offering().offers, approval.run.session_id
+    (review,) = await review_requests(deps.decisions, offers, (approval,))
     waiting = 0 if session_id is None else await deps.decisions.pending(session_id)
-    offer = deps.submission.offering().offers.get(approval.run.action)
-    return ApprovalQuestion(before, offer, deps.decisions.suggested(approval), waiting, deps.decisions.cards(approval))
+    return ApprovalQuestion(review, deps.decisions.suggested(approval), waiting)

@@ -13,8 +13,8 @@ from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.reviews import Review
 from aileron.model.runs import Change
-from aileron.review import compare_lines, comparing_steps, find_deceptive, has_gaps, place
-from aileron.web.texts import count, render_value
+from aileron.review import compare_lines, comparing_steps, find_deceptive, has_gaps, place, render_value
+from aileron.web.texts import count
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 _MOST_COMPARED = 20_000

@@ -16,8 +16,7 @@ from aileron.base.text import visible
 from aileron.model.connectors import READ
 from aileron.model.reviews import Card, ReviewedArgument, ReviewedRequest, ReviewedStep, join_values
 from aileron.model.runs import Approval
-from aileron.review import host_of
-from aileron.web.texts import render_value
+from aileron.review import host_of, render_value
 
 from .reading import TextReading, box, reading
 from .review import account, indent, lacking_text

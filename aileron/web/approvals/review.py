@@ -5,21 +5,11 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from attrs import evolve
-
 from aileron.base.json import JSON, json_problems
 from aileron.base.text import visible
-from aileron.model.reviews import Preview, PreviewStatus, ReviewedArgument, ReviewedBinding, ReviewedStep
-from aileron.model.runs import Approval
+from aileron.model.reviews import Preview, PreviewStatus, ReviewedBinding, ReviewedStep
 
 _MOST_DEEP = 100
-
-
-def arguments(approval: Approval) -> tuple[ReviewedArgument, ...]:
-    """Every argument of the run, labelled by the review, and whatever else the review adds to them."""
-    given = dict(approval.run.arguments)
-    shown = [evolve(each, value=given.pop(each.name, each.value)) for each in approval.review.arguments]
-    return (*shown, *(ReviewedArgument(name, name, value) for name, value in given.items()))
 
 
 def account(binding: ReviewedBinding | None) -> str:

@@ -24,6 +24,7 @@ from aileron.model.audit import Event
 from aileron.model.authority import PendingLimits
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Run, RunState
+from aileron.review import ReviewWarning
 from aileron.testing import (
     MemoryVault,
     RunsProxy,
@@ -66,6 +67,7 @@ class NotifierCase(SynchronousTestCase):
         self.clock.advance(NOW)
         self.store = memory_store(self, self.clock)
         self.vault = MemoryVault()
+        self.warnings: dict[str, tuple[ReviewWarning, ...]] = {}
         self.channels = [ScriptedChannel("one"), ScriptedChannel("two")]
         self.do(self.store.sessions.open(example_session(), b"t" * 32, b"g" * 32, ()))
 
@@ -83,6 +85,7 @@ class NotifierCase(SynchronousTestCase):
             clock=self.clock,
             ids=lambda: "message-1",
             operator_url=lambda: "http://localhost:7001",
+            find_warnings=self.find_warnings,
             contents=contents,
         )
         notifier = Notifier(
@@ -96,6 +99,10 @@ class NotifierCase(SynchronousTestCase):
         self.do(notifier.start())
         self.addCleanup(notifier.stop)
         return notifier
+
+    async def find_warnings(self, run_id: str) -> tuple[ReviewWarning, ...]:
+        """What there is to say of a request."""
+        return self.warnings.get(run_id, ())
 
     def ask(self, *run_ids: str) -> None:
         """Have runs asked for."""
@@ -154,6 +161,27 @@ class NotifierTests(NotifierCase):
         (message,) = self.told()
         self.assertEqual(message.contents, ('ship-update: {"text": "canary-argument"}',))
         self.assertIn("The vault is locked", message.lines[-1])
+
+    def test_warned(self) -> None:
+        """The labels of the warnings are told; their sentences, which quote the call, only with contents."""
+        quoted = f"“{CANARY}” notifies a group of people, perhaps everybody."
+        self.warnings["run-1"] = (ReviewWarning.of("markup", quoted, "/run/arguments/text"),)
+        self.life()
+        self.ask("run-1", "run-2")
+        self.wait()
+        (message,) = self.told()
+        self.assertIn("Check before you approve: Link or mention.", message.lines[0])
+        self.assertNotIn(CANARY, json.dumps(to_json(message)) + repr(message))
+
+    def test_warned_in_full(self) -> None:
+        """Where contents are told, so are the warnings' sentences."""
+        self.warnings["run-1"] = (ReviewWarning.of("first", "First time this action runs."),)
+        self.life(contents=True)
+        self.ask("run-1")
+        self.wait()
+        (message,) = self.told()
+        self.assertEqual(message.contents[1:], ("ship-update: First time this action runs.",))
+        self.assertEqual(to_json(message.notices[0])["warnings"], ["First time"])
 
     def test_over_by_then(self) -> None:
         """What was decided or withdrawn before it could be told is not told."""

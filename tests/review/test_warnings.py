@@ -12,14 +12,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import utc
 from aileron.model.precedents import Precedents
-from aileron.model.reviews import Review, ReviewedStep
+from aileron.model.reviews import Card, PreviewField, Review, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
-from aileron.review import Risks, new_here, recipients, risks
+from aileron.review import WARNINGS, find_warnings, list_labels, new_here, recipients
 from aileron.testing import scripted_offer
 from tests.api.case import NOW
 from tests.extent import examples
-
-from .case import planned, sent
+from tests.web.case import planned, previewed, sent
 
 DONE = Precedents(3, True, {})
 
@@ -31,20 +30,23 @@ def approval(*steps: ReviewedStep, **arguments: Any) -> Approval:
     return Approval(run, "sha256:y", Review(steps=steps), now)
 
 
-class RisksTests(SynchronousTestCase):
+def risks(*about: Any) -> dict[str, str]:
+    """The sentence of each warning, by its id."""
+    return {each.id: each.text for each in find_warnings(*about)}
+
+
+class WarningsTests(SynchronousTestCase):
     """Each by itself."""
 
     def test_none(self) -> None:
         """Where there is nothing to say, nothing is said."""
         idempotent = evolve(scripted_offer(), idempotent=True, destructive=False)
-        self.assertEqual(risks(approval(planned(sent())), DONE, idempotent), Risks())
-        self.assertEqual(set(Risks().chips()), {""})
+        self.assertEqual(risks(approval(planned(sent()), text="hello"), DONE, idempotent), {})
 
     def test_first(self) -> None:
         """The first time is told, and then not that everything is new."""
         found = risks(approval(to="ann@a.example"), Precedents(0, True, {"to": ("ann@a.example",)}), None)
-        self.assertEqual((found.first, found.recipients), ("First time this action runs.", ""))
-        self.assertEqual(found.chips()[0], "First time")
+        self.assertEqual(found, {"first": "First time this action runs."})
 
     def test_repeated(self) -> None:
         """An identical call of another session is told, with how it stands, and named in a list."""
@@ -60,8 +62,8 @@ class RisksTests(SynchronousTestCase):
         }
         since = "since 2025-10-09 08:53 UTC"
         sentences = [f"An identical call of another session {how} (run run-{at}, {since})." for at, how in told.items()]
-        self.assertEqual(found.repeated, " ".join(sentences))
-        self.assertIn("Asked before", found.chips())
+        self.assertEqual(found["repeated"], " ".join(sentences))
+        self.assertEqual(list_labels(find_warnings(asked, evolve(DONE, repeats=repeats), None)), ("Asked before",))
 
     def test_recipients(self) -> None:
         """New values are told of arguments that say to whom or where: by their name, or since they are an address."""
@@ -69,7 +71,7 @@ class RisksTests(SynchronousTestCase):
         addresses = {"a": ("ann@a.example",), "b": ("https://a.example",), "c": ("#general",), "d": ("+49 30 123456",)}
         found = risks(approval(), Precedents(200, False, {**new, **addresses}), None)
         self.assertEqual(
-            found.recipients, "New values, not used in the last 200 calls: to, Channel, webhook_url, a, b, c, d."
+            found["recipients"], "New values, not used in the last 200 calls: to, Channel, webhook_url, a, b, c, d."
         )
 
     @settings(deadline=None, max_examples=examples(500))
@@ -101,9 +103,8 @@ class RisksTests(SynchronousTestCase):
     def test_changed(self) -> None:
         """That the action or a connector is another than last time is told."""
         found = risks(approval(), evolve(DONE, action_changed=True, connectors_changed=("builtin://slack",)), None)
-        self.assertIn("action's file", found.action)
-        self.assertIn("builtin://slack", found.connectors)
-        self.assertIn("Changed since last run", found.chips())
+        self.assertIn("action's file", found["action"])
+        self.assertIn("builtin://slack", found["connectors"])
 
     def test_private(self) -> None:
         """Where a request stays on this machine or its network is told, whether it is known yet or not."""
@@ -117,18 +118,46 @@ class RisksTests(SynchronousTestCase):
             "https://[::ffff:10.0.0.1]",
             "http://[",
         ):
-            self.assertIn("private network", risks(approval(planned(sent(url=url))), DONE, None).private, url)
-            self.assertIn("private network", risks(approval(planned(None, base_url=url)), DONE, None).private, url)
+            self.assertIn("private network", risks(approval(planned(sent(url=url))), DONE, None)["private"], url)
+            self.assertIn("private network", risks(approval(planned(None, base_url=url)), DONE, None)["private"], url)
         for url in ("https://example.org", "https://8.8.8.8", "https://notlocalhost", ""):
-            self.assertEqual(risks(approval(planned(sent(url=url))), DONE, None).private, "", url)
+            self.assertEqual(risks(approval(planned(sent(url=url))), DONE, None).get("private", ""), "", url)
 
     def test_later(self) -> None:
         """A request that is not known yet is told."""
-        self.assertIn("is not known yet", risks(approval(planned(None)), DONE, None).later)
+        self.assertIn("is not known yet", risks(approval(planned(None)), DONE, None)["later"])
 
     def test_repeat(self) -> None:
         """That doing it twice is two effects is told, unless the connector declares otherwise or it only reads."""
         offer = scripted_offer()
-        self.assertIn("Not idempotent.", risks(approval(), DONE, offer).repeat)
+        self.assertIn("Not idempotent.", risks(approval(), DONE, offer)["repeat"])
         for harmless in (evolve(offer, idempotent=True), evolve(offer, read_only=True)):
-            self.assertEqual(risks(approval(), DONE, harmless).repeat, "")
+            self.assertNotIn("repeat", risks(approval(), DONE, harmless))
+
+    def test_where(self) -> None:
+        """A warning about a text points at it; text that stands in several places is warned of once, at the first."""
+        odd = "g\u0435neral"
+        asked = approval(planned(sent()), **{"a/b": odd, "text": "hello"})
+        line = PreviewField("Topic", "a\u200bb", missing=False, multiline=False)
+        asked = evolve(asked, review=evolve(asked.review, preview=previewed(line)))
+        card = Card("post", "message", (("to", (odd,)), ("body", ("<!channel>", "x"))))
+        found = {each.id: each.where for each in find_warnings(asked, DONE, None, (card,))}
+        self.assertEqual(
+            found,
+            {
+                "hidden": "/review/preview/fields/0",
+                "letters": "/run/arguments/a~1b",
+                "markup": "/cards/0/parts/1",
+            },
+        )
+
+    def test_unchecked(self) -> None:
+        """Text that is too long to be checked at once is said to be unchecked."""
+        self.assertEqual(list(risks(approval(text="<!channel>" * 20_000), DONE, None)), ["unchecked"])
+
+    def test_order(self) -> None:
+        """Warnings stand in the order of the table."""
+        asked = evolve(approval(planned(None, base_url="http://10.0.0.1"), text="<!channel>"), stale="It changed.")
+        ids = [each.id for each in find_warnings(asked, Precedents(0, True, {}), scripted_offer())]
+        self.assertEqual(ids, [each for each in WARNINGS if each in ids])
+        self.assertEqual(ids[0], "stale")

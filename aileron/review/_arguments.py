@@ -1,0 +1,15 @@
+"""Lists the arguments of a request as they are shown."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from aileron.model.reviews import ReviewedArgument
+from aileron.model.runs import Approval
+
+
+def list_arguments(approval: Approval) -> tuple[ReviewedArgument, ...]:
+    """Return every argument of the run with the review's labels, then the arguments that only the review has."""
+    given = dict(approval.run.arguments)
+    shown = [evolve(each, value=given.pop(each.name, each.value)) for each in approval.review.arguments]
+    return (*shown, *(ReviewedArgument(name, name, value) for name, value in given.items()))

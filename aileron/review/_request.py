@@ -1,0 +1,56 @@
+"""Gathers what a person must see of a request before the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from attrs import frozen
+
+from aileron.model.actions import Offer
+from aileron.model.interfaces.runner import IDecisions
+from aileron.model.precedents import Precedents
+from aileron.model.reviews import Card
+from aileron.model.runs import Approval
+
+from ._warnings import ReviewWarning, find_warnings, new_here
+
+
+@frozen
+class RequestReview:
+    """One request with everything that its warnings rest on.
+
+    :ivar before: the comparison with earlier calls of its action.
+    :ivar offer: the action as it is offered now, or None if it is not offered.
+    :ivar cards: what would be sent, as a person knows it, such as a message.
+    """
+
+    approval: Approval
+    before: Precedents
+    offer: Offer | None = None
+    cards: tuple[Card, ...] = ()
+
+    @cached_property
+    def warnings(self) -> tuple[ReviewWarning, ...]:
+        """The reasons to look twice, computed at the first use."""
+        return find_warnings(self.approval, self.before, self.offer, self.cards)
+
+    @property
+    def novel(self) -> dict[str, str]:
+        """By argument, the note that its value was never used before."""
+        notes = {name: new_here(name, self.before) for name in self.approval.run.arguments}
+        return {name: note for name, note in notes.items() if note}
+
+
+async def review_requests(
+    decisions: IDecisions, offers: Mapping[str, Offer], approvals: Sequence[Approval]
+) -> tuple[RequestReview, ...]:
+    """Compare requests with earlier calls, and return their reviews in the same order.
+
+    :param offers: the actions on offer, by name.
+    """
+    compared = await decisions.precedents(approvals)
+    return tuple(
+        RequestReview(each, before, offers.get(each.run.action), decisions.cards(each))
+        for each, before in zip(approvals, compared, strict=True)
+    )
