@@ -32,7 +32,7 @@ _PROJECT_OF_MODULE = {
     "yaml": "pyyaml",
     "zope": "zope.interface",
 }
-_BUILT_ON = {"klein", "mcp", "treq", "twisted", "zope.interface"}
+_BUILT_ON = {"klein", "mcp", "twisted", "zope.interface"}
 
 
 def _setup() -> ConfigParser:

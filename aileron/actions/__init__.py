@@ -1,7 +1,7 @@
 """Action files: parsed, validated, interpolated, offered as JSON Schema, kept in a catalogue."""
 
 from ._arguments import check_arguments
-from ._directory import DirectoryCatalogue
+from ._directory import DirectoryCatalogue, read_actions
 from ._inputs import MAX_CHOICES, MAX_INPUTS, MAX_LENGTH
 from ._own_schema import input_schema_problem
 from ._parse import MAX_FILE_BYTES, ManifestFault, check, parse
@@ -25,6 +25,7 @@ __all__ = [
     "look_up",
     "parse",
     "preview_paths",
+    "read_actions",
     "resolve",
     "resolve_inverse",
     "resolve_preview",

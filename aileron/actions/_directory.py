@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from attrs import define, field, frozen
 from zope.interface import implementer
@@ -66,6 +66,11 @@ class DirectoryCatalogue:
         if known is not None and stamp is not None and known.stamp == stamp:
             return known
         return _load(path, stamp)
+
+
+def read_actions(directory: str) -> Sequence[Action]:
+    """Return the valid actions of a directory."""
+    return tuple(DirectoryCatalogue(directory, 1).refresh().actions.values())
 
 
 def _load(path: str, stamp: Stamp | None) -> _ReadFile:

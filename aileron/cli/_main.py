@@ -95,7 +95,7 @@ class LazyGroup(click.Group):
         return meant if len(meant) <= _MOST_MEANT else ()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command; L{None}: there is no such name."""
+        """Import a command, with what features add to its group, or return None if there is no such name."""
         old = OLD_NAMES.get(cmd_name)
         place = COMMANDS.get(cmd_name) if old is None else old.place
         if place is None:
@@ -130,11 +130,10 @@ def refuse_off(cli: CliContext | None, words: Sequence[str]) -> None:
     :param words: of the command line, without its options before the command.
     :raises CommandError: its feature is off.
     """
-    name = words[0] if words else ""
-    name = OLD_NAMES[name].now if name in OLD_NAMES else name
-    called = " ".join([name, *words[1:2]])
+    name, *others = words or ("",)
+    called = " ".join([*(OLD_NAMES[name].now if name in OLD_NAMES else name).split(), *others][:2])
     called = OLD_WITHIN.get(called, called)
-    feature = next((each for each in (name, called) if each in FEATURE_COMMANDS), None)
+    feature = next((each for each in (called.partition(" ")[0], called) if each in FEATURE_COMMANDS), None)
     if cli is None or feature is None:
         return
     off = cli.features.off_commands()

@@ -15,8 +15,6 @@ _TITLES = ("Start", "Decide", "Services", "Inspect", "Maintain")
 """The parts of the help, in order."""
 
 _CORE: Mapping[str, Command] = {
-    "setup": Command("aileron.features.setup.commands:setup", "Start", 20, front=True),
-    "import": Command("aileron.features.moving.commands:import_servers", "Start", 40),
     "mcp": Command("._clients:mcp", "Start", 50),
     "open": Command(".vault.open:open_pages", "Decide", 10, front=True),
     "watch": Command(".approvals.watch:watch", "Decide", 20, front=True),
@@ -50,7 +48,7 @@ _CORE: Mapping[str, Command] = {
 _OF_FEATURES = FeatureSet().commands()
 _ALL = {**_CORE, **_OF_FEATURES}
 
-FEATURE_COMMANDS = frozenset(_OF_FEATURES)
+FEATURE_COMMANDS = frozenset(name for name, each in _OF_FEATURES.items() if not each.now)
 """The commands of features, by all of their words."""
 
 
@@ -83,13 +81,12 @@ class OldName:
     now: str
 
 
-_OLD: Mapping[str, OldName] = {old: OldName(each.place, name) for name, each in _ALL.items() for old in each.old}
-
-OLD_NAMES: Mapping[str, OldName] = {
-    **{old: each for old, each in _OLD.items() if " " not in old},
-    "connect": OldName("aileron.features.setup.connect:connect", "setup --choose"),
-    "prove": OldName("aileron.features.proving.commands:prove_connectors", "connector prove"),
+_OLD: Mapping[str, OldName] = {
+    **{old: OldName(each.place, name) for name, each in _ALL.items() for old in each.old},
+    **{name: OldName(each.place, each.now) for name, each in _ALL.items() if each.now},
 }
+
+OLD_NAMES: Mapping[str, OldName] = {old: each for old, each in _OLD.items() if " " not in old}
 
 OLD_WITHIN: Mapping[str, str] = {
     **{old: each.now for old, each in _OLD.items() if " " in old},
@@ -108,7 +105,7 @@ def hide(group: click.Group, command: click.Command, name: str) -> None:
 
 def within(group: str) -> Mapping[str, str]:
     """Return the commands that features add to a group: the place of each, by its name there."""
-    return _find_within(group, {name: each.place for name, each in _OF_FEATURES.items()})
+    return _find_within(group, {name: each.place for name, each in _OF_FEATURES.items() if not each.now})
 
 
 def hidden_within(group: str) -> Mapping[str, str]:

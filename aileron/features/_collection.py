@@ -32,6 +32,10 @@ BUILT_IN = (
     "packages",
     "backup",
     "service",
+    "importing",
+    "proving",
+    "setup",
+    "moving",
 )
 """The features that ship with Aileron, by their directories, in the order in which they start."""
 
@@ -102,9 +106,10 @@ class FeatureSet:
         return _merge(each.commands() for each in self.on)
 
     def off_commands(self) -> Mapping[str, str]:
-        """Return the commands of the features that are off, each with its feature's name."""
+        """Return the commands of the features that are off, by their present names, each with its feature's name."""
         names = {each.name for each in self.on}
-        return {command: each.name for each in self.known if each.name not in names for command in each.commands()}
+        off = (each for each in self.known if each.name not in names)
+        return {name: each.name for each in off for name, command in each.commands().items() if not command.now}
 
     def settings(self) -> Mapping[str, Any]:
         """Return the keys of config.yaml of all known features: what is off may stay in the file."""
@@ -172,6 +177,10 @@ class FeatureSet:
             if found is not None:
                 return found
         raise NotFound("No feature that makes sandboxes is on. See the key features in config.yaml.")
+
+    def setup_offers(self) -> Sequence[Callable[..., Any]]:
+        """Return what features offer at the end of C{aileron setup}."""
+        return tuple(offer for each in self.on for offer in each.setup_offers())
 
     async def start(self, core: Core) -> RunningFeatures:
         """Start the features in the daemon."""

@@ -110,5 +110,8 @@ class Feature:
     def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> Any:
         return None
 
+    def setup_offers(self) -> Sequence[Callable[..., Any]]:
+        return ()
+
     async def start(self, core: Core) -> RunningFeature | None:
         return None

@@ -23,6 +23,8 @@ class Command:
     :ivar front: True if C{aileron --help} lists it, not only C{aileron --help --all}.
     :ivar old: names that it had in earlier versions, such as C{sync}, or C{action install} for one within a group;
         they work, and no help lists them.
+    :ivar now: for a command that only earlier versions listed: what to call instead of it. It works, and no help lists
+        it.
     """
 
     place: str
@@ -30,6 +32,7 @@ class Command:
     rank: int = 1000
     front: bool = False
     old: tuple[str, ...] = ()
+    now: str = ""
 
 
 @frozen

@@ -22,10 +22,8 @@ from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._run_lists_contract import RunsContract
 from ._runner import ScriptedRunner, scripted_offer
-from ._scripted_site import Asked, RefusingAgent, ScriptedSite
 from ._store import AuditProxy, RunsProxy, example_signer, memory_store, seals, unopened_store
 from ._store_contracts import AuditContract, SessionsContract, check_chain
-from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
 from ._vault_contract import BindingsContract, VaultContract, does_not_open, example_scope, new_binding, opened
 
@@ -33,7 +31,6 @@ __all__ = [
     "EFFECT_HEADER",
     "FINDABLE",
     "Answer",
-    "Asked",
     "AuditContract",
     "AuditProxy",
     "BindingsContract",
@@ -56,19 +53,15 @@ __all__ = [
     "MemoryVault",
     "OperatorLimitsContract",
     "RecordKeysContract",
-    "RefusingAgent",
     "RunsContract",
     "RunsProxy",
     "ScriptedConnector",
     "ScriptedRunner",
-    "ScriptedSite",
     "Sending",
     "SessionsContract",
     "SigningBrowser",
     "SoftwareAuthenticator",
     "TrustContract",
-    "UnthreadedPool",
-    "UnthreadedReactor",
     "VaultContract",
     "check_chain",
     "does_not_open",

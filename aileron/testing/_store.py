@@ -14,12 +14,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, CheckpointSigner, CommitObserver, KeyFile, payload_digest, seal
 from aileron.base.json import JSON, utc
+from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.audit import DAEMON, Event
 from aileron.model.interfaces.authority import IControl, IRecordKeys
 from aileron.model.interfaces.store import IAudit, IRuns
 from aileron.store import Seals, Store, Threads, Tuning, make_store
-
-from ._threads import UnthreadedPool, UnthreadedReactor
 
 _numbers = count(1)
 _fresh: list[bytes] = []

@@ -16,11 +16,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.audit import CommitObserver, KeyFile
 from aileron.audit._commit_observer import mac_of
 from aileron.audit._key_file import EvolvingKey
+from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.audit import Actor
 from aileron.model.errors import NotFound, StateConflict
 from aileron.model.runs import RunState
 from aileron.store import Store
-from aileron.testing import UnthreadedPool, example_event, example_run, example_transition, unopened_store
+from aileron.testing import example_event, example_run, example_transition, unopened_store
 
 _KEY = b"k" * 32
 _BATCHES = st.lists(st.lists(st.sampled_from(("append", "two", "refused")), min_size=1, max_size=5), max_size=8)

@@ -21,7 +21,7 @@ from aileron.client import (
     DaemonUnreachable,
     OpenedSession,
 )
-from aileron.testing import RefusingAgent, ScriptedSite
+from tests.scripted_site import RefusingAgent, ScriptedSite
 
 ENVELOPE = {
     "error": {

@@ -10,9 +10,9 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.daemon import fresh_ids
 from aileron.daemon._process import WANTED, allow_descriptors, in_thread, most_connections, raised_limit
-from aileron.testing import UnthreadedPool, UnthreadedReactor
 
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _INFINITE = resource.RLIM_INFINITY
@@ -51,7 +51,7 @@ class Reactor(UnthreadedReactor):
     """One whose threads are stepped by hand."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.threads = UnthreadedPool()
         self.threads.hold()
 

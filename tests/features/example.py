@@ -75,5 +75,8 @@ class ExampleFeature:
     def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> Any:
         return None
 
+    def setup_offers(self) -> Sequence[Callable[..., Any]]:
+        return ()
+
     async def start(self, core: Any) -> Any:
         return None

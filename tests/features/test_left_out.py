@@ -13,7 +13,7 @@ from twisted.internet.defer import maybeDeferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.api._sites import SiteRoutes, agent_routes, agent_site, operator_routes, operator_site
-from aileron.cli._tree import COMMANDS, within
+from aileron.cli._tree import COMMANDS, OLD_NAMES, within
 from aileron.features import FeatureSet
 from aileron.model.interfaces.features import IFeature
 from aileron.web import pages
@@ -178,6 +178,10 @@ class CommandTests(CommandCase):
                 named = group if group in off else command
                 said = f"aileron {named} is off: config.yaml has the feature {feature} off."
                 self.assertEqual((code, " ".join(err.split())), (1, f"aileron: {said}"), command)
+            for old, present in OLD_NAMES.items():
+                named = next((each for each in off if f"{present.now} ".startswith(f"{each} ")), None)
+                if named is not None:
+                    self.assertIn(f"aileron {named} is off", self.command(old)[2], old)
             self.assertEqual(self.command("version")[0], 0)
             self.assertEqual(self.command("--help", "--all")[0], 0)
 
@@ -185,7 +189,7 @@ class CommandTests(CommandCase):
         """Every command of a feature is found by the name that its feature gives it."""
         for command in _ALL.commands():
             group, _, name = command.partition(" ")
-            self.assertTrue(command in COMMANDS or name in within(group), command)
+            self.assertTrue(command in COMMANDS or name in within(group) or command in OLD_NAMES, command)
 
 
 class ImportTests(SynchronousTestCase):

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonClient
 from aileron.mcp._link import DaemonLink
-from aileron.testing import ScriptedSite
+from tests.scripted_site import ScriptedSite
 
 PATIENCE_SECONDS = 60
 

@@ -15,8 +15,8 @@ from aileron.mcp._texts import ToolResult, render_error
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.offering.access import Shortlist
 from aileron.mcp.waiting.running import Withdrawals
-from aileron.testing import RefusingAgent
 from tests.mcp.case import DaemonCase, action, fault, offering
+from tests.scripted_site import RefusingAgent
 
 OPTIONS = CallOptions("K1", 45)
 DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "done", "steps": {}}}

@@ -26,7 +26,7 @@ from aileron.client._session import CA, PLAIN_HOST, URL
 from aileron.home.discovery import Discovery
 from aileron.mcp._daemon import OwnSession, find_daemon, make_own_session
 from aileron.model.errors import Forbidden
-from aileron.testing import ScriptedSite
+from tests.scripted_site import ScriptedSite
 
 FOUND = Discovery("http://127.0.0.1:9", "http://localhost:8", 7, "life", "1", "2026-01-01T00:00:00Z", "ail_l_key")
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g"}

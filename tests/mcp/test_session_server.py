@@ -19,9 +19,9 @@ from aileron.features.mcp_http.values import McpReply, McpRequest, McpSettings
 from aileron.mcp.agent import AgentServer
 from aileron.model.errors import InternalError, LimitExceeded
 from aileron.model.sessions import Session
-from aileron.testing import ScriptedSite
 from tests.mcp.case import action, offering
 from tests.mcp.stepped import SteppedCase
+from tests.scripted_site import ScriptedSite
 
 NOW = utc(1_760_000_000.0)
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

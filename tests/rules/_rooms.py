@@ -64,27 +64,43 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "inband": frozenset({"gateway"}),
     "launch": frozenset({"egress", "gateway", "sandbox"}),
     "mcp_http": frozenset(),
-    "moving": frozenset({"importing", "launch", "setup"}),
+    "moving": frozenset({"importing", "launch"}),
     "notices": frozenset(),
     "packages": frozenset(),
     "provider_tools": frozenset({"gateway"}),
     "proving": frozenset(),
     "sandbox": frozenset(),
     "service": frozenset(),
-    "setup": frozenset({"importing", "launch", "notices"}),
+    "setup": frozenset({"importing", "launch"}),
 }
 """For each feature the features that it names; each may import every core room and surface."""
 
 _OF_FEATURES = _GROUND | _CORE | _SURFACES
 
-_CONVERTED = frozenset({"backup", "demo", "egress", "launch", "mcp_http", "packages", "sandbox", "service"})
+_CONVERTED = frozenset(
+    {
+        "backup",
+        "demo",
+        "egress",
+        "importing",
+        "launch",
+        "mcp_http",
+        "moving",
+        "packages",
+        "proving",
+        "sandbox",
+        "service",
+        "setup",
+    }
+)
+"""The features that no core room names."""
+
 NOT_YET: Mapping[str, frozenset[str]] = {
     "cli": frozenset(FEATURES) - _CONVERTED,
     "daemon": frozenset(FEATURES) - _CONVERTED,
     "api": frozenset({"gateway"}),
     "web": frozenset({"gateway"}),
     "testing": frozenset(FEATURES) - _CONVERTED,
-    "features.proving": frozenset({"testing"}),
 }
 """The features that rooms of the core still name."""
 

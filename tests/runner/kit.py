@@ -17,6 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.actions import DirectoryCatalogue
 from aileron.base.json import JSON, digest_of_bytes, utc
+from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import LoopLimits, PendingLimits
 from aileron.model.connectors import Outcome
@@ -40,7 +41,6 @@ from aileron.testing import (
     MemoryTrust,
     MemoryVault,
     ScriptedConnector,
-    UnthreadedPool,
     memory_store,
 )
 from aileron.vault import Passkeys

@@ -9,8 +9,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.unthreaded import UnthreadedPool
 from aileron.store import Store
-from aileron.testing import UnthreadedPool, memory_store
+from aileron.testing import memory_store
 from aileron.testing._case import StoreCase
 
 

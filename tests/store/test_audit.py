@@ -16,6 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import NotFound, StateConflict
@@ -23,15 +24,7 @@ from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState, Transition
 from aileron.store import Store, Tuning
-from aileron.testing import (
-    AuditContract,
-    UnthreadedPool,
-    check_chain,
-    example_event,
-    example_run,
-    memory_store,
-    unopened_store,
-)
+from aileron.testing import AuditContract, check_chain, example_event, example_run, memory_store, unopened_store
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PERSON = Actor("human", "operator-1")

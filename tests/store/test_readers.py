@@ -8,9 +8,9 @@ from pathlib import Path
 from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.errors import StoreUnavailable
 from aileron.store._connections import MOST_READS, Readers, Tuning, reading_pool
-from aileron.testing import UnthreadedPool, UnthreadedReactor
 
 
 def texts(cursor: sqlite3.Cursor) -> list[str]:

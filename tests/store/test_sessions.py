@@ -14,6 +14,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import timestamp, utc
+from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import LimitExceeded
 from aileron.model.interfaces.store import IAudit, ISessions
@@ -23,7 +24,6 @@ from aileron.store import Store, _sessions
 from aileron.store._sessions import SessionCache
 from aileron.testing import (
     SessionsContract,
-    UnthreadedPool,
     example_ask,
     example_decision,
     example_run,

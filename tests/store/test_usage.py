@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
+from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.usage import Usage, UsageSum
 from aileron.store import Store
 from aileron.store._memories import WRITE_SECONDS
-from aileron.testing import UnthreadedPool, example_session, memory_store
+from aileron.testing import example_session, memory_store
 from aileron.testing._examples import NOON
 
 from .case import DatabaseCase

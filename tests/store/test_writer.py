@@ -8,10 +8,10 @@ from pathlib import Path
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.errors import StoreUnavailable
 from aileron.store._connections import Tuning, writing_pool
 from aileron.store._writer import Writer
-from aileron.testing import UnthreadedPool, UnthreadedReactor
 
 _SECRET = "canary-3kP"
 

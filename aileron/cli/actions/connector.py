@@ -15,9 +15,6 @@ from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import FAILED, CommandError
 from aileron.cli.output import Columns, block, heading, note, say, table_of, values
 from aileron.cli.session import OperatorCommand, reading_command
-from aileron.features.importing.commands import import_command
-from aileron.features.proving.commands import prove_connectors
-from aileron.features.setup.services import read_connector
 
 from .copying import Sort, add_command, check_command, tell_fault
 from .inputs import tell_missing
@@ -45,10 +42,8 @@ connector.add_command(add_command(CONNECTORS))
 connector.add_command(check_command(CONNECTORS))
 connector.add_command(edit_command(CONNECTORS))
 connector.add_command(remove_command(CONNECTORS))
-connector.add_command(import_command(CONNECTORS))
 connector.add_command(trust_command("connector"))
 connector.add_command(distrust_command("connector"))
-connector.add_command(prove_connectors)
 
 
 def _find(cli: CliContext, target: str) -> str:
@@ -131,7 +126,7 @@ def try_operation(
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def copy_connector(name: str, file: Path) -> None:
     """Copy a connector that comes with Aileron into FILE, as one of your own that you can change. Needs no daemon."""
-    text = read_connector(name)
+    text = _read_builtin(name)
     if text is None:
         raise CommandError(f"No connector {name} comes with Aileron.", "List connectors: aileron connector list")
     own = f"local://me/{file.stem}"
@@ -141,6 +136,15 @@ def copy_connector(name: str, file: Path) -> None:
     except FileExistsError:
         raise CommandError(f"{file} already exists; nothing was written.", "Choose another name.") from None
     say("{file} is written, as the connector {own}. Change it, then: aileron connector add {file}", file=file, own=own)
+
+
+def _read_builtin(name: str) -> str | None:
+    """Return the text of a connector's file that comes with Aileron, or None if no such file has this name."""
+    for file in files("aileron").joinpath("connectors", "builtin").iterdir():
+        text = file.read_text("utf-8") if file.name.endswith(".toml") else ""
+        if f'name = "{name}"' in text.splitlines():
+            return text
+    return None
 
 
 @connector.command("schema")

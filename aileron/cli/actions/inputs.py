@@ -35,9 +35,9 @@ def tell_missing_of(cli: CliContext, action: str, names: Collection[str]) -> Non
 
     :param names: of the inputs.
     """
-    from aileron.features.proving.actions import list_actions
+    from aileron.actions import read_actions
 
-    found = next((each for each in list_actions(str(cli.home.actions)) if each.name == action), None)
+    found = next((each for each in read_actions(str(cli.home.actions)) if each.name == action), None)
     missing = [] if found is None else [each for each in found.inputs if each.name in names]
     if missing:
         note("Inputs that were not given:")
@@ -59,12 +59,12 @@ def _write_json(types: Mapping[str, str]) -> str:
 
 
 def _list_actions(cli: CliContext) -> Iterator[Action]:
-    from aileron.features.proving.actions import list_actions
+    from aileron.actions import read_actions
 
-    yield from list_actions(str(cli.home.actions))
+    yield from read_actions(str(cli.home.actions))
     with as_file(files("aileron").joinpath("connectors", "builtin", "actions")) as ready:
         for service in sorted(ready.iterdir()):
-            yield from list_actions(str(service))
+            yield from read_actions(str(service))
 
 
 def _describe(actions: Iterable[Action], connector: str, operation: str) -> dict[str, Input]:

@@ -10,6 +10,7 @@ import click
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import LOST, CommandError
+from aileron.cli.opening import open_with_passphrase
 from aileron.cli.output import note, progress, say, say_json
 from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
 from aileron.cli.session import OperatorCommand, reading_command, vault_state
@@ -50,6 +51,25 @@ def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
     found = restart_with(cli, key)
     _tell_open(found)
     tell_key(cli, found)
+    return secret
+
+
+def ensure_open_vault(cli: CliContext) -> bytes | None:
+    """Create the vault, or unlock it, unless it is open. Return the operator's key, or None if it was open already."""
+    from aileron.vault.keys import operator_key
+
+    if not cli.home.secrets.exists():
+        refuse_lost(cli)
+        say("The vault stores your credentials, encrypted with a passphrase.")
+        return make_vault(cli, None)
+    found = live_discovery(cli.home)
+    if found is not None and vault_state(cli, found) == "unlocked":
+        say("The vault is unlocked.")
+        return None
+    key, _ = open_with_passphrase(cli, None)
+    secret = operator_key(key)
+    restart_with(cli, key)
+    say("The vault is unlocked.")
     return secret
 
 

@@ -1,1 +1,21 @@
-"""Imports descriptions of APIs (OpenAPI, GraphQL, AWS, Discovery, curl, MCP) as connector and action files."""
+"""Importing: makes connector and action files of an API's description, a curl command or an MCP server's tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.features.feature import Feature
+from aileron.model.features import Command
+
+
+class Importing(Feature):
+    """The feature of C{aileron connector import}."""
+
+    name = "importing"
+    summary = "Makes connectors of API descriptions, curl commands and MCP servers."
+
+    def commands(self) -> Mapping[str, Command]:
+        return {"connector import": Command("aileron.features.importing.commands:import_command")}
+
+
+FEATURE = Importing()

@@ -13,9 +13,15 @@ from attrs import asdict, evolve, frozen
 from aileron.base.load_error import LoadError
 from aileron.base.toml import NotToml, read_toml
 from aileron.cli import options as _options
+from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import Sort, note_faults, write_files
 from aileron.cli.actions.files import ACTIONS
-from aileron.cli.actions.tools import (
+from aileron.cli.context import CliContext, pass_cli
+from aileron.cli.errors import CommandError
+from aileron.cli.output import heading, note, say, say_json, table
+from aileron.model.errors import NetworkError
+
+from .mcp_servers import (
     ServerConnector,
     begin_server,
     find_server,
@@ -24,10 +30,6 @@ from aileron.cli.actions.tools import (
     tell_changes,
     write_listing,
 )
-from aileron.cli.context import CliContext, pass_cli
-from aileron.cli.errors import CommandError
-from aileron.cli.output import heading, note, say, say_json, table
-from aileron.model.errors import NetworkError
 
 if TYPE_CHECKING:
     from .description import ApiDescription, ApiOperation, ApiReader, OperationSummary
@@ -59,49 +61,44 @@ class ImportRequest:
     existing: ServerConnector | None = None
 
 
-def import_command(connectors: Sort) -> click.Command:
-    """C{aileron connector import}."""
+@click.command("import")
+@click.argument("source", metavar="FILE|URL|NAME|CURL")
+@click.option("--op", "operations", multiple=True, metavar="NAME", help="An operation to import; can be repeated.")
+@click.option("--search", "words", default="", metavar="WORDS", help="List only operations with all these words.")
+@click.option("--name", metavar="local://NAME", help="Name of the connector. Default: from the title of the API.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Directory for the files. Default: the current one.",
+)
+@click.option("--actions/--no-actions", "with_actions", default=True, help="Whether to write action files.")
+@click.option(
+    "--base-url", default="", metavar="URL", help="Base URL of the API, if the document's is missing or wrong."
+)
+@click.option("--force", is_flag=True, help="Replace existing operations and files.")
+@click.option("--mcp", "is_server", is_flag=True, help="The URL is an MCP server: begin a connector to it.")
+@click.option(
+    "--read",
+    "reads",
+    multiple=True,
+    metavar="TOOL",
+    help="An MCP tool that only reads: no approval; can be repeated.",
+)
+@_options.as_json
+@pass_cli
+def import_command(cli: CliContext, /, **options: object) -> None:
+    """Make a connector file and action files for operations of an API that you choose.
 
-    @click.command("import")
-    @click.argument("source", metavar="FILE|URL|NAME|CURL")
-    @click.option("--op", "operations", multiple=True, metavar="NAME", help="An operation to import; can be repeated.")
-    @click.option("--search", "words", default="", metavar="WORDS", help="List only operations with all these words.")
-    @click.option("--name", metavar="local://NAME", help="Name of the connector. Default: from the title of the API.")
-    @click.option(
-        "--output",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path(),
-        help="Directory for the files. Default: the current one.",
-    )
-    @click.option("--actions/--no-actions", "with_actions", default=True, help="Whether to write action files.")
-    @click.option(
-        "--base-url", default="", metavar="URL", help="Base URL of the API, if the document's is missing or wrong."
-    )
-    @click.option("--force", is_flag=True, help="Replace existing operations and files.")
-    @click.option("--mcp", "is_server", is_flag=True, help="The URL is an MCP server: begin a connector to it.")
-    @click.option(
-        "--read",
-        "reads",
-        multiple=True,
-        metavar="TOOL",
-        help="An MCP tool that only reads: no approval; can be repeated.",
-    )
-    @_options.as_json
-    @pass_cli
-    def command(cli: CliContext, /, **options: object) -> None:
-        """Make a connector file and action files for operations of an API that you choose.
+    FILE or URL is the API's description: OpenAPI 3.0 or 3.1, a Google API Discovery document, an AWS service
+    model or a GraphQL schema. Without --op, the command lists the operations; in a terminal, it asks which ones to
+    import. Reads need no approval unless they may disclose a secret; everything else does. Nothing is trusted,
+    and nothing is added to your home. CURL is a whole curl command, in quotes: it is made an operation.
 
-        FILE or URL is the API's description: OpenAPI 3.0 or 3.1, a Google API Discovery document, an AWS service
-        model or a GraphQL schema. Without --op, the command lists the operations; in a terminal, it asks which ones to
-        import. Reads need no approval unless they may disclose a secret; everything else does. Nothing is trusted,
-        and nothing is added to your home. CURL is a whole curl command, in quotes: it is made an operation.
-
-        NAME is a connector to an MCP server that you have added. The command lists the server's tools, shows what
-        has changed since you reviewed them, and pins those that you choose.
-        """
-        _import(cli, ImportRequest(**options), connectors)  # type: ignore[arg-type]
-
-    return command
+    NAME is a connector to an MCP server that you have added. The command lists the server's tools, shows what
+    has changed since you reviewed them, and pins those that you choose.
+    """
+    _import(cli, ImportRequest(**options), CONNECTORS)  # type: ignore[arg-type]
 
 
 def _import(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:

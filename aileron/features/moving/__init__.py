@@ -1,1 +1,23 @@
-"""Moves the MCP servers that an agent has behind Aileron, and their secrets into the vault."""
+"""Moving: puts the MCP servers that an agent has behind Aileron, and their secrets into the vault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from aileron.features.feature import Feature
+from aileron.model.features import Command
+
+
+class Moving(Feature):
+    """The feature of C{aileron import}."""
+
+    name = "moving"
+    summary = "Moves the MCP servers in an agent's settings behind Aileron."
+    needs: ClassVar[tuple[str, ...]] = ("importing", "launch")
+
+    def commands(self) -> Mapping[str, Command]:
+        return {"import": Command("aileron.features.moving.commands:import_servers", "Start", 40)}
+
+
+FEATURE = Moving()

@@ -19,16 +19,16 @@ from aileron.base.json import JSON
 from aileron.base.toml import read_toml
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
-from aileron.cli.actions.tools import find_server
 from aileron.cli.actions.trusting import TrustRequest, choose, trust, yes
 from aileron.cli.context import CliContext, Links
 from aileron.cli.errors import CommandError
 from aileron.cli.output import block, heading, note, say, say_json, table
 from aileron.cli.session import OperatorCommand, operator, operator_command, refuse_paused
 from aileron.cli.vault.binding import service_of
+from aileron.cli.vault.command import ensure_open_vault
 from aileron.credentials import ApiKey
+from aileron.features.importing.mcp_servers import find_server
 from aileron.features.launch import completion
-from aileron.features.setup.connect import open_vault
 from aileron.home.paths import prepare
 from aileron.home.private_files import atomic_write, read_private
 from aileron.redaction import Redactor
@@ -197,7 +197,7 @@ def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool)
     cli, paths = command.cli, list[Path]()
     prepare(cli.home)
     installed = {each.connector: _install(cli, each) for each in moves}  # first: nothing is moved if one fails
-    key = open_vault(cli) if command.passphrase_fd is None else None
+    key = ensure_open_vault(cli) if command.passphrase_fd is None else None
     for each in moves:
         tables = _tables(cli, each, installed[each.connector])
         paths.append(add_ready(cli.home, CONNECTORS, each.file_name, tomlkit.dumps(tables)))

@@ -12,7 +12,13 @@ from aileron.base.json import JSON
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.files import ACTIONS
-from aileron.cli.actions.tools import (
+from aileron.cli.actions.trusting import TrustRequest, ask, tell, trust
+from aileron.cli.context import CliContext, Links
+from aileron.cli.errors import CommandError, report
+from aileron.cli.output import heading, note, progress, say, table
+from aileron.cli.session import session
+from aileron.features.importing.commands import check_written
+from aileron.features.importing.mcp_servers import (
     LIST_SECONDS,
     ServerConnector,
     keep_reviewed,
@@ -20,12 +26,6 @@ from aileron.cli.actions.tools import (
     needs_approval,
     parse_tools,
 )
-from aileron.cli.actions.trusting import TrustRequest, ask, tell, trust
-from aileron.cli.context import CliContext, Links
-from aileron.cli.errors import CommandError, report
-from aileron.cli.output import heading, note, progress, say, table
-from aileron.cli.session import session
-from aileron.features.importing.commands import check_written
 from aileron.home.private_files import atomic_write
 
 if TYPE_CHECKING:

@@ -45,6 +45,11 @@ class Notices(Feature):
 
         return (find_failing,)
 
+    def setup_offers(self) -> Sequence[Callable[..., Any]]:
+        from .desktop import offer_notifications
+
+        return (offer_notifications,)
+
     async def start(self, core: Core) -> RunningFeature:
         from .running import start_notices
         from .values import NoticeSettings

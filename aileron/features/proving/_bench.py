@@ -18,9 +18,11 @@ from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
 
 from aileron.actions import DirectoryCatalogue
+from aileron.audit import GENESIS, payload_digest, seal
 from aileron.base.bridge import LoopOnDemand
 from aileron.base.converter import to_json
 from aileron.base.json import JSON, digest_of_bytes, utc
+from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.connectors import LocalServers
 from aileron.credentials import TokenAnswer, TokenRequest
 from aileron.home.paths import Home, prepare
@@ -32,11 +34,11 @@ from aileron.model.runs import Call, Decision, RunState
 from aileron.model.trust import Trusted, TrustKind
 from aileron.model.vault import CredentialStatus, NewBinding
 from aileron.runner import Collaborators, Runner, build
-from aileron.store import Store
-from aileron.testing import MemoryConnectors, unopened_store
+from aileron.store import Seals, Store, Tuning, make_store
 from aileron.vault import Passkeys, Renewals, Vault
 from aileron.vault.keys import create, generate_words
 
+from ._connectors import ProofConnectors
 from ._double import Double
 from ._network import ProofNetwork, ProofReactor
 
@@ -72,7 +74,7 @@ class Seen:
 class _RunnerParts:
     """The runner of a proof, and what it works with that a proof reaches as well."""
 
-    connectors: MemoryConnectors
+    connectors: ProofConnectors
     store: Store
     vault: Vault
     runner: Runner
@@ -233,11 +235,18 @@ async def _give_none(_asked: TokenRequest) -> TokenAnswer:
     return TokenAnswer(404, b"{}")
 
 
+def _make_store(home: Home, clock: Clock) -> Store:
+    """Return a store without threads, which does not wait for the disk: the proof is deleted afterwards."""
+    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
+    tuning = Tuning(busy_seconds=0, durable=False)
+    return make_store(home.database, UnthreadedReactor(), clock, seals, tuning, UnthreadedPool)
+
+
 async def _build(reactor: Any, home: Home) -> Bench:
     prepare(home)
-    clock, connectors = Clock(), MemoryConnectors()
+    clock, connectors = Clock(), ProofConnectors()
     clock.advance(time.time())
-    store = unopened_store(home.database, clock)
+    store = _make_store(home, clock)
     await store.open()
     vault = Vault(home.secrets, clock, lambda: False, create(home.secrets, generate_words()), Renewals(_give_none))
     runner = build(

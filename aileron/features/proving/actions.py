@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from aileron.actions import DirectoryCatalogue, check_arguments
+from aileron.actions import check_arguments
 from aileron.base.json import JSON
 from aileron.model.actions import Action
 from aileron.model.connectors import ConnectorDescription
@@ -41,11 +41,6 @@ class ProofCall:
     step: str
     text: bytes = field(repr=False)
     arguments: Mapping[str, JSON] = field(repr=False)
-
-
-def list_actions(directory: str) -> list[Action]:
-    """List the actions of a directory; files that are no actions are not this command's matter."""
-    return list(DirectoryCatalogue(directory, 1).refresh().actions.values())
 
 
 def make_call(about: ConnectorDescription, case: Case) -> ProofCall:

@@ -85,11 +85,12 @@ def check_operations(specimens: Collection[Specimen], operations: Collection[str
 
 
 def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collection[str]) -> list[ProofCard]:
+    from aileron.actions import read_actions
+
     from ._bench import Bench, with_bench
     from ._prover import prove
-    from .actions import list_actions
 
-    actions = list_actions(str(cli.home.actions))
+    actions = read_actions(str(cli.home.actions))
 
     async def work(bench: Bench) -> list[ProofCard]:
         return [await prove(bench, each, operations, actions=actions) for each in found]

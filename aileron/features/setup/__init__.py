@@ -1,1 +1,24 @@
-"""Setup: from an empty home to an action that an agent can request."""
+"""Setup: leads from an empty home to an action that an agent can request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.features.feature import Feature
+from aileron.model.features import Command
+
+
+class Setup(Feature):
+    """The feature of C{aileron setup}."""
+
+    name = "setup"
+    summary = "Sets up the vault, a service with its credential, and first actions, step by step."
+
+    def commands(self) -> Mapping[str, Command]:
+        return {
+            "setup": Command("aileron.features.setup.commands:setup", "Start", 20, front=True),
+            "connect": Command("aileron.features.setup.connect:connect", now="setup --choose"),
+        }
+
+
+FEATURE = Setup()

@@ -12,9 +12,10 @@ from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import CommandError
 from aileron.cli.output import heading, say
 from aileron.cli.session import refuse_paused
+from aileron.cli.vault.command import ensure_open_vault
 from aileron.home.paths import prepare
 
-from .connect import connect_by, connect_service, describe_steps, open_vault, tell_agents, telling_saved
+from .connect import connect_by, connect_service, describe_steps, tell_agents, telling_saved
 from .own import describe_own, is_request
 from .services import ReadyService, find_services, read_service
 
@@ -46,7 +47,7 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, cho
         service = _find(cli, words, name) if words else None
         prepare(cli.home)
         heading("1. Vault")
-        key = open_vault(cli)
+        key = ensure_open_vault(cli)
         heading("2. Service")
         service = service or _choose(cli, name)
         connect_service(cli, service, key, saved, usual=True)
@@ -89,11 +90,24 @@ def _read(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: boo
     :raises NotImported: nothing can be made of the URL or the command.
     """
     if is_request(words):
+        _refuse_without_importing(cli)
         return describe_own(cli, words, name, in_arguments=in_arguments)
     names = list(find_services())
     numbered = {str(number): each for number, each in enumerate(names, 1)} | {each: each for each in names}
     known = numbered.get(words[0].removeprefix("builtin://")) if len(words) == 1 else None
     return read_service(known) if known else None
+
+
+def _refuse_without_importing(cli: CliContext) -> None:
+    """Refuse to make a connector if the feature that does so is off.
+
+    :raises CommandError: the feature is off.
+    """
+    if "importing" in cli.features.off:
+        raise CommandError(
+            "Cannot make a connector: config.yaml has the feature importing off. Nothing was set up.",
+            "List the services that come with Aileron: aileron setup --list",
+        )
 
 
 def _choose(cli: CliContext, name: str) -> ReadyService:
@@ -102,7 +116,8 @@ def _choose(cli: CliContext, name: str) -> ReadyService:
 
     for number, (title, about) in enumerate(find_services().values(), 1):
         say("  {number:>2}  {title} ({about})", number=str(number), title=title, about=about)
-    say("For a service of your own, paste its URL or a curl command.")
+    if "importing" not in cli.features.off:
+        say("For a service of your own, paste its URL or a curl command.")
 
     def read(text: str) -> ReadyService:
         try:

@@ -18,16 +18,12 @@ from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.trusting import TrustRequest, ask, choose, tell, trust
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.errors import CommandError
-from aileron.cli.opening import open_with_passphrase
 from aileron.cli.output import block, heading, note, say, table, values
-from aileron.cli.session import operator, refuse_paused, session, vault_state
+from aileron.cli.session import operator, refuse_paused, session
 from aileron.cli.vault.binding import ask_place, service_of, show_parts
-from aileron.cli.vault.command import make_vault
+from aileron.cli.vault.command import ensure_open_vault
 from aileron.cli.vault.secret import read_secret
 from aileron.cli.vault.signing_in import SignInChoice, sign_in, signs_in
-from aileron.cli.vault.unlocking import refuse_lost, restart_with
-from aileron.features.notices.desktop import offer_notifications
-from aileron.home.discovery import live_discovery
 from aileron.home.paths import Home, prepare
 
 from .services import READ, ReadyAction, ReadyService, find_services, read_service
@@ -68,7 +64,7 @@ def connect_by(cli: CliContext, words: Sequence[str], *, listing: bool, dry_run:
     refuse_paused(cli, "connected")
     prepare(cli.home)
     with telling_saved(cli) as saved:
-        connect_service(cli, service, open_vault(cli), saved)
+        connect_service(cli, service, ensure_open_vault(cli), saved)
     tell_agents(cli, service)
 
 
@@ -141,25 +137,6 @@ def _show_actions(service: ReadyService) -> None:
     table(("NO", "ACTION", "APPROVAL", "WHAT"), rows)
 
 
-def open_vault(cli: CliContext) -> bytes | None:
-    """Make or unlock the vault; the operator's key, or L{None}: the passphrase was not asked for yet."""
-    from aileron.vault.keys import operator_key
-
-    if not cli.home.secrets.exists():
-        refuse_lost(cli)
-        say("The vault stores your credentials, encrypted with a passphrase.")
-        return make_vault(cli, None)
-    found = live_discovery(cli.home)
-    if found is not None and vault_state(cli, found) == "unlocked":
-        say("The vault is unlocked.")
-        return None
-    key, _ = open_with_passphrase(cli, None)
-    secret = operator_key(key)
-    restart_with(cli, key)
-    say("The vault is unlocked.")
-    return secret
-
-
 def connect_service(
     cli: CliContext, service: ReadyService, key: bytes | None, saved: list[str], *, usual: bool = False
 ) -> None:
@@ -190,7 +167,8 @@ def connect_service(
                 async with session(cli, links) as daemon:
                     await _check(daemon, service, bound)
             if usual:
-                await offer_notifications(cli, client)
+                for offer in cli.features.setup_offers():
+                    await offer(cli, client)
 
     cli.drive(work)
 
@@ -283,7 +261,22 @@ async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
 
 
 def tell_agents(cli: CliContext, service: ReadyService) -> None:
-    """Say how to go on with an agent."""
+    """Print how to start an agent, unless the feature is off, and how to decide what the agent asks for."""
+    if "launch" not in cli.features.off:
+        _tell_launch(cli)
+    chosen = [each for each in service.actions if each.name in service.chosen]
+    action = next((each for each in chosen if each.kind != READ), None)
+    if action is None:
+        say("Ask the agent to use {action}. It only reads, so it needs no approval.", action=chosen[0].name)
+        say("To decide what agents ask for, in another terminal or in the browser:")
+    else:
+        say("Ask the agent to use {action}. To decide, in another terminal or in the browser:", action=action.name)
+    say("  aileron approve")
+    say("  aileron open")
+
+
+def _tell_launch(cli: CliContext) -> None:
+    """Print the commands that start the agents on PATH."""
     from aileron.features.launch.agents import find_agents
 
     agents = find_agents()
@@ -294,12 +287,3 @@ def tell_agents(cli: CliContext, service: ReadyService) -> None:
     if not names:
         say("  aileron launch AGENT")
         say("  No agent was found on PATH. Aileron works with {agents}.", agents=", ".join(agents))
-    chosen = [each for each in service.actions if each.name in service.chosen]
-    action = next((each for each in chosen if each.kind != READ), None)
-    if action is None:
-        say("Ask the agent to use {action}. It only reads, so it needs no approval.", action=chosen[0].name)
-        say("To decide what agents ask for, in another terminal or in the browser:")
-    else:
-        say("Ask the agent to use {action}. To decide, in another terminal or in the browser:", action=action.name)
-    say("  aileron approve")
-    say("  aileron open")

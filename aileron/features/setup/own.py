@@ -14,7 +14,6 @@ from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.trusting import ask
 from aileron.cli.context import CliContext
 from aileron.cli.output import note
-from aileron.features.importing.commands import check_written
 from aileron.home.paths import Home
 from aileron.home.private_files import read_private
 from aileron.model.connectors import READ as READS
@@ -120,6 +119,7 @@ def _write(cli: CliContext, command: CurlCommand, name: str) -> tuple[WrittenFil
 
     :raises NotImported: the command cannot be expressed, or the name that was given is another service's.
     """
+    from aileron.features.importing.commands import check_written
     from aileron.features.importing.description import NotImported
     from aileron.features.importing.files import write_connector
     from aileron.features.importing.readers import connector_name

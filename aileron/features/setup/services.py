@@ -81,15 +81,6 @@ class ReadyService:
     user: str = ""
 
 
-def read_connector(name: str) -> str | None:
-    """Return the text of a connector's file that comes with the program; L{None}: none has this name."""
-    for file in _BUILTIN.iterdir():
-        text = file.read_text("utf-8") if file.name.endswith(".toml") else ""
-        if f'name = "{name}"' in text.splitlines():
-            return text
-    return None
-
-
 def find_services(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
     """Return the title of each service and what it is for, by its name, in order of the titles.
 

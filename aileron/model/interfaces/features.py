@@ -83,6 +83,12 @@ class IFeature(Interface):
         :raises NotFound, Forbidden: the feature makes sandboxes, but this machine cannot.
         """
 
+    def setup_offers() -> Sequence[Callable[..., Any]]:
+        """Return what C{aileron setup} offers the person at its end.
+
+        Each is a coroutine function of the command's context and the operator's client.
+        """
+
     async def start(core: Any) -> Any:
         """Start the feature in the daemon, before its sites listen, and return a L{RunningFeature} or None.
 

@@ -13,6 +13,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import utc
+from aileron.base.unthreaded import UnthreadedPool
 from aileron.features.gateway._injection import Injection, LeakRecorder, SecretLeak
 from aileron.features.gateway.values import ANTHROPIC, OPENAI, Provider, UpstreamSource
 from aileron.model.audit import Actor
@@ -20,7 +21,7 @@ from aileron.model.errors import AileronError, BindingFailed, BindingRequired, F
 from aileron.model.queries import AuditQuery
 from aileron.model.vault import Binding, BindingFlag, NewBinding
 from aileron.redaction import SecretFilter
-from aileron.testing import MemoryBindings, MemoryVault, UnthreadedPool, example_session, memory_store
+from aileron.testing import MemoryBindings, MemoryVault, example_session, memory_store
 from tests.extent import examples
 
 KEY = b"sk-canary-0123456789"

@@ -23,8 +23,8 @@ from aileron.features.launch.plan import NOTES_TOOLS, DaemonFacts, LaunchPlan
 from aileron.features.launch.registration import Invocation, Upstream
 from aileron.model.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
 from aileron.model.faults import Fault
-from aileron.testing import ScriptedSite
 from tests.machine import Machine
+from tests.scripted_site import ScriptedSite
 
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g_secret"}
 

@@ -13,8 +13,8 @@ from aileron.features.moving import tools as moved_tools
 from aileron.model.errors import InternalError
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import binding
-from tests.cli.test_tools import CREATE, SEARCH, listed
 from tests.cli.test_trust import TrustCase, item
+from tests.features.importing.test_mcp_servers import CREATE, SEARCH, listed
 
 REMOTE = {"url": "https://mcp.linear.app/mcp", "headers": {"Authorization": "Bearer canary-linear"}}
 LOCAL = {"command": "/usr/bin/env", "args": ["-y"], "env": {"GITHUB_TOKEN": "canary\\github", "REGION": "eu"}}

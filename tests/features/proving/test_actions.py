@@ -9,12 +9,13 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.actions import read_actions
 from aileron.base.json import canonical, json_problems
 from aileron.cli.output import capture_lines
 from aileron.connectors import find_specimens
 from aileron.features.proving._bench import Bench, with_bench
 from aileron.features.proving._prover import FAILS, HOLDS, NOT_APPLICABLE, ProofCard, prove
-from aileron.features.proving.actions import list_actions, make_value
+from aileron.features.proving.actions import make_value
 from aileron.features.proving.commands import show_card
 from tests.extent import seldom
 
@@ -62,7 +63,7 @@ class ActionTests(ProofTestCase):
         directory.mkdir()
         for name, text in files.items():
             (directory / f"{name}.md").write_text(text)
-        specimen, actions = self.written(FILES[kind], None), list_actions(str(directory))
+        specimen, actions = self.written(FILES[kind], None), read_actions(str(directory))
         self.assertEqual(len(actions), len(files))
 
         async def work(bench: Bench) -> ProofCard:
@@ -107,7 +108,7 @@ class ActionTests(ProofTestCase):
         """Every action that ships with a connector holds, or says why it cannot be run."""
         specimens = list(find_specimens(Path("/nonexistent")))
         for specimen in specimens:
-            actions = [each for place in ACTIONS.iterdir() for each in list_actions(str(place))]
+            actions = [each for place in ACTIONS.iterdir() for each in read_actions(str(place))]
             used = [each for each in actions if any(step.connector == specimen.name for step in each.steps)]
 
             async def work(bench: Bench, specimen: Any = specimen, used: Any = used) -> ProofCard:

@@ -12,6 +12,7 @@ from attrs import frozen
 from aileron.base.addresses import may_be_private, read_url
 from aileron.base.json import JSON
 from aileron.base.toml import read_toml
+from aileron.cli.actions.copying import Sort, note_faults, write_files
 from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError
 from aileron.cli.output import heading, note, progress, say
@@ -19,11 +20,10 @@ from aileron.cli.session import as_session
 from aileron.home.private_files import atomic_write, read_private
 from aileron.model.errors import Forbidden, NotFound
 
-from .copying import Sort, note_faults, write_files
-
 if TYPE_CHECKING:
     from aileron.client import Daemon, DaemonAnswer
-    from aileron.features.importing.tools import ServerTools
+
+    from .tools import ServerTools
 
 LIST_SECONDS = 120
 _MOST_BYTES = 4 * 1024 * 1024
@@ -113,7 +113,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
     :param name: of the connector; L{None}: one is made of the host.
     :raises CommandError: the URL is invalid, or a file already exists.
     """
-    from aileron.features.importing.readers import connector_name
+    from .readers import connector_name
 
     try:
         host = read_url(url).origin.host
@@ -152,14 +152,16 @@ def _listing(name: str, version: str, *, required: bool) -> str:
 
 
 def needs_approval(cli: CliContext, server: ServerConnector) -> bool:
-    """Tell whether even a listing runs only after an approval: the daemon refuses it otherwise."""
+    """Return whether the daemon lists a server's tools only after an approval."""
     program, credential = server.values["mcp"], server.values.get("credential")
     if "command" not in program:
         return False
     if credential is not None and "readable_by" not in credential and "api" not in program:
         return True
+    if program.get("sandbox") == "none":
+        return False
     try:
-        return program.get("sandbox") != "none" and not cli.features.find_sandboxes(cli.reactor(), cli.environ)
+        return not cli.features.find_sandboxes(cli.reactor(), cli.environ)
     except (NotFound, Forbidden):
         return True
 
@@ -199,7 +201,7 @@ def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequen
     :param reads: tools of which the operator says that they only read.
     :raises CommandError: the server did not list them, or has no such tool.
     """
-    from aileron.features.importing.tools import ServerTools
+    from .tools import ServerTools
 
     result: Any = body.get("result") or {}
     found: Mapping[str, Any] = result.get("output", {})
@@ -256,7 +258,7 @@ def write_listing(cli: CliContext, server: ServerConnector, path: Path, *, force
 
 def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
     """Show how tools differ from what was reviewed, and change nothing."""
-    from aileron.features.importing.tools import CHANGED
+    from .tools import CHANGED
 
     changes = list(tools.changes(_reviewed(server)))
     for each in changes:

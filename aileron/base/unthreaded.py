@@ -1,4 +1,4 @@
-"""Thread pools that have no thread, and the reactor that goes with them: for tests of what is over a database."""
+"""Thread pools without threads, and their reactor: a database on them answers before the call returns."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ class UnthreadedReactor(MemoryReactorClock):
 
     C{callWhenRunning} only keeps its hook, so a database pool never starts threads of its own.
     """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
 
     def callFromThread(self, callable: Callable[..., object], *args: object, **kwargs: object) -> None:  # noqa: A002 - Twisted's name
         """Call at once, in this thread."""
