@@ -15,7 +15,6 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._entry import _Sources
-from aileron.cli.daemon.ensuring import ensure_daemon
 from aileron.cli.daemon.process import (
     _start_detached,
     _tell_of_upstreams,
@@ -26,8 +25,6 @@ from aileron.cli.daemon.process import (
     private_pair,
 )
 from aileron.cli.errors import CommandError, report
-from aileron.features.launch.agent import UNATTENDED_WAIT_SECONDS
-from aileron.features.launch.commands import MOST_WAIT_SECONDS
 from aileron.home.paths import Home
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
 
@@ -222,55 +219,3 @@ class TellTests(CommandCase):
         code, _, err = self.command("vault", "init")
         self.assertEqual((code, "left as it is" in err), (1, True))
         self.assertEqual(self.home.secrets.read_text(), "{}")
-
-
-class LaunchTests(CommandCase):
-    def test_locked(self) -> None:
-        """Where nobody can be asked, a locked vault is only warned of, and a missing one ends a launch."""
-        error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
-        self.assertIn("aileron vault init", error.hint or "")
-        self.serve()
-        self.home.secrets.write_text("{}")
-        self.site.state = "locked"
-        err = io.StringIO()
-        with redirect_stderr(err):
-            self.assertEqual(ensure_daemon(self.cli_context()).url, URL)
-        self.assertIn("aileron vault unlock", err.getvalue())
-
-    def test_refused(self) -> None:
-        """Not launched is who nobody knows, with JSON of a launch that is one, or a passphrase in the environment."""
-        self.environ["AILERON_VAULT_PASSPHRASE"] = "canary"
-        for arguments, expected, says in (
-            (("nobody",), 2, "opencode"),
-            (("--json", "opencode"), 2, "--json requires --print"),
-            (("opencode",), 1, "AILERON_VAULT_PASSPHRASE is set"),
-            (("--in-band", "--no-gateway", "sh"), 2, "--in-band needs the gateway"),
-            (("--in-band", "sh"), 1, "AILERON_VAULT_PASSPHRASE is set"),
-        ):
-            code, out, err = self.command("launch", *arguments)
-            self.assertEqual((code, out, says in err, "canary" in err), (expected, "", True, False), err)
-
-    def test_printed(self) -> None:
-        """What a launch would do is printed without a daemon; none is started, and no vault is made."""
-        programs = Path(self.mktemp()).absolute()
-        programs.mkdir()
-        (programs / "opencode").write_text("#!/bin/sh\n")
-        (programs / "opencode").chmod(0o755)
-        self.environ |= {"PATH": str(programs), "HOME": str(programs), "OPENAI_API_KEY": "sk-canary"}
-        code, out, err = self.command("launch", "--print", "opencode", "run", "hi")
-        self.assertEqual((code, "The daemon is not running" in err), (0, True))
-        self.assertIn(f"  │ {programs}/opencode\n  │ run\n  │ hi\n", out)
-        self.assertIn("<the session's token>", out)
-        self.assertNotIn("canary", out)
-        self.assertNotIn("AILERON_LISTED_ACTIONS", out)
-        self.assertIn("AILERON_LISTED_ACTIONS", self.command("launch", "--lean", "--print", "opencode")[1])
-        self.assertIn("600", self.command("launch", "--wait", "600", "--print", "opencode", "run", "hi")[1])
-        self.assertEqual(self.command("launch", "--wait", "3600", "--print", "opencode")[0], 2)
-        self.assertEqual(self.command("launch", "--wait", "9", "--in-band", "--print", "opencode")[0], 2)
-        self.assertEqual(MOST_WAIT_SECONDS, UNATTENDED_WAIT_SECONDS)
-        out = self.command("launch", "--in-band", "--print", f"{programs}/opencode", "hi")[1]
-        self.assertIn("/s/<the session's in-band key>/inband/openai/v1", out)
-        self.assertNotIn("<the session's token>", out)
-        code, out, err = self.command("launch", "--print", "--json", "opencode")
-        self.assertEqual((code, json.loads(out)["agent"], json.loads(out)["daemon"]), (0, "opencode", False))
-        self.assertEqual((self.home.secrets.exists(), self.home.discovery.exists()), (False, False))

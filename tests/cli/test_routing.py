@@ -9,9 +9,9 @@ from typing import Any
 
 from aileron.cli.context import CliContext
 from aileron.cli.daemon import routing
-from aileron.cli.daemon.ensuring import ensure_daemon
 from aileron.cli.errors import CommandError
 from aileron.cli.vault import unlocking
+from aileron.features.launch.ensuring import ensure_daemon
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, CommandCase

@@ -10,10 +10,10 @@ from typing import TypeVar
 import attrs
 
 from aileron.cli.context import CliContext
-from aileron.cli.daemon.ensuring import ensure_daemon
 from aileron.cli.errors import CommandError
 from aileron.cli.vault import unlocking
 from aileron.cli.vault.command import make_vault
+from aileron.features.launch.ensuring import ensure_daemon
 from aileron.home.discovery import Discovery
 from aileron.model.errors import StoreUnavailable, WeakPassphrase, WrongPassphrase
 from aileron.vault import keys

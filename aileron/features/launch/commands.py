@@ -13,7 +13,6 @@ from attrs import asdict, evolve
 
 from aileron.base.json import JSON
 from aileron.cli.context import CliContext, Links, pass_cli
-from aileron.cli.daemon.ensuring import ensure_daemon
 from aileron.cli.errors import CommandError
 from aileron.cli.output import block, heading, note, say, say_json, values
 from aileron.features.egress.values import EGRESS_PRESETS, read_egress
@@ -23,6 +22,7 @@ from aileron.home.ports import load_ports
 from aileron.model.errors import InvalidRequest
 
 from . import completion
+from .ensuring import ensure_daemon
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime

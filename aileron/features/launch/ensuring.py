@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from aileron.cli.context import CliContext
+from aileron.cli.daemon.process import run_child, start
+from aileron.cli.daemon.routing import check_routing
 from aileron.cli.errors import CommandError
 from aileron.cli.output import note
 from aileron.cli.session import vault_state
 from aileron.cli.vault.unlocking import refuse_lost
 from aileron.home.discovery import Discovery, live_discovery
-
-from .process import run_child, start
-from .routing import check_routing
 
 _LOCKED = (
     "The vault is locked. The agent starts, but no action runs and the gateway forwards nothing until you unlock it in "
