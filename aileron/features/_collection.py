@@ -167,6 +167,10 @@ class FeatureSet:
         """Return the features' checks of the installation."""
         return tuple(check for each in self.on for check in each.doctor_checks())
 
+    def doctor_advice(self, finding: str) -> tuple[str, str] | None:
+        """Return a sentence and a command that a feature adds to a finding of C{aileron doctor}, or None."""
+        return next((each.doctor_advice[finding] for each in self.on if finding in each.doctor_advice), None)
+
     def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> ISandboxes:
         """Return what makes sandboxes for programs of connectors.
 

@@ -65,6 +65,7 @@ class Feature:
     summary: ClassVar[str]
     needs: ClassVar[Sequence[str]] = ()
     targets: ClassVar[Mapping[str, str]] = {}
+    doctor_advice: ClassVar[Mapping[str, tuple[str, str]]] = {}
     file_names: ClassVar[Sequence[str]] = ()
     navigation: ClassVar[Mapping[str, str]] = {}
 

@@ -21,6 +21,7 @@ from aileron.cli.doctor.authority import Answers, authority, network
 from aileron.cli.doctor.daemon import hardening
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, waits, wrong
 from aileron.cli.doctor.machine import disk, files, program, search_path, tracing
+from aileron.features import FeatureSet
 from aileron.home.lock import acquire_lock, release_lock
 from aileron.home.paths import Home, prepare
 from aileron.home.ports import Ports, save_ports
@@ -179,6 +180,8 @@ class ProcessTests(SynchronousTestCase):
 class TracingTests(SynchronousTestCase):
     """Who may trace a process of ours while it starts."""
 
+    advice = FeatureSet().doctor_advice("tracing")
+
     def found(self, scope: str | None, platform: str = "linux") -> DoctorFinding:
         """What is said where Yama has this scope; L{None}: where there is no Yama."""
         proc = Path(self.mktemp())
@@ -186,7 +189,7 @@ class TracingTests(SynchronousTestCase):
         if scope is not None:
             setting.parent.mkdir(parents=True)
             setting.write_text(scope)
-        (finding,) = tracing(proc, platform)
+        (finding,) = tracing(self.advice, proc, platform)
         return finding
 
     def test_scopes(self) -> None:
@@ -204,11 +207,18 @@ class TracingTests(SynchronousTestCase):
             for part in parts:
                 self.assertIn(part, found.says)
 
+    def test_no_sandbox(self) -> None:
+        """Where sandboxes are off, none is advised."""
+        self.advice = FeatureSet().without("sandbox").doctor_advice("tracing")
+        found = self.found(None)
+        self.assertIsNone(found.do)
+        self.assertTrue(found.says.endswith("before it has closed itself."), found.says)
+
     def test_not_known(self) -> None:
         """What cannot be read, or is no scope that is known, is taken for an open one, and each other system told."""
         proc = Path(self.mktemp())
         (proc / "sys" / "kernel" / "yama" / "ptrace_scope").mkdir(parents=True)
-        (unread,) = tracing(proc, "linux")
+        (unread,) = tracing(self.advice, proc, "linux")
         for found in (unread, self.found("7\n"), self.found("")):
             self.assertEqual(found.severity, Severity.NOTE)
             self.assertIn("may trace a process of Aileron's", found.says)
@@ -326,7 +336,7 @@ class CommandTests(CommandCase):
 
     def test_tracing(self) -> None:
         """How this machine lets processes be traced is said, with or without a daemon, and makes nothing fail."""
-        (here,) = tracing()
+        (here,) = tracing(FeatureSet().doctor_advice("tracing"))
         self.assertIn(f"{here.severity.value} {here.says}", self.texts("--offline"))
         self.whole()
         code, findings = self.found("--offline")

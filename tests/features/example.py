@@ -22,6 +22,7 @@ class ExampleFeature:
     summary = "Shows what a feature can add."
     needs: Sequence[str] = ()
     targets: Mapping[str, str] = {}
+    doctor_advice: Mapping[str, tuple[str, str]] = {}
     file_names: Sequence[str] = ()
     navigation: Mapping[str, str] = {"/example": "Example"}
 

@@ -66,7 +66,7 @@ def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Answ
     yield from search_path(cli.environ)
     yield from vault(cli, state)
     yield from process(cli, found)
-    yield from tracing()
+    yield from tracing(cli.features.doctor_advice("tracing"))
     yield from report_status(cli, found)
     if told is not None:
         yield from authority(told, datetime.now(UTC) - _OF_LATE)

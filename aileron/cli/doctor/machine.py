@@ -152,7 +152,6 @@ _PROC = Path("/proc")
 _SCOPE = Path("sys/kernel/yama/ptrace_scope")
 _SETTING = "kernel.yama.ptrace_scope"
 _WINDOW = "trace a process of Aileron's before it has closed itself"
-_SANDBOX = "aileron launch --sandbox AGENT"
 _CLOSED = {
     "1": f"A program can trace only what it started itself ({_SETTING} is 1).",
     "2": f"Only an administrator's programs can trace processes ({_SETTING} is 2).",
@@ -160,15 +159,18 @@ _CLOSED = {
 }
 
 
-def tracing(proc: Path = _PROC, platform: str = sys.platform) -> Iterator[DoctorFinding]:
-    """Tell who may trace a process of ours while it starts.
+def tracing(
+    advice: tuple[str, str] | None = None, proc: Path = _PROC, platform: str = sys.platform
+) -> Iterator[DoctorFinding]:
+    """Report which programs may trace a process of Aileron's while the process starts.
 
-    None of it is a fault of the installation: it is how the machine is set up, for all programs.
+    No finding is a fault of the installation: the machine is set up so, for all programs.
 
-    :param proc: where the kernel tells of itself.
+    :param advice: a sentence and a command against programs that may trace, or None if there is no such command.
+    :param proc: the directory C{/proc} of the kernel.
     """
     if platform.startswith("linux"):
-        yield _by_yama(proc / _SCOPE)
+        yield _by_yama(proc / _SCOPE, advice)
     elif platform == "darwin":
         yield remark(
             f"On macOS nothing of Aileron's keeps other programs of yours from trying to {_WINDOW}. That it closes "
@@ -181,14 +183,15 @@ def tracing(proc: Path = _PROC, platform: str = sys.platform) -> Iterator[Doctor
         )
 
 
-def _by_yama(setting: Path) -> DoctorFinding:
+def _by_yama(setting: Path, advice: tuple[str, str] | None) -> DoctorFinding:
     try:
         scope = setting.read_text().strip()
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
         found = "is not there: Yama is not active" if missing else f"cannot be read ({type(error).__name__})"
         may = f"other programs of yours, an agent among them, may {_WINDOW}"
-        return remark(f"{setting} {found}, so {may}. An agent in a sandbox cannot.", _SANDBOX)
+        sentence, command = advice or (None, None)
+        return remark(" ".join(filter(None, (f"{setting} {found}, so {may}.", sentence))), command)
     if scope in _CLOSED:
         return DoctorFinding(Severity.FINE, _CLOSED[scope])
     return remark(

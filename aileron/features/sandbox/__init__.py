@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from aileron.features.feature import Feature
 
@@ -13,6 +13,10 @@ class Sandboxes(Feature):
 
     name = "sandbox"
     summary = "Runs agents and programs of connectors in sandboxes (bubblewrap)."
+
+    doctor_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "tracing": ("An agent in a sandbox cannot.", "aileron launch --sandbox AGENT")
+    }
 
     def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> Any:
         from .enclosing import find_program_sandboxes

@@ -28,6 +28,9 @@ class IFeature(Interface):
     targets: Mapping[str, str] = Attribute(
         "Words for what credentials can be bound to beside connectors, by the prefix of its name."
     )
+    doctor_advice: Mapping[str, tuple[str, str]] = Attribute(
+        "A sentence and a command that the feature adds to a finding of C{aileron doctor}, by finding: C{tracing}."
+    )
     file_names: Sequence[str] = Attribute("Names in the home of the files that L{trusted_files} returns.")
     navigation: Mapping[str, str] = Attribute("Titles of the feature's pages in the navigation, by path.")
 
