@@ -111,10 +111,15 @@ class KeptTests(PromiseCase):
         self.flushLoggedErrors(StoreUnavailable)
 
     def test_key(self) -> None:
-        """A call that is asked again under its key is the same run, in this life and the next."""
+        """A call that is asked again under its key is the same run: waiting, ended, and in the next life."""
+        asked = self.submit(key="g")
+        self.assertEqual(self.submit(key="g").id, asked.id)
+        self.approve(asked)
+        again = self.submit(key="g")
+        self.assertEqual((again.id, again.state, self.sent), (asked.id, "completed", 1))
         run = self.submit("open", key="k")
         self.restart()
-        self.assertEqual((self.submit("open", key="k").id, self.sent), (run.id, 1))
+        self.assertEqual((self.submit("open", key="k").id, self.sent), (run.id, 2))
         self.fails(self.runner.submission.submit(self.call("open", {"text": "other"}, "k")), Conflict)
 
     def test_key_twice_at_once(self) -> None:

@@ -244,16 +244,6 @@ class StopsTests(TroubledCase):
             self.assertIs(self.now(self.successResultOf(submitting)).state, RunState.COMPLETED)
             self.restart()
 
-    def test_decided_while_stopping(self) -> None:
-        """A decision that comes while the daemon stops is kept, and the next life carries it out."""
-        run = self.submit()
-        decision = self.yes(run)
-        self.sync(self.runner.stop(20.0))
-        self.sync(self.runner.decisions.decide(run.id, decision))
-        self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
-        self.restart()
-        self.assertIs(self.state(run), RunState.COMPLETED)
-
 
 class RestartTests(RunnerCase):
     """Nothing is lost and nothing happens twice."""

@@ -48,22 +48,6 @@ class UngatedTests(RunnerCase):
             self.assertEqual(self.events(run), ["execution.started", "execution.succeeded"])
         self.assertEqual(len(self.connector.sendings), 2)
 
-    def test_tool_call(self) -> None:
-        """The first event alone has the id of the model's tool call; by the same key another id is the same run."""
-        call = evolve(self.call("open", key="k"), tool_call="toolu_1")
-        run = self.sync(self.runner.submission.submit(call))
-        again = self.sync(self.runner.submission.submit(evolve(call, tool_call="toolu_2")))
-        self.assertEqual(again.id, run.id)
-        found = self.sync(self.store.audit.list(AuditQuery(run_id=run.id))).items
-        named = [
-            (each.event.type, each.event.payload["tool_call"]) for each in found if "tool_call" in each.event.payload
-        ]
-        self.assertEqual(named, [("execution.started", "toolu_1")])
-        self.assertIs(self.state(run), RunState.COMPLETED)
-        plain = self.submit("open", {"text": "other"})
-        (event,) = self.sync(self.store.audit.list(AuditQuery(run_id=plain.id, type="execution.started"))).items
-        self.assertNotIn("tool_call", event.event.payload)
-
     def test_bad_call(self) -> None:
         """Every fault of the arguments is told at once, an absent action is not found, and nothing is kept."""
         for action in ("open", "gated"):
