@@ -179,9 +179,9 @@ class CommandTests(CommandCase):
                 said = f"aileron {named} is off: config.yaml has the feature {feature} off."
                 self.assertEqual((code, " ".join(err.split())), (1, f"aileron: {said}"), command)
             for old, present in OLD_NAMES.items():
-                named = next((each for each in off if f"{present.now} ".startswith(f"{each} ")), None)
-                if named is not None:
-                    self.assertIn(f"aileron {named} is off", self.command(old)[2], old)
+                gone = next((each for each in off if f"{present.now} ".startswith(f"{each} ")), None)
+                if gone is not None:
+                    self.assertIn(f"aileron {gone} is off", self.command(old)[2], old)
             self.assertEqual(self.command("version")[0], 0)
             self.assertEqual(self.command("--help", "--all")[0], 0)
 

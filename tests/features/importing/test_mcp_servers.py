@@ -7,9 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from aileron.base.json import digest
 from aileron.connectors import check
 from aileron.features.importing.tools import word_difference
+from aileron.home.discovery import live_discovery, write_discovery
 from aileron.model.errors import NotFound
 from tests.cli.daemon import RUN, CommandCase
 
@@ -305,6 +308,18 @@ class ImportTests(ToolsCase):
             self.assertEqual(required, "approve tracker-list-tools within 2 minutes" in err, more)
             action = (self.directory / "tracker-list-tools.md").read_text()
             self.assertIn(f"required = {'true' if required else 'false'}", action, more)
+
+    def test_listing_without_sandboxes(self) -> None:
+        """Where the feature that makes sandboxes is off, the action that lists a program's tools asks for approval."""
+        self.site.answer("POST", "/v1/actions/tracker-list-tools/run", NotFound("There is no such action."))
+        found = live_discovery(self.home)
+        assert found is not None
+        local = '[connector]\nname = "local://me/tracker"\nversion = "1.0.0"\nkind = "mcp"\n[mcp]\n'
+        self.file.write_text(f'{local}command = ["/usr/bin/env"]\ndirectory = "/srv"\n')
+        write_discovery(self.home, attrs.evolve(found, features_off=("sandbox",)))
+        (self.directory / "tracker-list-tools.md").unlink()
+        self.import_(NAME)
+        self.assertIn("required = true", (self.directory / "tracker-list-tools.md").read_text())
 
     def test_unknown_read(self) -> None:
         """A tool that is named as a read and is not there is told of: another would be gated against expectation."""

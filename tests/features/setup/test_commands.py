@@ -11,6 +11,7 @@ from aileron.cli.context import CliContext
 from aileron.connectors import check as connector_faults
 from aileron.features.setup import connect
 from aileron.features.setup.services import find_services, read_service
+from aileron.home.discovery import live_discovery, write_discovery
 from aileron.model.errors import ExternalApiError
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import NAME, binding
@@ -266,16 +267,36 @@ class SetupTests(TrustCase):
         code, _, err = self.played("issues", PASSPHRASE, "y", words=words)
         self.assertEqual((code, "The key is wrong." in err, "aileron credential replace" in err), (1, True, True), err)
 
-    def test_desktop(self) -> None:
-        """Where there is a desktop and no configuration, notifications are offered; a yes writes and trusts it."""
-        config = item("config.yaml", "config", path=str(self.home.config))
-        paths = {name: str(self.home.actions / f"{name}.md") for name in SLACK}
-        self.lying(config, *(item(name, path=path) for name, path in paths.items()))
+    def _have_desktop(self) -> None:
         programs = self.home.root / "bin"
         programs.mkdir()
         (programs / "notify-send").write_text("#!/bin/sh\n")
         (programs / "notify-send").chmod(0o700)
         self.environ["DISPLAY"] = ":0"
+
+    def test_left_out(self) -> None:
+        """Without importing, launch and notices, a service that ships is set up, and nothing else is offered."""
+        found = live_discovery(self.home)
+        assert found is not None
+        write_discovery(self.home, attrs.evolve(found, features_off=("importing", "launch", "notices")))
+        self.listed(*SLACK)
+        self._have_desktop()
+        for answers, words in (((URL,), ()), ((), (URL,)), ((), CURL)):
+            code, out, err = self.played(*answers, "unused", words=words)
+            self.assertEqual((code, "config.yaml has the feature importing off" in err), (1, True), err)
+            self.assertNotIn("service of your own", out)
+        self.assertEqual([*self.home.connectors.iterdir(), *self.home.actions.iterdir()], [])
+        code, out, err = self.played(NUMBER, PASSPHRASE, "y", "xoxb-canary")
+        self.assertEqual((code, self.typed, self.home.config.exists()), (0, [], False), err)
+        self.assertIn("Ask the agent to use", out)
+        self.assertNotIn("aileron launch", out)
+
+    def test_desktop(self) -> None:
+        """Where there is a desktop and no configuration, notifications are offered; a yes writes and trusts it."""
+        config = item("config.yaml", "config", path=str(self.home.config))
+        paths = {name: str(self.home.actions / f"{name}.md") for name in SLACK}
+        self.lying(config, *(item(name, path=path) for name, path in paths.items()))
+        self._have_desktop()
         answers = (NUMBER, PASSPHRASE, "y", "xoxb-canary")
         code, _, err = self.played(*answers, "")
         self.assertEqual((code, self.typed, self.home.config.exists()), (0, [], False), err)
