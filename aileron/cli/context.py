@@ -24,7 +24,7 @@ from .output import progress
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
-    from aileron.connectors import HttpTransport
+    from aileron.connectors import HttpTransport, KindTable
     from aileron.credentials import TokenExchange
     from aileron.features import FeatureSet
     from aileron.vault.keys import DataKey
@@ -255,6 +255,13 @@ class CliContext:
         from .features import find_features
 
         return find_features(self.home)
+
+    @property
+    def kinds(self) -> KindTable:
+        """The kinds of connector: those that ship with Aileron, and those that the running daemon has loaded."""
+        from .features import find_kinds
+
+        return find_kinds(self.home)
 
     def running(self) -> Discovery:
         """Find the running daemon.

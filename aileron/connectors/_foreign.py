@@ -58,9 +58,9 @@ def load_kinds(packages: Collection[str]) -> LoadedKinds:
 
 def _load(point: EntryPoint) -> ConnectorKind[Any] | str:
     """Load a kind, or return why it is none."""
-    if find_package(point.module.partition(".")[0]) is None:
-        return "there is no such package, or it lies in the working directory"
     try:
+        if find_package(point.module.partition(".")[0]) is None:
+            return "there is no such package, or it lies in the working directory"
         found = point.load()
     except Exception as error:  # noqa: BLE001  (a stranger's code: whatever it raises, the others load)
         return f"raises {type(error).__name__}"

@@ -43,7 +43,11 @@ def of_package(name: str) -> Iterator[FoundPlugin]:
 
     :return: C{missing} where there is no such package, C{malformed} for what is no connector.
     """
-    package = find_package(name)
+    try:
+        package = find_package(name)
+    except Exception as error:  # noqa: BLE001  (a stranger's code: whatever it raises, the others load)
+        yield _fault("malformed", name, f"raises {type(error).__name__}")
+        return
     if package is None:
         yield _fault("missing", name, "there is no such package, or it lies in the working directory")
         return

@@ -216,7 +216,9 @@ _CORE_KEYS: Keys = {
     "hosts": Key(_hosts, "further names of both sites, in lower case and without a port", "the address listened at"),
     "agent_uids": Key(_uids, "other users, by number, whose processes may use the agent site (Linux)", "you alone"),
     "clients": Key(_clients, "names, of a-z, 0-9 and `-`, by which MCP clients may open a session themselves", "none"),
-    "connector_packages": Key(_packages, "Python packages, as `acme.connectors`, that provide connectors", "none"),
+    "connector_packages": Key(
+        _packages, "Python packages, as `acme.connectors`, that provide connectors or kinds of connector", "none"
+    ),
     "features": Key(
         lambda node, name, line: _features(node, line),
         "features that are `off`, by name, such as `egress: off`; those of other packages that are `on`",

@@ -204,6 +204,7 @@ class Sites:
             launch_key=self._launch_key,
             local_key=self._local_key,
             features_off=self._parts.features.features.off,
+            connector_packages=self._settings.config.connector_packages,
         )
         write_discovery(self._settings.home, discovery)
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))

@@ -28,6 +28,7 @@ class Discovery:
     :ivar launch_key: opens sessions.
     :ivar local_key: lets commands read, pause and lock without a login; None: the daemon is of an earlier version.
     :ivar features_off: the features that config.yaml has off.
+    :ivar connector_packages: the packages in which config.yaml, as it is trusted, has connectors looked for.
     """
 
     url: str = field(validator=instance_of(str))
@@ -39,6 +40,7 @@ class Discovery:
     launch_key: str = field(repr=False, validator=instance_of(str))
     local_key: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
     features_off: Sequence[str] = ()
+    connector_packages: Sequence[str] = ()
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:

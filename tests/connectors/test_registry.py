@@ -217,6 +217,14 @@ class PluginTests(RegistryCase):
         self.assertEqual((), registry.candidates())
         self.flushLoggedErrors(RuntimeError)
 
+    def test_package_raises(self) -> None:
+        """A package that raises when it is imported is malformed; all else loads."""
+        name = self.package("plugged_raising")
+        (Path(sys.path[0]) / name / "__init__.py").write_text("raise RuntimeError('no')\n")
+        registry = self.registry(name)
+        self.assertEqual(["malformed"], [each.kind for each in registry.problems()])
+        self.assertIsNotNone(registry.get("builtin://slack"))
+
     def test_names(self) -> None:
         """Two plugins of one name do not load, nor does one that claims to be shipped, nor what is not there."""
         for packages, kinds, name in (

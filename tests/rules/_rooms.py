@@ -109,6 +109,9 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
         {
             "aileron.vault.keys",
             "aileron.connectors.check",
+            "aileron.connectors.KindTable",
+            "aileron.connectors.load_kinds",
+            "aileron.connectors.make_schema",
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",
             "aileron.connectors.find_specimens",

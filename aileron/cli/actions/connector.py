@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -32,9 +33,13 @@ def connector() -> None:
 
 
 def _faults(path: Path) -> Sequence[LoadError]:
+    from aileron.connectors import KindTable
     from aileron.connectors import check as faults_of
 
-    return faults_of(path, lambda text: note("{text}", text=text))
+    context = click.get_current_context(silent=True)
+    cli = None if context is None else context.find_object(CliContext)
+    kinds = KindTable() if cli is None else cli.kinds
+    return faults_of(path, lambda text: note("{text}", text=text), kinds)
 
 
 CONNECTORS = Sort("connector", ".toml", lambda home: home.connectors, _faults)
@@ -67,7 +72,7 @@ def test_connector(context: click.Context, cli: CliContext, targets: tuple[str, 
 
     failed = False
     for target in (_find(cli, each) for each in targets):
-        replayed = replay(target, cli.home.connectors)
+        replayed = replay(target, cli.home.connectors, cli.kinds)
         if replayed is None:
             raise CommandError(f"There is no valid connector {target}.", "List connectors: aileron connector list")
         for fault in replayed.problems:
@@ -103,7 +108,7 @@ def try_operation(
             raise click.UsageError(f"--arg {pair!r}: expected NAME=TEXT.")
         inputs[name] = text
     try:
-        tried = build_request(_find(cli, target), cli.home.connectors, operation, inputs, base_url)
+        tried = build_request(_find(cli, target), cli.home.connectors, operation, inputs, base_url, cli.kinds)
     except NotTried as error:
         if error.missing:
             note("Inputs that were not given:")
@@ -148,9 +153,12 @@ def _read_builtin(name: str) -> str | None:
 
 
 @connector.command("schema")
-def print_schema() -> None:
+@pass_cli
+def print_schema(cli: CliContext) -> None:
     """Print the JSON Schema of connector files, for editors and other tools."""
-    click.echo(files("aileron").joinpath("connectors", "connector.schema.json").read_text("utf-8"), nl=False)
+    from aileron.connectors import make_schema
+
+    click.echo(json.dumps(make_schema(cli.kinds), indent=1, ensure_ascii=False))
 
 
 @connector.command("list")

@@ -139,7 +139,7 @@ def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription
     """
     from aileron.connectors import read_descriptions
 
-    there = {each.fqn: (each, takes) for each, takes in read_descriptions(cli.home.connectors)}
+    there = {each.fqn: (each, takes) for each, takes in read_descriptions(cli.home.connectors, cli.kinds)}
     text = named or _ask(cli, "connector", f"Which connector ({', '.join(there)})? ")
     name, _, version = text.partition("@")
     if name in there:

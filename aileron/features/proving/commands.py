@@ -66,7 +66,7 @@ def prove_connectors(
 def _find(cli: CliContext, names: Collection[str], file: Path | None) -> list[Specimen]:
     from aileron.connectors import find_specimens
 
-    specimens = list(find_specimens(file or cli.home.connectors, names))
+    specimens = list(find_specimens(file or cli.home.connectors, names, cli.kinds))
     for name in names:
         if name not in {each.name for each in specimens}:
             raise CommandError(f"There is no valid connector {name}.", "List connectors: aileron connector list")
