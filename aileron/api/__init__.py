@@ -4,8 +4,6 @@ L{agent_site} and L{operator_site} make the resources from L{Dependencies}; L{Gu
 L{Channel}s that keep L{SiteRules}.
 """
 
-from aileron.features.gateway.shapes import proxy_shown
-
 from ._sessions import LOOK_SECONDS
 from ._sites import API_PATHS, HANDOVER, agent_site, operator_site
 from .channels.channel import Channel
@@ -51,7 +49,6 @@ __all__ = [
     "operator_site",
     "peer_uid",
     "peer_uid_lookup",
-    "proxy_shown",
     "read_body",
     "signed_request",
     "token_digest",

@@ -36,23 +36,29 @@ class SiteRoutes:
     """One site's share of the endpoints.
 
     :ivar endpoints: each with who may call it there.
-    :ivar relayed: what the gateway takes of it.
+    :ivar relayed: what features take off its channel.
+    :ivar members: returns what features add to a component, by its name.
     """
 
     title: str
     endpoints: tuple[tuple[Endpoint, Who], ...]
     identify: Identify
     relayed: Callable[[], Iterable[RelayedPath]] = tuple
+    members: Callable[[str], Mapping[str, Schema]] = lambda _: {}
 
 
 def agent_routes(features: FeatureSet | None = None) -> SiteRoutes:
     """Return what the agent site serves, with these features or with all that ship with Aileron."""
-    return SiteRoutes("Aileron, agent site", tuple(_share(True, features or FeatureSet())), on_agent_site)
+    return _routes("Aileron, agent site", True, features or FeatureSet(), on_agent_site)
 
 
 def operator_routes(features: FeatureSet | None = None) -> SiteRoutes:
     """Return what the operator site serves, with these features or with all that ship with Aileron."""
-    return SiteRoutes("Aileron, operator site", tuple(_share(False, features or FeatureSet())), on_operator_site)
+    return _routes("Aileron, operator site", False, features or FeatureSet(), on_operator_site)
+
+
+def _routes(title: str, agents: bool, features: FeatureSet, identify: Identify) -> SiteRoutes:
+    return SiteRoutes(title, tuple(_share(agents, features)), identify, members=features.members)
 
 
 def _share(agents: bool, features: FeatureSet) -> Iterator[tuple[Endpoint, Who]]:
@@ -71,7 +77,7 @@ def _widen(endpoint: Endpoint, members: Mapping[str, Schema]) -> Endpoint:
 
 def agent_site(deps: Dependencies) -> tuple[IResource, AgentRoutes]:
     """Return the agent site's root resource, with the resources that features add, and its routes for this process."""
-    shared = evolve(agent_routes(deps.features.features), relayed=deps.relayed)
+    shared = evolve(agent_routes(deps.features.features), relayed=deps.features.relayed)
     app = _klein(shared, deps)
     for path, handler in deps.features.resources().items():
         app.route(path, endpoint=path)(_bind(handler, deps))
@@ -113,7 +119,7 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
 
     @cache
     def describe_site() -> Answer:
-        return Answer(200, encode(document(routes.title, version, routes.endpoints, routes.relayed())))
+        return Answer(200, encode(document(routes.title, version, routes.endpoints, routes.relayed(), routes.members)))
 
     @cache
     def show_page() -> Answer:

@@ -13,12 +13,9 @@ from zope.interface import Interface
 
 from aileron.base.json import JSON, utc
 from aileron.features import RunningFeatures
-from aileron.features.gateway.interfaces import ITotals
-from aileron.features.gateway.values import GatewaySettings
 from aileron.model.actions import ActionFile
 from aileron.model.audit import Checkpoint, Verdict
 from aileron.model.authority import Passkey, PasskeyRule
-from aileron.model.features import RelayedPath
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from aileron.model.interfaces.runner import IDecisions, ISubmission
@@ -187,10 +184,7 @@ class Dependencies:
     :ivar review_url: the page where a run, by its id, is decided.
     :ivar instance: of this life of the daemon.
     :ivar process_behind: who is at the other end of a connection.
-    :ivar gateway: as the operator has it.
-    :ivar relayed: what of the agent site the gateway takes, asked when the site's document is first written.
     :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
-    :ivar totals: what the gateway counted; L{None}: nobody counts.
     :ivar features: the features that were started in this daemon.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
     :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
@@ -227,10 +221,7 @@ class Dependencies:
     review_url: Callable[[str], str]
     instance: str
     process_behind: Lookup = process_behind
-    gateway: GatewaySettings = field(factory=GatewaySettings)
-    relayed: Callable[[], Sequence[RelayedPath]] = tuple
     metrics_token_digest: bytes | None = field(default=None, repr=False, validator=optional(_SHA256))
-    totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
     features: RunningFeatures = field(factory=RunningFeatures)
     clients: frozenset[str] = frozenset()
     long_turns: Callable[[], LongTurns | None] = lambda: None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from .addresses import read_base_url
 
@@ -172,12 +172,17 @@ class Key:
 class Section:
     """A key whose value is a mapping; the reference lists the keys of that in its place.
 
+    :ivar make: reads the value: the keys that may stand in it, its node, its name for the reader of a fault, its line.
     :ivar entry: C{.<name>} where the user names entries, each of which has these keys.
     """
 
-    read: Reader
+    make: Callable[[Keys, Node, str, int], Any]
     keys: Keys
     entry: str = ""
+
+    def read(self, node: Node, name: str, line: int) -> Any:
+        """Read the value, as L{Key} reads one."""
+        return self.make(self.keys, node, name, line)
 
 
 Keys: TypeAlias = "Mapping[str, Key | Section]"
@@ -185,7 +190,22 @@ Keys: TypeAlias = "Mapping[str, Key | Section]"
 
 def section(make: Callable[..., Any], keys: Keys) -> Section:
     """Return a section whose value is what C{make} returns, given the value of each key by its name."""
-    return Section(lambda node, name, _line: make(**read_keys(node, name, keys)), keys)
+    return Section(lambda keys, node, name, _line: make(**read_keys(node, name, keys)), keys)
+
+
+def with_key(keys: Keys, name: str, key: Key | Section) -> Keys:
+    """Return the keys with one more.
+
+    :param name: with the sections that the key is in before it, such as C{gateway.providers.<name>.prefix}.
+    :raises KeyError: there is no such section.
+    """
+    first, _, rest = name.partition(".")
+    if not rest:
+        return {**keys, name: key}
+    around = keys[first]
+    if not isinstance(around, Section):
+        raise KeyError(first)
+    return {**keys, first: evolve(around, keys=with_key(around.keys, rest.removeprefix("<name>."), key))}
 
 
 def read_keys(node: Node, where: str, keys: Keys) -> dict[str, Any]:

@@ -33,7 +33,6 @@ _CORE: Mapping[str, Command] = {
     "run": Command(".records.runs:runs", "Inspect", 20, old=("runs",)),
     "session": Command(".records.sessions:sessions", "Inspect", 30, old=("sessions",)),
     "audit": Command(".records.audit:audit", "Inspect", 40),
-    "gateway": Command(".daemon.status:gateway", "Inspect", 50),
     "log": Command(".daemon.logs:logs", "Inspect", 60, old=("logs",)),
     "doctor": Command(".doctor.command:doctor", "Maintain", 10, front=True),
     "vault": Command(".vault.command:vault", "Maintain", 20),

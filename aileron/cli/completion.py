@@ -16,7 +16,6 @@ from typing import TypeAlias
 import click
 from click.shell_completion import get_completion_class
 
-from aileron.features.gateway.values import GATEWAY
 from aileron.home.private_files import read_private
 from aileron.model.errors import STATUS, AileronError
 from aileron.model.runs import RunState
@@ -68,7 +67,7 @@ def _bindable(cli: CliContext) -> Iterator[str]:
     yield from _all_connectors(cli)
     found = cli.running()
     status = cli.probe(found.url, "/v1/status", found.launch_key)
-    yield from (f"{GATEWAY}{each['name']}" for each in status.get("gateway", {}).get("providers", ()))
+    yield from cli.features.list_targets(status)
 
 
 def _services(_cli: CliContext) -> Iterable[str]:

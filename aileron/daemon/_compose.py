@@ -162,18 +162,19 @@ async def _start_services(
         files={type(each): each for each in files},
         settings=config_file.config.of_features,
         notices=config_file.features.notices(),
-        process=_this_process(reactor, life, own),
+        process=_this_process(reactor, settings, life, own),
     )
     return Services(runner, connectors, passkeys, await config_file.features.start(core))
 
 
-def _this_process(reactor: Any, life: Life, own: _Own) -> DaemonProcess:
+def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own) -> DaemonProcess:
     """Return what features reach of the process."""
     return DaemonProcess(
         reactor=reactor,
         life=life,
         ids=fresh_ids(reactor),
         in_thread=partial(in_thread, reactor),
+        environ=settings.environ,
         own_ports=own.ports,
         operator_url=lambda: next(iter(own.urls)),
     )

@@ -25,10 +25,7 @@ from aileron.base.yaml_keys import (
     section,
 )
 from aileron.features import FeatureSet
-from aileron.features.gateway.values import GatewaySettings
 from aileron.model.authority import PendingLimits
-
-from ._config_parts import GATEWAY
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -82,7 +79,6 @@ class Config:
     clients: frozenset[str] = frozenset()
     connector_packages: tuple[str, ...] = ()
     pending: PendingLimits = field(factory=PendingLimits)
-    gateway: GatewaySettings = field(factory=GatewaySettings)
     metrics_token_digest: bytes | None = field(default=None, repr=False)
     audit: AuditSettings = field(factory=AuditSettings)
     features: Mapping[str, bool] = field(factory=dict)
@@ -225,7 +221,6 @@ _CORE_KEYS: Keys = {
         "all that ship with Aileron are on",
     ),
     "pending": section(PendingLimits, _OF_PENDING),
-    "gateway": GATEWAY,
     "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),
     "audit": section(_audit, _OF_AUDIT),
 }

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from attrs import frozen
 from twisted.internet.defer import Deferred
@@ -20,10 +18,8 @@ from aileron.base.json import timestamp, utc
 from aileron.base.life import Life
 from aileron.connectors import Registry
 from aileron.features import ListeningSites, RunningFeatures
-from aileron.features.gateway.values import GatewaySettings
 from aileron.home.discovery import Discovery, withdraw_discovery, write_discovery
 from aileron.home.ports import Ports, load_ports, save_ports
-from aileron.model.features import RelayedPath
 from aileron.runner import Runner
 from aileron.store import Store
 from aileron.vault import Operators, Passkeys, Vault, generate_letters
@@ -35,18 +31,8 @@ from ._process import allow_descriptors, fresh_ids, in_thread, most_connections
 from ._settings import DaemonSettings
 from ._watchdog import watchdog_of
 
-if TYPE_CHECKING:
-    from aileron.api import Dependencies
-    from aileron.features.gateway._gateway import Gateway
-    from aileron.features.gateway._tally import Tally
-    from aileron.features.inband._handler import InBandHandler
-    from aileron.model.interfaces.services import IAgentRoutes
-
 _LABEL_LETTERS = 10
 """43 bits: more names than anybody could have a browser open beforehand."""
-
-_PAUSE_SECONDS = 0.004
-"""Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
 
 
 @frozen
@@ -80,7 +66,6 @@ class Sites:
 
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
         self._instance, self._launch_key, self._local_key = _mint_names()
-        self._gateway, self._tally, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
         self.watchdog = watchdog_of(reactor)
         self._parts = api.Dependencies(
             submission=services.runner.submission,
@@ -109,18 +94,14 @@ class Sites:
             started_at=self._started_at,
             review_url=lambda run_id: f"{self._bound[1].url}/approvals/{run_id}",
             instance=self._instance,
-            gateway=settings.config.gateway,
             metrics_token_digest=settings.config.metrics_token_digest,
-            totals=self._tally,
-            relayed=relayed,
             features=services.features,
             clients=settings.config.clients,
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
         )
         site, self._agent_routes = api.agent_site(self._parts)
-        in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, self._parts)
-        self._agent_site = self._guard_agents(site, in_band)
+        self._agent_site = self._guard_agents(site)
         self._operator_site = self._guard_operators()
 
     def _guard_operators(self) -> Any:
@@ -129,11 +110,12 @@ class Sites:
         pages = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(self._reactor, at_once=1)))
         return GuardedSite(pages, SiteRules(), self._reactor)
 
-    def _guard_agents(self, site: Any, in_band: InBandHandler) -> Any:
+    def _guard_agents(self, site: Any) -> Any:
         from aileron.api import GuardedSite, SiteRules
 
         most = most_connections(allow_descriptors())
-        return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=in_band)
+        taker = self._parts.features.take_requests(self._agent_routes)
+        return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=taker)
 
     async def look_at_leases(self) -> None:
         """End the sessions that nobody stands behind any more; to be called now and then.
@@ -165,9 +147,6 @@ class Sites:
         agent, operator = self._bound = (agent.add_names(config.hosts), operator.add_names(config.hosts))
         self._agent_site.listens_at(agent.ports)
         self._operator_site.listens_at(operator.ports)
-        self._gateway.open((agent.port, operator.port))
-        life.at_end(self._tally.reading.read_rest)
-        life.at_end(self._gateway.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(
             agent.hosts,
@@ -215,60 +194,6 @@ def _mint_names() -> tuple[str, str, str]:
     from aileron.api import LAUNCH_KEY, LOCAL_KEY, mint
 
     return secrets.token_hex(8), mint(LAUNCH_KEY, secrets.token_bytes), mint(LOCAL_KEY, secrets.token_bytes)
-
-
-def _make_gateway(
-    reactor: Any, settings: GatewaySettings, store: Store, vault: Vault
-) -> tuple[Gateway, Tally, Callable[[], Sequence[RelayedPath]]]:
-    """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
-    from aileron.features.gateway._completions import CompletionRecorder
-    from aileron.features.gateway._gateway import build
-    from aileron.features.gateway._routes import published
-    from aileron.features.gateway._tally import Tally
-    from aileron.features.inband._handler import published as published_in_band
-    from aileron.features.provider_tools.notes import ToolNotes
-
-    later = partial(reactor.callLater, _PAUSE_SECONDS)
-    ids = fresh_ids(reactor)
-    tools = ToolNotes(store.audit, reactor, ids)
-    tally = Tally(
-        time.perf_counter,
-        later,
-        store.usage.note,
-        tools=tools,
-        reads=settings.accounting,
-        completions=CompletionRecorder(store.audit, reactor, ids) if settings.audit else None,
-    )
-    gateway = build(
-        settings,
-        reactor,
-        sessions=store.sessions,
-        vault=vault,
-        bindings=vault,
-        flags=store.flags,
-        tally=tally,
-        ids=ids,
-    )
-    return gateway, tally, lambda: (*published(settings), *published_in_band())
-
-
-def _make_in_band(
-    reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, deps: Dependencies
-) -> InBandHandler:
-    """Build in-band mode, which stands before the gateway; what it runs it asks of the agent site's routes."""
-    from aileron.features.inband._conversation import STREAM_WAIT_SECONDS
-    from aileron.features.inband._handler import InBandHandler, InBandParts
-    from aileron.mcp import plain_tools
-
-    def generation() -> object:
-        offering = deps.submission.offering()
-        return offering.generation, bool(offering.offers)
-
-    tools = plain_tools(routes, reactor, generation, int(STREAM_WAIT_SECONDS))
-    most_turns = deps.gateway.in_band_turns
-    reads = in_thread(reactor, at_once=1)
-    parts = InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, deps.ids, most_turns, reads)
-    return InBandHandler(gateway, parts)
 
 
 def _landing() -> Any:

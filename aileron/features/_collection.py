@@ -7,22 +7,27 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from aileron.base.json import JSON
 from aileron.model.audit import EventName
 from aileron.model.errors import InvalidRequest, NotFound
-from aileron.model.features import Command, NoticeRule, UpgradeAdvice
+from aileron.model.features import Command, NoticeRule, RelayedPath, UpgradeAdvice
 from aileron.model.interfaces.features import IFeature
 
 from .core import Core, ListeningSites
 from .feature import RunningFeature
 
 if TYPE_CHECKING:
+    from aileron.base.http1 import RelayHandler
     from aileron.model.interfaces.authority import ITrust
     from aileron.model.interfaces.connectors import IConfigFile, ISandboxes
+    from aileron.model.interfaces.services import IAgentRoutes
 
 BUILT_IN = (
+    "gateway",
+    "provider_tools",
+    "inband",
     "demo",
     "launch",
     "sandbox",
@@ -113,7 +118,14 @@ class FeatureSet:
 
     def settings(self) -> Mapping[str, Any]:
         """Return the keys of config.yaml of all known features: what is off may stay in the file."""
-        return _merge(each.settings() for each in self.known)
+        from aileron.base.yaml_keys import with_key
+
+        found = _merge(each.settings() for each in self.known)
+        keys: Mapping[str, Any] = {name: key for name, key in found.items() if "." not in name}
+        for name, key in found.items():
+            if "." in name:
+                keys = with_key(keys, name, key)
+        return keys
 
     def event_types(self) -> Mapping[str, EventName]:
         """Return the audit events of all known features: the record may hold events of one that is off."""
@@ -136,7 +148,7 @@ class FeatureSet:
         return tuple(table for each in self.on for table in each.routes())
 
     def members(self, route: str) -> Mapping[str, Any]:
-        """Return schemas of the members that features add to the answer of a route."""
+        """Return schemas of the members that features add to the answer of a route, or to a component."""
         return _merge(each.members().get(route, {}) for each in self.on)
 
     def pages(self) -> Mapping[str, Callable[..., Any]]:
@@ -186,10 +198,60 @@ class FeatureSet:
         """Return what features offer at the end of C{aileron setup}."""
         return tuple(offer for each in self.on for offer in each.setup_offers())
 
+    def variables(self) -> frozenset[str]:
+        """Return the environment variables that known features read in the daemon: one may be on in the next."""
+        return frozenset(name for each in self.known for name in each.variables)
+
+    def status_lines(self, status: Mapping[str, Any]) -> Mapping[str, JSON]:
+        """Return the features' lines of C{aileron status}, by label."""
+        return _merge(each.status_lines(status) for each in self.on)
+
+    def list_targets(self, status: Mapping[str, Any]) -> Sequence[str]:
+        """Return the names of features' targets that credentials can be bound to."""
+        return tuple(name for each in self.on for name in each.list_targets(status))
+
+    def explain_binding(self, target: str, credential: str) -> Sequence[str]:
+        """Return the lines that tell how to use a credential that was bound to a target; none for a connector."""
+        owners = (each for each in self.on if target.startswith(tuple(each.targets)))
+        return tuple(line for each in owners for line in each.explain_binding(target, credential))
+
+    def choose_environment(self, cli: Any) -> Any:
+        """Return the context of a command whose environment the successor of the running daemon gets.
+
+        :raises CommandError: the person must choose, and did not.
+        """
+        for each in self.on:
+            cli = each.choose_environment(cli)
+        return cli
+
+    def check_environment(self, cli: Any, found: Any) -> None:
+        """Check the environment of a command that launches an agent against the running daemon.
+
+        :raises CommandError: they do not fit.
+        """
+        for each in self.on:
+            each.check_environment(cli, found)
+
+    def check_variables(self, environ: Mapping[str, str]) -> None:
+        """Check the variables that known features read in the daemon, before the daemon starts.
+
+        :raises InvalidRequest: a variable has a value that its feature refuses.
+        """
+        for each in self.known:
+            each.check_variables(environ)
+
+    def announce_environment(self, environ: Mapping[str, str]) -> Sequence[str]:
+        """Return the lines that a person is told before a daemon starts with this environment."""
+        return tuple(line for each in self.on for line in each.announce_environment(environ))
+
     async def start(self, core: Core) -> RunningFeatures:
-        """Start the features in the daemon."""
-        started = [await each.start(core) for each in self.on]
-        return RunningFeatures(self, tuple(each for each in started if each is not None))
+        """Start the features in the daemon, each with those before it at hand."""
+        started = RunningFeatures(self)
+        for each in self.on:
+            running = await each.start(evolve(core, find=started.find))
+            if running is not None:
+                started = RunningFeatures(self, (*started.running, running))
+        return started
 
 
 def _merge(found: Iterable[Mapping[str, _T]]) -> Mapping[str, _T]:
@@ -206,6 +268,17 @@ class RunningFeatures:
     def find(self, kind: type[_T]) -> _T | None:
         """Return the part of this class that a feature has started, or None."""
         return next((part for each in self.running for part in each.parts if isinstance(part, kind)), None)
+
+    def take_requests(self, routes: IAgentRoutes) -> RelayHandler:
+        """Return what takes requests off the agent site's channel before their bodies."""
+        from aileron.base.http1 import FirstHandler
+
+        found = [each.take_requests(routes) for each in reversed(self.running)]
+        return FirstHandler(tuple(each for each in found if each is not None))
+
+    def relayed(self) -> Sequence[RelayedPath]:
+        """Return the paths of the agent site that features take off its channel."""
+        return tuple(path for each in self.running for path in each.relayed())
 
     async def serve(self, sites: ListeningSites) -> None:
         """Start what needs the sites, which listen now."""
@@ -228,6 +301,11 @@ class RunningFeatures:
     def status(self) -> Mapping[str, JSON]:
         """Return the features' members of C{GET /v1/status}."""
         return _merge(each.status() for each in self.running)
+
+    async def session_members(self, *session_ids: str) -> Mapping[str, Mapping[str, JSON]]:
+        """Return members that features add to each of these sessions in answers."""
+        found = [await each.session_members(session_ids) for each in self.running]
+        return {name: _merge(members.get(name, {}) for members in found) for name in session_ids}
 
     def metrics(self) -> Iterator[Any]:
         """Return the features' metric families."""

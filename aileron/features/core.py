@@ -27,6 +27,7 @@ class DaemonProcess:
     :ivar life: calls what ends a part when the daemon ends.
     :ivar ids: returns a fresh ULID at each call.
     :ivar in_thread: makes a function that calls another in the reactor's thread pool: C{in_thread(at_once=N)}.
+    :ivar environ: the environment that the daemon was started with; may hold passwords of proxies.
     :ivar own_ports: the ports that the daemon's sites listen on, once they do.
     :ivar operator_url: returns the URL of the operator site, once it listens.
     """
@@ -35,6 +36,7 @@ class DaemonProcess:
     life: Life
     ids: Callable[[], str]
     in_thread: Callable[..., Any]
+    environ: Mapping[str, str] = field(repr=False)
     own_ports: set[int]
     operator_url: Callable[[], str]
 
@@ -46,6 +48,7 @@ class Core:
     :ivar files: the features' trusted files, by their class.
     :ivar settings: what config.yaml says below the features' keys, by key.
     :ivar notices: how the operator is notified of the features' audit events, by type.
+    :ivar find: returns the part of a class that a feature started before this one, or None.
     """
 
     home: Home
@@ -57,6 +60,7 @@ class Core:
     settings: Mapping[str, Any]
     notices: Mapping[str, NoticeRule]
     process: DaemonProcess
+    find: Callable[[type[Any]], Any] = lambda _: None
 
 
 @frozen

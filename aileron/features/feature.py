@@ -9,13 +9,16 @@ from zope.interface import implementer
 
 from aileron.base.json import JSON
 from aileron.model.audit import EventName
-from aileron.model.features import Command, NoticeRule, UpgradeAdvice
+from aileron.model.features import Command, NoticeRule, RelayedPath, UpgradeAdvice
 from aileron.model.interfaces.features import IFeature
 
 if TYPE_CHECKING:
+    from aileron.base.http1 import RelayHandler
+    from aileron.home.discovery import Discovery
     from aileron.home.paths import Home
     from aileron.model.interfaces.authority import ITrust
     from aileron.model.interfaces.connectors import IConfigFile
+    from aileron.model.interfaces.services import IAgentRoutes
 
     from .core import Core, ListeningSites
 
@@ -31,6 +34,19 @@ class RunningFeature:
     parts: Sequence[object] = ()
     resources: Mapping[str, Callable[..., Any]] = {}
 
+    def take_requests(self, routes: IAgentRoutes) -> RelayHandler | None:
+        """Return the handler that takes requests off the agent site's channel before their bodies, or None.
+
+        Called once, before the sites listen. The handler of a feature that started later is asked first.
+
+        :param routes: the agent site's routes, asked in this process.
+        """
+        return None
+
+    def relayed(self) -> Sequence[RelayedPath]:
+        """Return the paths of the agent site that L{take_requests} takes, as they are published."""
+        return ()
+
     async def serve(self, sites: ListeningSites) -> None:
         """Start what needs the sites, which listen now."""
 
@@ -43,6 +59,10 @@ class RunningFeature:
 
     def status(self) -> Mapping[str, JSON]:
         """Return members of the operator's C{GET /v1/status}."""
+        return {}
+
+    async def session_members(self, session_ids: Sequence[str]) -> Mapping[str, Mapping[str, JSON]]:
+        """Return members that the feature adds to sessions in answers, by session."""
         return {}
 
     def metrics(self) -> Iterable[Any]:
@@ -68,6 +88,7 @@ class Feature:
     doctor_advice: ClassVar[Mapping[str, tuple[str, str]]] = {}
     file_names: ClassVar[Sequence[str]] = ()
     navigation: ClassVar[Mapping[str, str]] = {}
+    variables: ClassVar[Sequence[str]] = ()
 
     def commands(self) -> Mapping[str, Command]:
         return {}
@@ -112,6 +133,27 @@ class Feature:
         return None
 
     def setup_offers(self) -> Sequence[Callable[..., Any]]:
+        return ()
+
+    def status_lines(self, status: Mapping[str, Any]) -> Mapping[str, JSON]:
+        return {}
+
+    def list_targets(self, status: Mapping[str, Any]) -> Iterable[str]:
+        return ()
+
+    def explain_binding(self, target: str, credential: str) -> Sequence[str]:
+        return ()
+
+    def choose_environment(self, cli: Any) -> Any:
+        return cli
+
+    def check_environment(self, cli: Any, found: Discovery) -> None:
+        return None
+
+    def check_variables(self, environ: Mapping[str, str]) -> None:
+        return None
+
+    def announce_environment(self, environ: Mapping[str, str]) -> Sequence[str]:
         return ()
 
     async def start(self, core: Core) -> RunningFeature | None:

@@ -10,7 +10,6 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import COMMAND_SESSION, Dependencies
 from aileron.base.text import visible
-from aileron.features.gateway.page import draw_tools
 from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
@@ -155,8 +154,6 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
     added = [part for draw in deps.features.features.slots("session") for part in await draw(deps, visit, session)]
     tally, used = await deps.sessions.tally(session_id), await deps.usage.of_sessions([session_id])
-    counted = () if deps.totals is None else deps.totals.snapshot().tools
-    tools = [each for each in counted if each.session_id == session_id]
     return page(
         f"{session.agent}, session",
         f"{session.agent}: {count(len(found.items), 'call', 'calls')}",
@@ -165,7 +162,6 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),
         facts(_about(session, tally, used.get(session_id))),
         *added,
-        *(draw_tools(tools, watched=True) if tools or session.notes_tools else ()),
         tags.h2("Calls"),
         quiet(f"Dashed: waiting for your approval. Solid: running.{more}") if lanes else "",
         draw_timeline(lanes, deps.now()) if lanes else "",

@@ -11,7 +11,7 @@ from aileron.base.text import visible
 from aileron.model.authority import Passkey
 from aileron.model.sessions import OperatorSession
 
-from .blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
+from .blocks import Cell, act, answer, chip, facts, heading, page, quiet, table
 from .parts import Fragment, Visit, template, titled
 from .texts import moment
 
@@ -64,8 +64,6 @@ async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
         quiet("Locking the vault ends every login, including this one. Pending approvals are kept."),
         tags.h2("Audit log"),
         facts(_record(deps)),
-        tags.h2("Tools that providers run"),
-        quiet("Web search, remote MCP servers and the like can be noted or refused: ", link("/gateway", "Gateway")),
         *[part for draw in deps.features.features.slots("settings") for part in await draw(deps, visit, None)],
         tags.h2("Logins"),
         table("Logins", ("Login", "Client", "Started", "Last used", "Ends", ""), _logins(logins, visit.operator), ""),

@@ -9,7 +9,6 @@ from twisted.web.template import Flattenable
 
 from aileron.api import Dependencies
 from aileron.features import FeatureSet
-from aileron.features.gateway.page import draw_gateway
 from aileron.model.errors import NotFound
 
 from ._actions_page import draw_action, draw_actions
@@ -50,7 +49,6 @@ PAGES: Mapping[str, Draw] = {
     "/connectors/<path:fqn>": draw_connector,
     "/grants": draw_grants,
     "/trust": draw_trust,
-    "/gateway": draw_gateway,
     "/settings": draw_settings,
     "/settings/passkeys": draw_passkeys,
 }

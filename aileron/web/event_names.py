@@ -92,11 +92,6 @@ EVENTS: Mapping[str, EventName] = {
             "session.started": "Session started",
             "session.ended": "Session ended",
             "session.broken": "Stopped for a while",
-            "tool.noted": "Tool run by the provider",
-            "tool.refused": "Tool of the provider refused",
-            "completion.recorded": "Model answered",
-            "in_band.turn": "Actions called in LLM traffic",
-            "in_band.warned": "In-band mode warning",
         },
     ),
     **_named(

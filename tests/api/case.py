@@ -20,7 +20,8 @@ from twisted.web.resource import IResource
 from aileron.actions import DirectoryCatalogue
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
-from aileron.api.shapes.schemas import COMPONENTS, ref
+from aileron.api.shapes.openapi import components
+from aileron.api.shapes.schemas import ref
 from aileron.base.json import utc
 from aileron.daemon import HomeActionFiles
 from aileron.features import FeatureSet, RunningFeature, RunningFeatures
@@ -52,7 +53,7 @@ LOCAL_KEY = mint("ail_c_", lambda count: b"C" * count)
 
 def with_components(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Give a schema what its own references need."""
-    return {**schema, "components": {"schemas": dict(COMPONENTS)}}
+    return {**schema, "components": {"schemas": components(FeatureSet().members)}}
 
 
 FAILURE = Draft202012Validator(with_components(ref("Failure")))

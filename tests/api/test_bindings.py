@@ -18,8 +18,9 @@ from aileron.model.places import UrlTemplate, UrlVariable
 from aileron.model.trust import TrustKind
 from aileron.model.vault import BindingFlag
 from aileron.testing import MemoryConnectors, ScriptedConnector, scripted_description
+from tests.features.gateway.running import relaying
 
-from .case import NOW, ApiCase, Heard
+from .case import NOW, ApiCase, Heard, running
 
 FQN, NAME = "local://test/scripted", "api_key/slack/default"
 BODY = {"service": "slack", "connector": FQN, "secret": "canary-secret"}
@@ -293,6 +294,10 @@ class ProviderTests(BindingCase):
         "format": "{key}",
     }
 
+    def setUp(self) -> None:
+        super().setUp()
+        self.build(features=running(relaying()))
+
     def target(self, connector: str) -> Heard:
         """For what a credential would be sealed."""
         return self.operator.ask("POST", "/v1/bindings/target", self.key, {"connector": connector})
@@ -319,11 +324,11 @@ class ProviderTests(BindingCase):
         self.assertEqual(self.deps.bindings.list(), ())
         made = self.set_up(connector=self.FQN, service="anthropic").json
         path = f"/v1/bindings/{made['name']}"
-        self.build(gateway=GatewaySettings((OPENAI,)))
+        self.build(features=running(relaying(GatewaySettings((OPENAI,)))))
         shown = self.operator.ask("GET", path, self.key).json
         self.assertEqual((shown["fits"], shown["in_force"]), (False, None))
         moved = evolve(ANTHROPIC, base_url="https://mine.invalid:8443/x")
-        self.build(gateway=GatewaySettings((OPENAI, moved)))
+        self.build(features=running(relaying(GatewaySettings((OPENAI, moved)))))
         shown = self.operator.ask("GET", path, self.key).json
         there = {**self.SCOPE, "hosts": ["mine.invalid:8443"], "base_url": "https://mine.invalid:8443/x"}
         self.assertEqual((shown["fits"], shown["scope"], shown["in_force"]), (False, self.SCOPE, there))

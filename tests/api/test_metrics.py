@@ -1,4 +1,4 @@
-"""The gateway's numbers for the operator, for a session of its own and for a scraper; and what is shown of a proxy."""
+"""The gateway's numbers for the operator, for a session of its own and for a scraper."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ import sys
 from pathlib import Path
 
 from attrs import evolve
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
-from twisted.trial.unittest import SynchronousTestCase
-from zope.interface import implementer
 
-from aileron.api import operator_site, proxy_shown, token_digest
+from aileron.api import operator_site, token_digest
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.guard import Who
-from aileron.features.gateway.interfaces import ITotals
-from aileron.features.gateway.values import Ending, GatewayTotals, Histogram, Traffic
-from aileron.features.provider_tools.values import ProviderTool, ToolCount, ToolKind
+from aileron.features.gateway.values import Ending, Histogram, ProviderTool, ToolCount, ToolKind, Traffic
 from aileron.model.reactor import LongTurns
 from aileron.model.usage import Usage
 from aileron.testing import scripted_offer
-from tests.extent import examples
+from tests.features.gateway.running import FixedWatch, relaying
 
-from .case import LAUNCH_KEY, ApiCase, Site
+from .case import LAUNCH_KEY, ApiCase, Site, running
 from .test_guard import routes
 from .test_openapi import Room
 from .test_routes import BrokenRunner
@@ -49,14 +43,8 @@ BUSY = Traffic(
 IDLE = evolve(BUSY, begun=6, usage=Usage(5, 6))
 
 
-@implementer(ITotals)
-class FixedTotals:
-    """Totals of a busy provider and an idle one."""
-
-    def snapshot(self) -> GatewayTotals:
-        mcp = ProviderTool(ToolKind.REMOTE_MCP, "mcp.example.com")
-        tools = [ToolCount("openai", session, mcp, refused, 2) for session in ("a", None) for refused in (True, False)]
-        return GatewayTotals({"anthropic": IDLE, "openai": BUSY}, tuple(tools))
+_MCP = ProviderTool(ToolKind.REMOTE_MCP, "mcp.example.com")
+_TOOLS = tuple(ToolCount("openai", session, _MCP, refused, 2) for session in ("a", None) for refused in (True, False))
 
 
 class CountedCase(ApiCase):
@@ -64,8 +52,9 @@ class CountedCase(ApiCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.totals = FixedTotals()
-        self.build(totals=self.totals, metrics_token_digest=token_digest(SCRAPER))
+        gateway = relaying(providers={"anthropic": IDLE, "openai": BUSY}, usage=self.store.usage)
+        gateway.watch_requests(FixedWatch(tools=_TOOLS))
+        self.build(features=running(gateway), metrics_token_digest=token_digest(SCRAPER))
 
     def scrape(self) -> dict[str, Metric]:
         """What a scraper gets, by name."""
@@ -94,7 +83,7 @@ class TotalsTests(CountedCase):
         self.assertEqual(totals["provider_tools"], tools)
         self.assertIn("totals", self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json["gateway"])
         self.assertNotIn("gateway", self.agents.ask("GET", "/v1/status", self.agent_token()).json)
-        self.build(totals=None)
+        self.build(features=running(relaying()))
         totals = self.operator.ask("GET", "/v1/status", self.operator_token()).json["gateway"]["totals"]
         self.assertEqual(
             totals, {"requests": 0, "input_tokens": 0, "output_tokens": 0, "providers": [], "provider_tools": []}
@@ -139,7 +128,7 @@ class MetricsTests(CountedCase):
 
     def test_little(self) -> None:
         """Where nothing was relayed yet, nobody measures turns, or the store is gone, the rest is told."""
-        self.build(runner=BrokenRunner.of(scripted_offer()), totals=None)
+        self.build(runner=BrokenRunner.of(scripted_offer()), features=running())
         found = self.scrape()
         self.assertEqual([each.value for each in found["aileron_store_up"].samples], [0])
         self.assertIn("aileron_uptime_seconds", found)
@@ -188,45 +177,3 @@ class ScraperTests(CountedCase):
             self.assertNotIn(SCRAPER, text)
             self.assertNotIn(token_digest(SCRAPER).hex(), text)
             self.assertNotIn(repr(token_digest(SCRAPER)), text)
-
-
-class ProxyTests(SynchronousTestCase):
-    """User and password are never shown, however oddly they are written."""
-
-    def test_plain(self) -> None:
-        """Scheme, host and port are shown, nothing before or after, and nothing of what cannot be told apart."""
-        for text in ("http://proxy.test:3128", "proxy.test:3128", "proxy.test", "http://[::1]:80", "socks5h://p"):
-            self.assertEqual(proxy_shown("all_proxy", text), text)
-        for text, place in (
-            ("http://u:canary@proxy.test:1", "http://proxy.test:1"),
-            ("http://canary@proxy.test", "http://proxy.test"),
-            ("u:canary@proxy.test:1", "proxy.test:1"),
-            ("http://u:p@canary@proxy.test", "http://proxy.test"),
-            ("http://u:can/ary@proxy.test/", "http://proxy.test"),
-            ("http://proxy.test/canary?canary#canary", "http://proxy.test"),
-            ("http://u:can?ary@proxy.test", "http://proxy.test"),
-        ):
-            self.assertEqual(proxy_shown("https_proxy", text), place)
-        for text in (
-            "http://u:canary",
-            "http://canary@",
-            "u:canary@http://proxy.test",
-            "http://u:canary://proxy.test",
-            "canary proxy.test",
-            "canary\x1b[0m",
-            "@",
-        ):
-            self.assertEqual(proxy_shown("http_proxy", text), "(unreadable)")
-
-    def test_exceptions(self) -> None:
-        """A list of exceptions is shown whole, but for what could be none."""
-        text = "localhost, 127.0.0.0/8,.x.test,*,[::1]:80,x.test:8080"
-        self.assertEqual(proxy_shown("no_proxy", text), text.replace(" ", ""))
-        self.assertEqual(proxy_shown("no_proxy", "u:canary@x.test,,a b,\x1bc"), "(unreadable),a,b,(unreadable)")
-
-    @settings(deadline=None, max_examples=examples(200))
-    @given(st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12), st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12))
-    def test_wild(self, before: str, after: str) -> None:
-        """Whatever stands before the last C{@} of a proxy is not shown."""
-        for scheme in ("", "http://"):
-            self.assertNotIn("canary", proxy_shown("https_proxy", f"{scheme}{before}canary{after}@proxy.test"))

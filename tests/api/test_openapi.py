@@ -11,11 +11,10 @@ from twisted.web.resource import Resource
 
 from aileron.api import operator_site
 from aileron.api._sites import agent_routes, operator_routes
-from aileron.features.gateway._routes import published
-from aileron.features.gateway.values import GatewaySettings
 from aileron.model.errors import STATUS
+from tests.features.gateway.running import relaying
 
-from .case import ApiCase, Site, with_components
+from .case import ApiCase, Site, running, with_components
 
 
 class DocumentTests(ApiCase):
@@ -41,9 +40,8 @@ class DocumentTests(ApiCase):
 
     def test_relayed(self) -> None:
         """The agent site's document has what the gateway takes there, by its own table, and the key for it."""
-        settings = GatewaySettings()
         before = set(self.document(self.agents)["paths"])
-        self.build(relayed=lambda: published(settings))
+        self.build(features=running(relaying()))
         paths = self.document(self.agents)["paths"]
         relayed = {path: item for path, item in paths.items() if path not in before}
         self.assertEqual(set(relayed["/v1/chat/completions"]), {"post"})

@@ -8,7 +8,6 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import JSON, timestamp, utc
 from aileron.base.load_error import LoadError
 from aileron.features.gateway.values import OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
-from aileron.features.provider_tools.values import ToolRule, ToolRules
 from aileron.model.actions import Inverse
 from aileron.model.audit import Actor, Event
 from aileron.model.connectors import Finding
@@ -18,8 +17,9 @@ from aileron.model.runs import RunState
 from aileron.model.sessions import Process
 from aileron.model.vault import VaultState
 from aileron.testing import ScriptedRunner, scripted_offer
+from tests.features.gateway.running import FixedWatch, relaying
 
-from .case import LAUNCH_KEY, NOW, ApiCase, Heard
+from .case import LAUNCH_KEY, NOW, ApiCase, Heard, running
 
 RUN = "/v1/actions/ship-update/run"
 
@@ -44,12 +44,10 @@ class HealthTests(ApiCase):
     def test_status_upstreams(self) -> None:
         """Operator and launch key learn where the gateway relays to; an agent does not."""
         moved = Provider("x", "http://127.0.0.1:1/v2", "/x/y", Dialect.OPENAI, "api_key/x/d", UpstreamSource.CONFIG)
-        moved = evolve(moved, provider_tools=ToolRules())
         environment = (("https_proxy", "http://u:canary@proxy.test:3128/"), ("no_proxy", "10.0.0.0/8, .x.test,::1"))
-        settings = GatewaySettings(
-            (OPENAI, moved), environment=environment, provider_tools=ToolRules.all(ToolRule.NOTE)
-        )
-        self.build(gateway=settings)
+        gateway = relaying(GatewaySettings((OPENAI, moved), environment=environment))
+        gateway.watch_requests(FixedWatch({"openai": "note"}))
+        self.build(features=running(gateway))
         told = [
             self.operator.ask("GET", "/v1/status", self.operator_token()).json["gateway"],
             self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json["gateway"],

@@ -17,7 +17,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli._entry import _Sources
 from aileron.cli.daemon.process import (
     _start_detached,
-    _tell_of_upstreams,
     child_environment,
     command,
     last_words,
@@ -25,6 +24,7 @@ from aileron.cli.daemon.process import (
     private_pair,
 )
 from aileron.cli.errors import CommandError, report
+from aileron.features import FeatureSet
 from aileron.home.paths import Home
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
 
@@ -49,16 +49,18 @@ class ProcessTests(SynchronousTestCase):
         others = "AILERON_VAULT_PASSPHRASE PYTHONPATH LD_PRELOAD OPENAI_API_KEY XDG_DATA_HOME AILERON_GROQ_BASE_URL"
         more = "OPENAI_BASE_URL ANTHROPIC_API_KEY SSL_CERT_FILE FTP_PROXY"
         self.assertEqual(
-            child_environment({**allowed, **dict.fromkeys((*others.split(), *more.split()), "x")}), allowed
+            child_environment(
+                {**allowed, **dict.fromkeys((*others.split(), *more.split()), "x")}, FeatureSet().variables()
+            ),
+            allowed,
         )
         for environ, word in (
             ({"AILERON_OPENAI_BASE_URL": "https://canary.test"}, "AILERON_OPENAI_BASE_URL"),
             ({"AILERON_OPENAI_BASE_URL": "", "HTTPS_PROXY": "http://p"}, ""),
         ):
-            with redirect_stderr(io.StringIO()) as told:
-                _tell_of_upstreams(environ)
-            self.assertEqual((word in told.getvalue(), bool(word)), (True, bool(told.getvalue())))
-            self.assertNotIn("canary", told.getvalue())
+            told = "\n".join(FeatureSet().announce_environment(environ))
+            self.assertEqual((word in told, bool(word)), (True, bool(told)))
+            self.assertNotIn("canary", told)
 
     def test_command(self) -> None:
         """The daemon is isolated; from the user's own site directory as far as it can be."""

@@ -120,6 +120,10 @@ class SilentRoutes:
 
     cancelled = False
 
+    def in_band(self) -> SilentRoutes:
+        """Answer nothing to anybody."""
+        return self
+
     async def ask(self, *_arguments: object, **_more: object) -> tuple[int, bytes]:
         """Wait until it is cancelled."""
         never: Deferred[tuple[int, bytes]] = Deferred()

@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.base.yaml_keys import NotConfig
 from aileron.daemon import config_keys, describe_keys
 from aileron.daemon._config import Config, read_config
-from aileron.daemon._config_parts import TAKEN
 from aileron.features import FeatureSet
+from aileron.features.gateway.settings import TAKEN
 from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, Provider
 from aileron.features.mcp_http.values import McpSettings
 from aileron.model.authority import PendingLimits
@@ -22,15 +22,17 @@ _PAGE = _PATH.read_text(encoding="utf-8")
 _KEYS = {each["key"]: each for each in describe_keys(config_keys(FeatureSet()))}
 _TABLE = re.compile(r"(?<=<!-- keys: )([a-z ]+) -->\n.*?(?=<!-- end of keys -->)", re.DOTALL)
 _EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
-_GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
+_GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment", "of_features"}
+_OF_FEATURES = {"provider_tools", "in_band_turns"}
 _FIELDS = {
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
     *("listen", "operator_listen", "operator_host", "hosts", "agent_uids", "clients", "connector_packages"),
     *("features", "metrics.token_sha256"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
-    *(f"gateway.{name}" for name in _GATEWAY),
-    *(f"gateway.providers.<name>.{name}" for name in set(Provider.__annotations__) - {"name", "source"}),
+    *(f"gateway.{name}" for name in _GATEWAY | _OF_FEATURES),
+    *(f"gateway.providers.<name>.{name}" for name in set(Provider.__annotations__) - {"name", "source", "of_features"}),
+    "gateway.providers.<name>.provider_tools",
     *(f"notifications.{name}" for name in ("desktop", "desktop.command", "apprise", "contents")),
     *(f"notifications.webhooks.<name>.{name}" for name in ("url", "signed")),
 }
@@ -108,7 +110,7 @@ class PageTests(SynchronousTestCase):
         config = read_config(_EXAMPLES[0], FeatureSet())
         self.assertEqual((config.listen, config.hosts), ("tcp:8081:interface=127.0.0.1", ()))
         self.assertEqual(config.pending.per_session, 5)
-        gateway = read_config(_EXAMPLES[1], FeatureSet()).gateway
+        gateway = read_config(_EXAMPLES[1], FeatureSet()).of_features["gateway"]
         found = {each.name: (each.base_url, each.prefix, each.credential) for each in gateway.providers}
         self.assertEqual(found["openai"], ("https://llm.example.com/openai", "/openai", None))
         self.assertEqual(found["groq"], ("https://api.groq.com/openai", "/groq", "api_key/groq/default"))

@@ -25,6 +25,7 @@ class ExampleFeature:
     doctor_advice: Mapping[str, tuple[str, str]] = {}
     file_names: Sequence[str] = ()
     navigation: Mapping[str, str] = {"/example": "Example"}
+    variables: Sequence[str] = ()
 
     def commands(self) -> Mapping[str, Command]:
         return {"example": Command("tests.features.example_parts:example", "Inspect")}
@@ -77,6 +78,27 @@ class ExampleFeature:
         return None
 
     def setup_offers(self) -> Sequence[Callable[..., Any]]:
+        return ()
+
+    def status_lines(self, status: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
+
+    def list_targets(self, status: Mapping[str, Any]) -> Iterable[str]:
+        return ()
+
+    def explain_binding(self, target: str, credential: str) -> Sequence[str]:
+        return ()
+
+    def choose_environment(self, cli: Any) -> Any:
+        return cli
+
+    def check_environment(self, cli: Any, found: Any) -> None:
+        return None
+
+    def check_variables(self, environ: Mapping[str, str]) -> None:
+        return None
+
+    def announce_environment(self, environ: Mapping[str, str]) -> Sequence[str]:
         return ()
 
     async def start(self, core: Any) -> Any:

@@ -52,10 +52,10 @@ WAYS: Mapping[str, Mapping[str, str]] = {
     # what serves requests
     "agent_site": {"daemon._sites": "HTTP, for agents"},
     "operator_site": {"daemon._sites": "HTTP, for the operator: the command line and the pages"},
-    "InBandHandler": {"daemon._sites": "in-band mode, before the gateway"},
+    "InBandHandler": {"features.inband.running": "in-band mode, before the gateway"},
     "HttpEndpoint": {"features.mcp_http.running": "MCP over HTTP"},
-    "plain_tools": {"daemon._sites": "the tools of in-band mode"},
-    "in_band": {"daemon._sites": "the agent site's routes, by an in-band key"},
+    "plain_tools": {"features.inband.running": "the tools of in-band mode"},
+    "in_band": {"features.inband.running": "the agent site's routes, by an in-band key"},
     # what asks the agent site's routes
     "InProcessClient": {"features.mcp_http._http_endpoint": "MCP over HTTP", "mcp.plain": "in-band mode"},
     "Connections": {

@@ -59,7 +59,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "backup": frozenset(),
     "demo": frozenset(),
     "egress": frozenset(),
-    "gateway": frozenset({"provider_tools"}),
+    "gateway": frozenset(),
     "importing": frozenset(),
     "inband": frozenset({"gateway"}),
     "launch": frozenset({"egress", "gateway", "sandbox"}),
@@ -82,11 +82,14 @@ _CONVERTED = frozenset(
         "backup",
         "demo",
         "egress",
+        "gateway",
         "importing",
+        "inband",
         "launch",
         "mcp_http",
         "moving",
         "packages",
+        "provider_tools",
         "proving",
         "sandbox",
         "service",
@@ -98,8 +101,6 @@ _CONVERTED = frozenset(
 NOT_YET: Mapping[str, frozenset[str]] = {
     "cli": frozenset(FEATURES) - _CONVERTED,
     "daemon": frozenset(FEATURES) - _CONVERTED,
-    "api": frozenset({"gateway"}),
-    "web": frozenset({"gateway"}),
     "testing": frozenset(FEATURES) - _CONVERTED,
 }
 """The features that rooms of the core still name."""

@@ -200,7 +200,7 @@ class SessionPagesTests(WebCase):
         self.assertNotIn("tokens", self.fragment("/sessions/session-1").text)
         self.store.usage.note("openai", "session-1", Usage(1200, 34))
         self.store.usage.note("openai", "session-1", None)
-        self.build(totals=None)
+        self.build()
         text = self.fragment("/sessions/session-1").text
         for name, number in (("LLM requests", "2"), ("Input tokens", "1,200"), ("Output tokens", "34")):
             self.assertIn(f"<dt>{name}</dt><dd>{number}</dd>", text)

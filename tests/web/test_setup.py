@@ -1,4 +1,4 @@
-"""What the daemon may do and by what: actions, connectors, grants, the gateway, settings."""
+"""What the daemon may do and by what: actions, connectors, grants, settings."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ from datetime import timedelta
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
-from zope.interface import implementer
 
 from aileron.base.json import utc
 from aileron.base.load_error import LoadError
 from aileron.base.text import visible
-from aileron.features.gateway.interfaces import ITotals
-from aileron.features.gateway.values import GatewayTotals, Histogram, Traffic
-from aileron.features.provider_tools.values import ProviderTool, ToolCount, ToolKind, ToolRule, ToolRules
 from aileron.model.actions import Cap, Input
 from aileron.model.audit import Actor
 from aileron.model.authority import NewGrant, OwnCap, Passkey, PasskeyRule, Predicate, PredicateKind
 from aileron.model.runs import Decision
-from aileron.model.usage import Usage
 from aileron.model.vault import VaultState
 from aileron.testing import SoftwareAuthenticator, scripted_offer
 from tests.api.case import NOW
@@ -27,23 +22,6 @@ from tests.web.case import ADDRESS, WebCase, notifying, read
 HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
 OPERATOR = Actor("human", "operator-1")
-
-
-@implementer(ITotals)
-class _Counted:
-    """Some traffic of one provider."""
-
-    def snapshot(self) -> GatewayTotals:
-        added = Histogram((0.001, 0.01), (7, 0, 2))
-        usage = Usage(1234, 56)
-        traffic = Traffic(begun=10, answers={"2xx": 8, "5xx": 1}, usage=usage, added=added)
-        mcp, search = ProviderTool(ToolKind.REMOTE_MCP, "mcp.example.com"), ProviderTool(ToolKind.WEB_SEARCH)
-        tools = (
-            ToolCount("openai", "session-1", mcp, False, 3),
-            ToolCount("openai", None, mcp, False, 4),
-            ToolCount("openai", None, search, True, 1),
-        )
-        return GatewayTotals({"openai": traffic}, tools)
 
 
 class ActionPagesTests(WebCase):
@@ -103,53 +81,6 @@ class GrantPageTests(WebCase):
             self.assertIn(part, text)
         self.assertIn("DELETE /v1/caps", text)
         self.assertIn('name="per_hour"', text)
-
-
-class GatewayPageTests(WebCase):
-    """C{/gateway}."""
-
-    def test_counted(self) -> None:
-        """What was counted is drawn, and stands there in numbers as well; before anything went through it says so."""
-        text = self.fragment("/gateway").text
-        self.assertIn("No requests since the daemon started", text)
-        self.assertIn("https://api.anthropic.com", text)
-        self.build(totals=_Counted())
-        text = self.fragment("/gateway").text
-        self.assertIn("1,234", text)
-        charts = [each for tag, each in read(text).tags if tag == "svg"]
-        self.assertEqual(len(charts), 2)
-        self.assertIn("2xx 8, 5xx 1", charts[0]["aria-label"])
-        self.assertIn("up to 1 ms 7, longer 2", charts[1]["aria-label"])
-
-    def test_provider_tools(self) -> None:
-        """Without a rule it says what can be set; else the rules, and what was asked for by kind and host."""
-        text = read(self.fragment("/gateway").text).text
-        self.assertIn("To note or refuse them, set gateway.provider_tools in config.yaml.", text)
-        rules = ToolRules({ToolKind.WEB_SEARCH: ToolRule.REFUSE})
-        self.build(totals=_Counted(), gateway=evolve(self.deps.gateway, provider_tools=rules))
-        text = read(self.fragment("/gateway").text).text
-        for part in ("web_search: refuse", "openairemote_mcpmcp.example.comSent7", "openaiweb_search–Refused1"):
-            self.assertIn(part, text)
-        self.assertNotIn("To note or refuse them", text)
-        self.agent("session-1")
-        text = read(self.fragment("/sessions/session-1").text).text
-        self.assertIn("openairemote_mcpmcp.example.comSent3", text)
-        self.assertNotIn("Refused", text)
-        self.agent("session-2")
-        self.assertNotIn("Tools that providers run", self.fragment("/sessions/session-2").text)
-
-    def test_proxies(self) -> None:
-        """Of a proxy the host is shown, and however it is written no user and no password."""
-        for value, host in (
-            ("http://me:canary@proxy.test:3128/", "http://proxy.test:3128"),
-            ("me:canary@proxy.test:3128", "proxy.test:3128"),
-            ("http://me:canary/x@proxy.test", "http://proxy.test"),
-            ("http://me:canary@proxy test", "(unreadable)"),
-        ):
-            settings = evolve(self.deps.gateway, environment=(("https_proxy", value), ("no_proxy", "10.0.0.0/8")))
-            self.build(gateway=settings)
-            text = self.fragment("/gateway").text
-            self.assertEqual((host in text, "10.0.0.0/8" in text, "canary" in text), (True, True, False), value)
 
 
 class SettingsPageTests(WebCase):

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from aileron.base.http1 import HeadCache, RelayedExchange, RelayHandler, RequestHead, Route
+from aileron.base.http1 import HeadCache, RelayedExchange, RequestHead, Route
 
-from .channel import Channel, ChannelSite, discard
+from .channel import Channel, discard
 
 MAX_TAKEN_HEAD_BYTES = 65536
 """Of requests that are given away: agents send long fields."""
 
 
-class RelayingSite(ChannelSite, Protocol):
-    """A site that gives requests away.
-
-    :ivar taker: is offered each request before its body.
-    """
-
-    taker: RelayHandler
-
-
 class RelayingChannel(Channel):
     """A L{Channel} that first offers each request to the L{RelayHandler}.  It is the L{Client} of what was taken."""
 
-    site: RelayingSite
     most_head_bytes = MAX_TAKEN_HEAD_BYTES
     _taken: RelayedExchange | None = None
     _known: tuple[HeadCache, Route] | None = None  # of a client that has come back: its next heads will look the same

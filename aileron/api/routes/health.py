@@ -20,7 +20,6 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import to_json
 from aileron.base.json import JSON, timestamp
-from aileron.features.gateway.shapes import TOTALS, UPSTREAMS, totals, totals_json, upstreams_json
 from aileron.model.errors import StoreUnavailable
 from aileron.model.queries import RunQuery
 from aileron.model.runs import RunState
@@ -57,10 +56,7 @@ _STATUS = made_of(
             }
         ),
     },
-    {
-        "pause": ref("Pause"),
-        "gateway": made_of({**UPSTREAMS, "totals": TOTALS}),
-    },
+    {"pause": ref("Pause")},
 )
 
 
@@ -93,7 +89,7 @@ async def status(context: RequestContext, deps: Dependencies) -> Answer:
             **({} if paused is None else {"pause": to_json(paused)}),
             "store": "ok" if kept is not None else "unavailable",
             "record": _record(deps),
-            **({} if context.caller.session else {"gateway": _gateway(deps), **deps.features.status()}),
+            **({} if context.caller.session else deps.features.status()),
         }
     )
 
@@ -107,10 +103,6 @@ def _record(deps: Dependencies) -> JSON:
         "head": None if signer.head is None else {"sequence": signer.head[0], "hash": signer.head[1]},
         "tampered": signer.tampered,
     }
-
-
-def _gateway(deps: Dependencies) -> JSON:
-    return {**upstreams_json(deps.gateway), "totals": totals_json(totals(deps))}
 
 
 async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:

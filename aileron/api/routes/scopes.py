@@ -1,4 +1,4 @@
-"""For what a credential is bound: the scope in force, of the connector or the gateway's provider as it stands now."""
+"""For what a credential is bound: the scope in force, of the connector or of a feature's target as it stands now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from aileron.base.addresses import base_url_problem
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.credentials import DEFAULT_KIND
-from aileron.features.gateway.values import GATEWAY
 from aileron.model.connectors import ConnectorDescription
 from aileron.model.errors import Conflict, InvalidRequest
 from aileron.model.trust import TrustItem, TrustKind, TrustState
@@ -41,7 +40,7 @@ class Target:
 async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, variables: Mapping[str, str]) -> Target:
     """Return the target of a binding that is to be sealed for it.
 
-    :param fqn: of a connector, of a provider of the gateway, or of a channel of notifications.
+    :param fqn: of a connector, or of a feature's target such as a channel of notifications.
     :param base_url: that was asked for.
     :param variables: values of those that are not in the base URL.
     :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
@@ -127,12 +126,12 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
 
 def _find_configured(deps: Dependencies, fqn: str) -> Any:
     """Find what config.yaml has under this name for a feature, such as a channel of notifications."""
-    return deps.gateway.bound_by(fqn) if fqn.startswith(GATEWAY) else deps.features.find_scope(fqn)
+    return deps.features.find_scope(fqn)
 
 
 def _find_words(deps: Dependencies, fqn: str) -> str | None:
     """Return the words for what a name of a feature's target names; None if it names a connector."""
-    targets = {GATEWAY: "provider of the gateway", **deps.features.features.targets()}
+    targets = deps.features.features.targets()
     return next((words for prefix, words in targets.items() if fqn.startswith(prefix)), None)
 
 

@@ -28,7 +28,6 @@ from aileron.api.shapes.schemas import (
 from aileron.api.shapes.values import moment, optional_json, page, session_json, to_json
 from aileron.api.tokens import AGENT_TOKEN, mint, token_digest
 from aileron.base.json import JSON, timestamp
-from aileron.features.gateway.shapes import session_traffic
 from aileron.model.audit import Event
 from aileron.model.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.model.queries import Page, RunQuery
@@ -134,8 +133,8 @@ async def list_sessions(context: RequestContext, deps: Dependencies) -> Answer:
     live, limit = context.query.get("live") is True, int(context.number("limit", 100))
     without = COMMAND_SESSION if context.query.get("commands") is False else None
     found = Page((own,)) if own is not None else await deps.sessions.list(live, limit, context.text("cursor"), without)
-    traffic = await session_traffic(deps, *(session.id for session in found.items))
-    return answer(page(found, lambda session: session_payload(session, deps, traffic[session.id])))
+    added = await deps.features.session_members(*(session.id for session in found.items))
+    return answer(page(found, lambda session: session_payload(session, deps, added[session.id])))
 
 
 @TABLE.route("GET", "/v1/sessions/<session_id>", agents=Who.AGENT, operators=READERS, answers={200: ref("Session")})
@@ -165,16 +164,16 @@ async def end_session(context: RequestContext, deps: Dependencies, session_id: s
 
 async def session_summary(session: Session, deps: Dependencies) -> Mapping[str, JSON]:
     """Return the session with its C{summary}."""
-    tally, traffic = await deps.sessions.tally(session.id), await session_traffic(deps, session.id)
+    tally, added = await deps.sessions.tally(session.id), await deps.features.session_members(session.id)
     until = session.ended_at or deps.now()
     seconds = max(0, int((until - session.started_at).total_seconds()))
-    return {**session_payload(session, deps, traffic[session.id]), "summary": {**to_json(tally), "seconds": seconds}}
+    return {**session_payload(session, deps, added[session.id]), "summary": {**to_json(tally), "seconds": seconds}}
 
 
-def session_payload(session: Session, deps: Dependencies, traffic: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """C{Session}, with whether it is paused and what it sent through the gateway."""
+def session_payload(session: Session, deps: Dependencies, added: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return the session with whether it is paused, and the members that features add."""
     paused = paused_for(deps, session.id) is not None
-    return {**session_json(session, deps.now()), "paused": paused, **traffic}
+    return {**session_json(session, deps.now()), "paused": paused, **added}
 
 
 async def _visible(context: RequestContext, deps: Dependencies, session_id: str) -> Session:
@@ -277,8 +276,8 @@ async def deny_session(context: RequestContext, deps: Dependencies, session_id: 
         denied, left = await _deny_all(context, deps, session_id)
     finally:  # only now: an agent that waits for one of them learns of its denial
         deps.session_ended(session_id)
-    traffic = await session_traffic(deps, session_id)
-    return answer({"session": session_payload(session, deps, traffic[session_id]), "denied": denied, "left": left})
+    added = await deps.features.session_members(session_id)
+    return answer({"session": session_payload(session, deps, added[session_id]), "denied": denied, "left": left})
 
 
 async def _deny_all(context: RequestContext, deps: Dependencies, session_id: str) -> tuple[list[JSON], list[JSON]]:

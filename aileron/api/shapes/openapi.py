@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import TypeAlias, cast
 
@@ -13,7 +13,7 @@ from aileron.api.guard import PROOF, Who
 from aileron.base.json import JSON
 from aileron.model.features import RelayedPath
 
-from .schemas import COMPONENTS, ref
+from .schemas import COMPONENTS, ref, widened
 
 Served: TypeAlias = Iterable[tuple[Endpoint, Who]]
 
@@ -31,11 +31,18 @@ _SCHEMES: Mapping[Who, tuple[str, ...]] = {
 }
 
 
-def document(title: str, version: str, served: Served, relayed: Iterable[RelayedPath] = ()) -> dict[str, JSON]:
+def document(
+    title: str,
+    version: str,
+    served: Served,
+    relayed: Iterable[RelayedPath] = (),
+    members: Callable[[str], Mapping[str, Schema]] = lambda _: {},
+) -> dict[str, JSON]:
     """Make the whole document.
 
     :param served: each endpoint with who may call it on this site.
-    :param relayed: what the gateway takes of this site.
+    :param relayed: what features take off this site's channel.
+    :param members: of components, those that features add.
     """
     paths: dict[str, dict[str, JSON]] = {}
     for endpoint, allowed in served:
@@ -47,8 +54,14 @@ def document(title: str, version: str, served: Served, relayed: Iterable[Relayed
         "info": {"title": title, "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         "servers": [{"url": "/"}],
         "paths": paths,
-        "components": {"schemas": dict(COMPONENTS), "securitySchemes": _security_schemes()},
+        "components": {"schemas": components(members), "securitySchemes": _security_schemes()},
     }
+
+
+def components(members: Callable[[str], Mapping[str, Schema]]) -> dict[str, JSON]:
+    """Return the schemas that others refer to, with the members that features add."""
+    added = {name: members(name) for name in COMPONENTS}
+    return {name: widened(schema, added[name]) if added[name] else schema for name, schema in COMPONENTS.items()}
 
 
 def _plain(path: str) -> str:

@@ -181,15 +181,6 @@ _WARNING = made_of(
     }
 )
 
-CALLS: Mapping[str, Schema] = {
-    "requests": COUNT,
-    "input_tokens": {**COUNT, "description": "all that was read, cached or not"},
-    "output_tokens": COUNT,
-}
-CACHED: Schema = {**COUNT, "description": "Of the input, what came from the provider's cache"}
-COST: Mapping[str, Schema] = {
-    "cost_microdollars": {**COUNT, "description": "Millionths of a US dollar; only where a provider reported a cost"}
-}
 _FAULT = described(
     Fault,
     boundary={"enum": ["user", "sandbox", "connector_manifest", "action", "runtime", "external"]},
@@ -288,7 +279,7 @@ COMPONENTS: Mapping[str, Schema] = {
             notes_tools=_says("whether the tools that providers run for it are noted"),
             paused={**BOOLEAN, **_says("whether nothing of it begins now")},
         ),
-        {"gateway": made_of(CALLS, {"cached_tokens": CACHED, **COST}), "summary": _SUMMARY},
+        {"summary": _SUMMARY},
     ),
     "Record": described(
         Record,

@@ -6,7 +6,7 @@ Whatever two parsers could read differently raises L{Malformed} (RFC 9112, secti
 from ._bodies import Body, Chunked, ChunkedContent, Fixed, Tee, UntilClose, announced, unchunked
 from ._fields import CHUNKED, Malformed, end_to_end
 from ._heads import UNTIL_CLOSE, RequestHead, ResponseHead, parse_request, parse_response, read_response_prefix
-from ._relay import HeadCache, RelayClient, RelayedExchange, RelayHandler, RelayRoutes, Route
+from ._relay import FirstHandler, HeadCache, RelayClient, RelayedExchange, RelayHandler, RelayRoutes, Route
 
 __all__ = [
     "CHUNKED",
@@ -14,6 +14,7 @@ __all__ = [
     "Body",
     "Chunked",
     "ChunkedContent",
+    "FirstHandler",
     "Fixed",
     "HeadCache",
     "Malformed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Protocol
 
+from attrs import frozen
 from twisted.internet.interfaces import ITCPTransport
 from werkzeug.exceptions import HTTPException
 
@@ -92,6 +93,23 @@ class RelayHandler(Protocol):
 
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         """Return the route of this request and of those like it; L{None}: they are for the site's own resources."""
+
+
+@frozen
+class FirstHandler:
+    """Several handlers of the agent site's channel: the first one that takes a request has it.
+
+    It is itself a L{RelayHandler}.
+    """
+
+    handlers: tuple[RelayHandler, ...]
+
+    def route(self, head: RequestHead, client: RelayClient) -> Route | None:
+        for each in self.handlers:
+            route = each.route(head, client)
+            if route is not None:
+                return route
+        return None
 
 
 class RelayRoutes:

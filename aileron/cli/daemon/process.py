@@ -9,7 +9,7 @@ import site
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from aileron.cli._entry import SERVE
 from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError
 from aileron.cli.output import note, progress
-from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home, prepare
@@ -37,12 +36,7 @@ _TAIL_BYTES = 8192
 _PACKAGE = Path(__file__).parent
 
 _PASSED_ON = frozenset(
-    (
-        *"PATH HOME USER LOGNAME LANG TZ TMPDIR AILERON_HOME XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS".split(),
-        *BASE_URL_VARIABLES.values(),
-        *PROXY_VARIABLES,
-        *(name.upper() for name in PROXY_VARIABLES),
-    )
+    "PATH HOME USER LOGNAME LANG TZ TMPDIR AILERON_HOME XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS".split()
 )
 
 
@@ -69,7 +63,8 @@ def start(cli: CliContext, key: DataKey | None) -> Discovery:
             f"{home.root} cannot be created ({why}). No daemon was started.",
             "Let AILERON_HOME name a directory that you can write to.",
         ) from None
-    _tell_of_upstreams(cli.environ)
+    for line in cli.features.announce_environment(cli.environ):
+        note("{line}", line=line)
     with progress("Starting the daemon"):
         return _until_healthy(cli, home, _spawn(cli, home, key))
 
@@ -135,40 +130,38 @@ def _home_opened(home: Home) -> Iterator[int]:
         os.close(descriptor)
 
 
-def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Choose what of our environment the daemon gets.
+def child_environment(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:
+    """Return the part of our environment that the daemon gets.
 
     Nothing that could steer Python or hold a secret but a proxy's.
+
+    :param more: names of variables that features read.
     """
+    passed_on = {*_PASSED_ON, *more}
     # guard against attack: a passphrase stays out of the daemon's environment
     #    -> test_process.PoisonTests.test_passphrase_from_environment, instead return dict(environ)
-    return {name: text for name, text in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
-
-
-def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
-    """Say so if the surroundings move what agents send: they may be of somebody else's making."""
-    said = [variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable)]
-    if said:
-        note(
-            "Your environment ({names}) changes the address of a provider. Check it: aileron status",
-            names=", ".join(said),
-        )
+    return {name: text for name, text in environ.items() if name in passed_on or name.startswith("LC_")}
 
 
 def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
     serve = command(SERVE, "--home", str(home.root))
+    variables = cli.features.variables()
     if key is None:
-        return _start_detached(serve, home, cli.environ)
+        return _start_detached(serve, home, cli.environ, variables=variables)
     reading, writing = private_pair()
     try:
         key.send(writing)  # 32 bytes: they are held until the child reads
-        return _start_detached((*serve, "--key-fd", str(reading)), home, cli.environ, (reading,))
+        return _start_detached((*serve, "--key-fd", str(reading)), home, cli.environ, (reading,), variables)
     finally:
         os.close(reading)
 
 
 def _start_detached(
-    command: Sequence[str], home: Home, environ: Mapping[str, str], descriptors: tuple[int, ...] = ()
+    command: Sequence[str],
+    home: Home,
+    environ: Mapping[str, str],
+    descriptors: tuple[int, ...] = (),
+    variables: Collection[str] = (),
 ) -> subprocess.Popen[bytes]:
     path = output_of(home)
     if path.exists():
@@ -181,7 +174,7 @@ def _start_detached(
             stdout=output,
             stderr=output,
             cwd=home.root,
-            env=child_environment(environ),
+            env=child_environment(environ, variables),
             pass_fds=descriptors,
             start_new_session=True,
         )

@@ -1,8 +1,8 @@
-"""C{aileron status}, C{version} and C{gateway}: how the daemon does, and what its gateway counted."""
+"""C{aileron status} and C{version}: how the daemon does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,102 +14,15 @@ from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.doctor.findings import Severity
 from aileron.cli.errors import FAILED, CommandError
-from aileron.cli.output import Columns, listed, note, say, say_json, show, values, when
+from aileron.cli.output import note, say, say_json, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
-from aileron.features.gateway.values import BASE_URL_VARIABLES
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.lock import running_pid
 from aileron.model.errors import AileronError
 
-_EXCEPTIONS = "no_proxy"
 _UNTRUSTED = frozenset(("new", "changed"))
 _TRUSTED = ("action", "connector", "config")
 """The kinds of files that can be trusted; with an action the connectors that it needs are."""
-
-
-@click.command()
-@_options.as_json
-@pass_cli
-def gateway(cli: CliContext, as_json: bool) -> None:
-    """Show LLM traffic through the gateway.
-
-    Calls, tokens, responses and endings of each provider; also the tools that providers were asked to run, if these are
-    noted or refused.
-    """
-    found = cli.running()
-    totals = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
-    answer = {**totals, "items": totals.get("providers", [])}
-    columns: Columns = {
-        "PROVIDER": "name",
-        "CALLS": "requests",
-        "IN PROGRESS": "under_way",
-        "TOKENS": tokens,
-        "CACHED": "cached_tokens",
-        "RESPONSES": lambda provider: _counts(provider["answers"]),
-        "ENDED": lambda provider: _counts(provider["endings"]),
-        "BYTES OUT": "sent_bytes",
-        "BYTES IN": "received_bytes",
-    }
-    listed(as_json, answer, columns, "No LLM traffic yet.")
-    if not as_json:
-        for tool in totals.get("provider_tools", ()):
-            say("{provider} was asked to run {kind}: {requests} (refused: {refused})", **_tool(tool))
-
-
-def _tool(tool: Mapping[str, Any]) -> Mapping[str, object]:
-    requests = tool["requests"]
-    return {**tool, "requests": f"{_group(requests)} request{'' if requests == 1 else 's'}"}
-
-
-def _counts(counted: Mapping[str, int]) -> str | None:
-    """Return what was counted at all."""
-    return ", ".join(f"{name}: {count}" for name, count in counted.items() if count) or None
-
-
-def relayed(status: Mapping[str, Any]) -> Mapping[str, JSON]:
-    """Return the line of the gateway's totals, by its label; none before the first call.
-
-    :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
-    """
-    totals = status.get("gateway", {}).get("totals", {})
-    if not totals.get("requests"):
-        return {}
-    return {"LLM calls": f"{_group(totals['requests'])} (tokens: {tokens(totals)})"}
-
-
-def tokens(told: Mapping[str, Any] | None) -> str | None:
-    """Write how many tokens were read and written; L{None}: there was no call.
-
-    :param told: of all calls, or of a session.
-    """
-    if told is None:
-        return None
-    return f"{_group(told['input_tokens'])} in, {_group(told['output_tokens'])} out"
-
-
-def _group(count: int) -> str:
-    return f"{count:,}".replace(",", " ")
-
-
-def notable(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the providers that somebody moved, added or gave a key of the vault.
-
-    :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
-    :return: the name, where it is, in words, and the word of what moved it there: L{None}: it is where it always is.
-    """
-    for each in status.get("gateway", {}).get("providers", ()):
-        name, environment = each["name"], BASE_URL_VARIABLES.get(each["name"], "the environment")
-        said_by = {"config": "config.yaml", "environment": environment}.get(each["source"])
-        if said_by is not None or each["credential"]:
-            said = "" if said_by is None else f", set by {said_by}"
-            key = ", key from the vault" if each["credential"] else ""
-            yield name, f"{each['base_url']} (at {each['prefix']}{said}{key})", said_by
-
-
-def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
-    """Return the proxies by variable, without user and password; if there are none, no exceptions either."""
-    told = {each["variable"]: each["value"] for each in status.get("gateway", {}).get("proxies", ())}
-    return told if set(told) - {_EXCEPTIONS} else {}
 
 
 @click.command()
@@ -242,15 +155,13 @@ def _tell(cli: CliContext, answer: Mapping[str, Any], found: Discovery) -> None:
             "pending approvals": counts.get("pending_approvals"),
             "sessions": counts.get("sessions"),
             "actions": counts.get("actions"),
-            **relayed(answer),
             "files not active": counts.get("load_errors"),
             "process": str(found.pid),
             "home": str(cli.home.root),
             "agent URL": found.url,
             "your pages": f"{found.operator_url} (aileron open)",
             **in_words(record),
-            **{f"provider {name}": place for name, place, _ in notable(answer)},
-            **proxies(answer),
+            **cli.features.status_lines(answer),
         },
         "  ",
     )

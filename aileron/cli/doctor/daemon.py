@@ -1,4 +1,4 @@
-"""The vault's file, the daemon's process, how it can be found, and what it tells of its gateway and notifications."""
+"""The vault's file, the daemon's process, how it can be found, and what features find in its status."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from aileron.cli.context import CliContext
-from aileron.cli.daemon.status import notable, proxies
 from aileron.cli.errors import DAMAGED, LOST, CommandError
 from aileron.cli.vault.unlocking import state_of_file
-from aileron.features.gateway.values import BASE_URL_VARIABLES
 from aileron.home.discovery import Discovery, live_discovery, read_discovery
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home
@@ -144,33 +142,12 @@ def found_daemon(home: Home) -> Discovery | None:
 
 
 def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
-    """Report what the daemon's status tells: providers and proxies, and what features find in it.
-
-    Providers that were moved, added or given a key of the vault, and proxies, are remarks, not faults: only the
-    operator knows what was intended.
-    """
+    """Report what features find in the daemon's status."""
     if found is None:
         return
     try:
         status = cli.probe(found.url, "/v1/status", found.launch_key)
     except CommandError:
         return  # that it does not answer is a finding of its own
-    for name, place, said_by in notable(status):
-        unset = f"If you did not set this, unset {said_by}, then restart: {_AGAIN}"
-        by_variable = said_by in BASE_URL_VARIABLES.values()
-        yield remark(f"LLM traffic to {name} goes to {place}.", unset if by_variable else None)
-    for variable, value in proxies(status).items():
-        if variable != "no_proxy":
-            yield remark(
-                f"The gateway uses the proxy {value} ({variable.upper()}).",
-                f"If you did not set this, unset it, then restart: {_AGAIN}",
-            )
-    tools = [each.get("provider_tools") for each in status.get("gateway", {}).get("providers", ())]
-    if tools and set(tools) <= {"off"}:
-        yield remark(
-            "Providers may run tools themselves, such as web search or remote MCP servers: no approval, no sandbox and "
-            "no record sees these.",
-            "To note or refuse them, set gateway.provider_tools in config.yaml, then: aileron config trust",
-        )
     for check in cli.features.doctor_checks():
         yield from check(status)

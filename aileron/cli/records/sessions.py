@@ -13,11 +13,11 @@ from aileron.cli import options as _options
 from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
 from aileron.cli.context import CliContext, Links, pass_cli
-from aileron.cli.daemon.status import tokens
 from aileron.cli.ids import id_argument
 from aileron.cli.output import Columns, fields_of, note, say, say_json, time_at, values, when
 from aileron.cli.session import OperatorCommand, plain_command, reading_command
 from aileron.cli.things import LIVE_SESSION, SESSION
+from aileron.cli.tokens import describe_tokens
 
 if TYPE_CHECKING:
     from aileron.client import OpenedSession, Operator
@@ -136,7 +136,7 @@ _FIELDS: Columns = {
     "directory (self-reported)": "working_dir",
     "process": lambda session: process(session.get("peer")),
     "exit code": "exit_code",
-    "tokens": lambda session: tokens(session.get("gateway")),
+    "tokens": lambda session: describe_tokens(session.get("gateway")),
 }
 
 

@@ -17,8 +17,6 @@ from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError
 from aileron.cli.output import Columns, heading, note, say, time_at, values, when
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
-from aileron.features.gateway.values import GATEWAY
-from aileron.features.notices.values import NOTICE
 from aileron.model.places import UrlTemplate
 
 from .operator import as_signed_in
@@ -141,13 +139,12 @@ def setup(
         given = read_secret(command.cli, f"Secret for {connector}", secret_fd)
         return await operator.post("bindings", "setup", body={**body, "secret": given})
 
-    look = _find_connector(connector)
+    look = _find_connector(connector, tuple(command.cli.features.targets()))
     made = as_signed_in(command.cli, command.passphrase_fd, work, look) if by_signing_in else command.ask(work, look)
     command.say(made, "{name} is bound to {connector}.", name=made["name"], connector=connector)
-    if not command.as_json and connector.startswith(GATEWAY):
-        provider = connector.removeprefix(GATEWAY)
-        note("To use it, add to config.yaml, under gateway: providers: {provider}:", provider=provider)
-        note("  credential: vault:{name}", name=made["name"])
+    if not command.as_json:
+        for line in command.cli.features.explain_binding(connector, made["name"]):
+            note("{line}", line=line)
 
 
 @binding.command("rebind")
@@ -219,12 +216,15 @@ def _find(name: str) -> Callable[[Operator], Awaitable[object]]:
     return lambda operator: operator.get("bindings", name)
 
 
-def _find_connector(connector: str) -> Callable[[Operator], Awaitable[object]]:
-    """Make the look whether there is a connector of this name; of providers and channels the daemon tells later."""
+def _find_connector(connector: str, targets: tuple[str, ...]) -> Callable[[Operator], Awaitable[object]]:
+    """Make the look whether there is a connector of this name.
+
+    :param targets: what names of features' targets begin with, of which the daemon tells later.
+    """
 
     async def look(operator: Operator) -> None:
         names = {each["name"] for each in (await operator.get("connectors"))["items"]}
-        if connector not in names and not connector.startswith((GATEWAY, NOTICE)):
+        if connector not in names and not connector.startswith(targets):
             raise CommandError(
                 f"Connector {connector} not found; nothing was bound.", "List connectors: aileron connector list"
             )

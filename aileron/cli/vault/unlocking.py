@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from aileron.cli.context import CliContext
 from aileron.cli.daemon.process import replacing, start, stop
-from aileron.cli.daemon.routing import choose_routing
 from aileron.cli.errors import LOST, CommandError
 from aileron.cli.opening import open_with_passphrase
 from aileron.cli.output import note, say
@@ -69,14 +68,14 @@ def restart_with(cli: CliContext, key: DataKey) -> Discovery:
     Agents keep their sessions: ports and tokens survive.  So do the addresses of providers, unless a person chooses
     those of this terminal.
 
-    :raises CommandError: the daemon does not serve, or L{choose_routing} refused; the key is forgotten then.
+    :raises CommandError: the daemon does not serve, or a feature refused the environment; the key is forgotten then.
     """
     found = live_discovery(cli.home)
     if found is not None and vault_state(cli, found) == "unlocked":
         key.wipe()
         return found
     try:
-        cli = choose_routing(cli)
+        cli = cli.features.choose_environment(cli)
     except CommandError:
         key.wipe()
         raise
@@ -103,7 +102,7 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
     """
     from aileron.vault import keys
 
-    cli = choose_routing(cli)
+    cli = cli.features.choose_environment(cli)
     old_key, old = open_with_passphrase(cli, descriptor)
     try:
         new = cli.new_passphrase(new_descriptor)
@@ -131,7 +130,7 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
     from aileron.vault import keys
 
     prepare(cli.home)
-    cli = choose_routing(cli)
+    cli = cli.features.choose_environment(cli)
     _tell_what_is_void(cli)
     if cli.ask(f"Type the word {WORD} to continue: ").strip() != WORD:
         raise CommandError("Nothing was changed.")

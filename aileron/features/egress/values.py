@@ -80,6 +80,11 @@ class EgressHost:
     received: int = 0
 
 
+def write_opening(ticket: str) -> bytes:
+    """Return the bytes that open a connection to the proxy: the line with the ticket."""
+    return EGRESS_LINE + ticket.encode("ascii") + b"\r\n"
+
+
 def read_egress_host(text: str) -> str:
     """Read a host that may be connected to, with a port or without; the same with its port.
 

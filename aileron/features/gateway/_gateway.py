@@ -16,7 +16,6 @@ from twisted.python.failure import Failure
 
 from aileron.base.http1 import HeadCache, RelayClient, RequestHead, Route
 from aileron.features.gateway.interfaces import IMeters
-from aileron.features.provider_tools.watch import ToolWatch
 from aileron.model.errors import (
     AileronError,
     Forbidden,
@@ -43,6 +42,7 @@ from ._routes import RelayTo, RouteTable, routes
 from ._tally import Tally
 from .exchange import UpstreamExchange
 from .values import Ending, GatewaySettings
+from .watching import RequestWatch
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
@@ -155,7 +155,6 @@ class Gateway:
         vault: IVault,
         meters: IMeters,
         injection: Injection,
-        tools: ToolWatch,
         clock: IReactorTime,
     ) -> None:
         """Make it; L{open} sets it going.
@@ -164,7 +163,9 @@ class Gateway:
         """
         self._settings = settings
         self._destinations = destinations
-        self._sessions, self._meters, self._injection, self._tools = sessions, meters, injection, tools
+        self._sessions, self._meters, self._injection = sessions, meters, injection
+        self._watch: RequestWatch | None = None
+        self._watched: frozenset[str] = frozenset()
         self._door = GatewaySwitch(vault, clock)
         self._looping: frozenset[str] = frozenset()
         self._table = RouteTable(routes(settings), settings.providers)
@@ -172,6 +173,10 @@ class Gateway:
         self._budget = ByteBudget()
         self._looking = LoopingCall(self._look)
         self._looking.clock = clock
+
+    def watch_requests(self, watch: RequestWatch) -> None:
+        """Hand requests to C{watch} before they are sent, from now on."""
+        self._watch, self._watched = watch, watch.providers
 
     def open(self, own_ports: Collection[int]) -> None:
         """Watch the clock from now on.
@@ -188,7 +193,8 @@ class Gateway:
         self._looking.stop()
         for exchange in self._silence.watched():
             exchange.fail(NetworkError(_STOPPING), 502, Ending.CUT)
-        self._tools.read_rest()
+        if self._watch is not None:
+            self._watch.read_rest()
         for destination in self._destinations.values():
             destination.pool.close()
 
@@ -268,8 +274,9 @@ class Gateway:
         exchange.meter = self._meters.begin(provider, session_id, to.inference, to.path)
         if to.refusal != exchange.refusal:  # else its class says it
             exchange.refusal = to.refusal
-        noting = asked.notes_tools(session)
-        reads = noting or provider.name in self._tools.providers
+        watch = self._watch
+        noting = watch is not None and asked.notes_tools(session)
+        reads = noting or provider.name in self._watched
         exchange.count_on(asked.account(session_id), opens=provider.credential is None and not reads)
         if exchange.over:
             return
@@ -278,9 +285,9 @@ class Gateway:
             exchange.fail(VaultLocked(shut), to.refusal)
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
-        elif reads:
+        elif watch is not None and reads:
             self._silence.watch(exchange)  # its body may have to come first
-            self._tools.watch(
+            watch.watch(
                 exchange,
                 provider,
                 session_id,
@@ -352,7 +359,6 @@ def build(
         vault=vault,
         meters=tally,
         injection=Injection(bindings, LeakRecorder(flags, clock, ids).tell),
-        tools=ToolWatch(settings, tally.tools, clock),
         clock=clock,
     )
 

@@ -11,7 +11,6 @@ from attrs import define, field
 from zope.interface import implementer
 
 from aileron.features.gateway.interfaces import IMeter, IMeters, ITotals
-from aileron.features.provider_tools.notes import ToolNotes
 from aileron.model.usage import Usage
 
 from ._body_sample import PLAIN_BYTES, Allowance, BodySample
@@ -128,7 +127,6 @@ class Tally:
     """The counts of the providers that were called; what each call used is noted for its session and day.
 
     :ivar reading: of copies of answers.
-    :ivar tools: counts those that providers were asked to run.
     """
 
     def __init__(
@@ -137,7 +135,6 @@ class Tally:
         later: Later,
         note: Note,
         *,
-        tools: ToolNotes,
         reads: bool = True,
         completions: CompletionRecorder | None = None,
     ) -> None:
@@ -149,7 +146,6 @@ class Tally:
         :param reads: whether answers are read for the tokens that they cost.
         :param completions: records the shape of each completion; None if none is recorded.
         """
-        self.tools = tools
         self._clock = clock
         self._reads = reads
         self._completions = completions
@@ -168,7 +164,7 @@ class Tally:
 
     def snapshot(self) -> GatewayTotals:
         providers = {name: counts.traffic() for name, counts in sorted(self._providers.items())}
-        return GatewayTotals(providers, self.tools.counts())
+        return GatewayTotals(providers)
 
 
 class UsageReading:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from twisted.web.template import Tag, tags
 
-from aileron.api import Dependencies, proxy_shown
+from aileron.api import Dependencies
 from aileron.base.text import duration
-from aileron.features.provider_tools.values import ToolCount
+from aileron.model.errors import NotFound
 from aileron.web.blocks import Cell, Part, bars, facts, heading, page, quiet, table
 from aileron.web.parts import Visit
 from aileron.web.texts import count
 
-from .values import GatewayTotals, Histogram, Provider, Traffic
+from .running import RunningGateway
+from .shapes import proxy_shown, tool_rules
+from .values import Histogram, Provider, Traffic
 
 _NOTHING = "No requests since the daemon started"
 _HEADS = ("Provider", "Requests", "In progress", "Responses", "Sent", "Received", "Input tokens", "Output tokens")
 _UPSTREAM = ("Provider", "Base URL", "Set by", "API key", "Provider tools")
-_TOOLS = ("Provider", "Tool", "Host", "Outcome", "Requests")
 
 
 async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
     """Draw where model calls go, and what they came to."""
-    totals = GatewayTotals() if deps.totals is None else deps.totals.snapshot()
-    counted, tools, providers = totals.providers, totals.tools, deps.gateway.providers
+    gateway = deps.features.find(RunningGateway)
+    if gateway is None:
+        raise NotFound("This daemon has no gateway.")
+    counted, providers = gateway.totals.snapshot().providers, gateway.settings.providers
     begun = sum(each.begun for each in counted.values())
     return page(
         "Gateway",
@@ -35,29 +38,10 @@ async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
         *(part for name, traffic in sorted(counted.items()) for part in _provider(name, traffic)),
         table("Traffic by provider", _HEADS, (_row(*each) for each in sorted(counted.items())), "") if counted else "",
         tags.h2("Providers"),
-        table("Providers", _UPSTREAM, (_upstream(deps, each) for each in providers), ""),
-        *draw_tools(tools, watched=bool(tools) or any(deps.gateway.tool_rules(each).kinds for each in providers)),
-        facts(_settings(deps)),
+        table("Providers", _UPSTREAM, (_upstream(gateway, each) for each in providers), ""),
+        *[part for draw in deps.features.features.slots("gateway") for part in await draw(deps, visit, None)],
+        facts(_settings(gateway)),
     )
-
-
-def draw_tools(tools: Sequence[ToolCount], *, watched: bool) -> Iterator[Part]:
-    """Draw the tools that providers were asked to run, or what the operator can do to know of them."""
-    yield tags.h2("Tools that providers run")
-    if watched:
-        yield quiet("Requests since the daemon started. Only the kind of tool and the host are kept.")
-    else:
-        yield quiet(
-            "Requests are not checked for tools that a provider runs itself, such as web search or remote MCP servers. "
-            "To note or refuse them, set ",
-            tags.code("gateway.provider_tools"),
-            " in config.yaml.",
-        )
-    rows: dict[tuple[Cell, ...], int] = {}
-    for each in tools:
-        row = each.provider, each.tool.kind.value, each.tool.host or None, "Refused" if each.refused else "Sent"
-        rows[row] = rows.get(row, 0) + each.requests
-    yield table("Tools that providers run", _TOOLS, ((*row, count) for row, count in rows.items()), "") if rows else ""
 
 
 def _provider(name: str, traffic: Traffic) -> Iterator[Part]:
@@ -86,13 +70,13 @@ def _row(name: str, traffic: Traffic) -> tuple[Cell, ...]:
     return name, traffic.begun, traffic.under_way, answered, *sizes, traffic.usage.input, traffic.usage.output
 
 
-def _upstream(deps: Dependencies, provider: Provider) -> tuple[Cell, ...]:
+def _upstream(gateway: RunningGateway, provider: Provider) -> tuple[Cell, ...]:
     key = "The agent's own" if provider.credential is None else f"Yours: {provider.credential}"
-    return provider.name, provider.base_url, provider.source.value, key, str(deps.gateway.tool_rules(provider))
+    return provider.name, provider.base_url, provider.source.value, key, tool_rules(provider, gateway.watch)
 
 
-def _settings(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
-    settings = deps.gateway
+def _settings(gateway: RunningGateway) -> Iterator[tuple[str, Cell]]:
+    settings = gateway.settings
     yield "Token counting", "On" if settings.accounting else "Off (config.yaml)"
     yield "Idle timeout", duration(settings.silence_seconds)
     most = settings.max_body_bytes

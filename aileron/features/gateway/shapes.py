@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import cast
 
-from aileron.api.dependencies import Dependencies
 from aileron.api.endpoint import Schema
-from aileron.api.shapes.schemas import BOOLEAN, CACHED, CALLS, COST, COUNT, TEXT, list_of, made_of
+from aileron.api.shapes.schemas import BOOLEAN, COUNT, TEXT, list_of, made_of
 from aileron.api.shapes.values import ANSWERS, to_json
 from aileron.base.converter import INLINE, OMITTED, Member
 from aileron.base.json import JSON
-from aileron.features.provider_tools.values import ToolKind
 from aileron.model.usage import Usage, UsageSum
 
-from .values import Ending, GatewaySettings, GatewayTotals, Provider, Traffic, UpstreamSource
+from .values import Ending, GatewaySettings, GatewayTotals, Provider, ToolCount, ToolKind, Traffic, UpstreamSource
+from .watching import RequestWatch
 
 _SCHEME = re.compile(r"https?|socks(4a?|5h?)?", re.IGNORECASE)
 _PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
 _AFTER = re.compile("[/?#]")
 _EXCEPTION = re.compile(r"[][a-z0-9_.*:-]+(/[0-9]{1,3})?", re.IGNORECASE)
 _UNREADABLE = "(unreadable)"
+_NO_RULES = "off"
+
+_CALLS: Mapping[str, Schema] = {
+    "requests": COUNT,
+    "input_tokens": {**COUNT, "description": "all that was read, cached or not"},
+    "output_tokens": COUNT,
+}
+_CACHED: Schema = {**COUNT, "description": "Of the input, what came from the provider's cache"}
+_COST: Mapping[str, Schema] = {
+    "cost_microdollars": {**COUNT, "description": "Millionths of a US dollar; only where a provider reported a cost"}
+}
+SESSION = made_of(_CALLS, {"cached_tokens": _CACHED, **_COST})
+"""The traffic of one session."""
 
 UPSTREAMS: dict[str, Schema] = {
     "providers": list_of(
@@ -41,19 +53,20 @@ UPSTREAMS: dict[str, Schema] = {
 }
 
 
-def upstreams_json(settings: GatewaySettings) -> dict[str, JSON]:
-    """Every provider, and what the environment says of proxies without user and password."""
+def upstreams_json(settings: GatewaySettings, watch: RequestWatch | None) -> dict[str, JSON]:
+    """Return every provider, and what the environment says of proxies without user and password."""
     return {
-        "providers": [
-            {**to_json(each), "provider_tools": str(settings.tool_rules(each))} for each in settings.providers
-        ],
+        "providers": [{**to_json(each), "provider_tools": tool_rules(each, watch)} for each in settings.providers],
         "proxies": [{"variable": name, "value": proxy_shown(name, text)} for name, text in settings.environment],
     }
 
 
-ANSWERS.differ(
-    Provider, dialect=OMITTED, provider_tools=OMITTED, credential=Member(write=lambda name: name is not None)
-)
+def tool_rules(provider: Provider, watch: RequestWatch | None) -> str:
+    """Return the rules for the tools that a provider runs, in words."""
+    return _NO_RULES if watch is None else watch.describe(provider)
+
+
+ANSWERS.differ(Provider, dialect=OMITTED, of_features=OMITTED, credential=Member(write=lambda name: name is not None))
 
 
 def proxy_shown(variable: str, text: str) -> str:
@@ -75,8 +88,8 @@ def _proxy(text: str) -> str:
 _PROVIDER = made_of(
     {
         "name": TEXT,
-        **CALLS,
-        "cached_tokens": CACHED,
+        **_CALLS,
+        "cached_tokens": _CACHED,
         "untold": {**COUNT, "description": "Answers whose tokens could not be told"},
         "under_way": COUNT,
         "answers": made_of(dict.fromkeys(("none", "1xx", "2xx", "3xx", "4xx", "5xx"), COUNT)),
@@ -84,41 +97,32 @@ _PROVIDER = made_of(
         "sent_bytes": COUNT,
         "received_bytes": COUNT,
     },
-    COST,
+    _COST,
 )
 _TOOL = made_of({"provider": TEXT, "kind": {"enum": list(ToolKind)}, "requests": COUNT, "refused": COUNT})
-TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER), "provider_tools": list_of(_TOOL)})
+TOTALS = made_of({**_CALLS, "providers": list_of(_PROVIDER), "provider_tools": list_of(_TOOL)})
+STATUS = made_of({**UPSTREAMS, "totals": TOTALS})
+"""The member C{gateway} of the daemon's status."""
 
 
-def totals(deps: Dependencies) -> GatewayTotals:
-    """Tell what was counted; nothing where nobody counts."""
-    return GatewayTotals() if deps.totals is None else deps.totals.snapshot()
-
-
-def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
-    """All calls since the daemon's start, and those of each provider."""
+def totals_json(counted: GatewayTotals, tools: Sequence[ToolCount] = ()) -> dict[str, JSON]:
+    """Return all calls since the daemon's start, those of each provider, and the tools that providers run."""
     providers: list[dict[str, JSON]] = [
         {"name": name, **to_json(traffic)} for name, traffic in counted.providers.items()
     ]
-    sums = {name: sum(cast("int", each[name]) for each in providers) for name in CALLS}
-    return {**sums, "providers": providers, "provider_tools": list(_tools_json(counted))}
+    sums = {name: sum(cast("int", each[name]) for each in providers) for name in _CALLS}
+    return {**sums, "providers": providers, "provider_tools": list(_tools_json(tools))}
 
 
-def _tools_json(counted: GatewayTotals) -> Iterator[JSON]:
+def _tools_json(tools: Sequence[ToolCount]) -> Iterator[JSON]:
     """Yield how many requests asked for each kind of tool, and how many of these were refused; no session, no host."""
     sums: dict[tuple[str, str], list[int]] = {}
-    for each in counted.tools:
+    for each in tools:
         found = sums.setdefault((each.provider, each.tool.kind.value), [0, 0])
         found[0] += each.requests
         found[1] += each.requests if each.refused else 0
     for (provider, kind), (requests, refused) in sorted(sums.items()):
         yield {"provider": provider, "kind": kind, "requests": requests, "refused": refused}
-
-
-async def session_traffic(deps: Dependencies, *session_ids: str) -> Mapping[str, Mapping[str, JSON]]:
-    """Return the member C{gateway} of each of these sessions by its id; nothing for one that made no call."""
-    used = await deps.usage.of_sessions(session_ids)
-    return {each: {"gateway": to_json(used[each])} if each in used else {} for each in session_ids}
 
 
 ANSWERS.differ(

@@ -9,7 +9,6 @@ from typing import Any
 from attrs import field, frozen
 
 from aileron.base.addresses import read_origin
-from aileron.features.provider_tools.values import ToolCount, ToolRules
 from aileron.model.usage import Usage
 from aileron.model.vault import Scope
 
@@ -67,7 +66,7 @@ class Provider:
     :ivar prefix: where the gateway serves it whole, such as C{/openai}.
     :ivar credential: name of the binding whose key takes the place of the agent's; L{None}: the agent's own goes there.
     :ivar source: who said C{base_url}.
-    :ivar provider_tools: rules for the tools that it runs itself; L{None}: those of the gateway.
+    :ivar of_features: values of the keys that other features have in its settings, by key.
     """
 
     name: str
@@ -76,7 +75,7 @@ class Provider:
     dialect: Dialect = Dialect.OPENAI
     credential: str | None = None
     source: UpstreamSource = UpstreamSource.DEFAULT
-    provider_tools: ToolRules | None = None
+    of_features: Mapping[str, Any] = field(factory=dict)
 
     @property
     def fqn(self) -> str:
@@ -116,8 +115,7 @@ class GatewaySettings:
     :ivar ca_certificates: PEM, trusted beside the system's roots.
     :ivar accounting: whether answers are read for the tokens that they cost.
     :ivar audit: whether the shape of each completion is recorded in the audit log.
-    :ivar provider_tools: rules for the tools that providers run themselves.
-    :ivar in_band_turns: of one reply in in-band mode, in which the model may call actions.
+    :ivar of_features: values of the keys that other features have in this section, by key.
     :ivar environment: what of the environment names HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
     """
 
@@ -127,13 +125,8 @@ class GatewaySettings:
     ca_certificates: str = ""
     accounting: bool = True
     audit: bool = False
-    provider_tools: ToolRules = field(factory=ToolRules)
-    in_band_turns: int = 8
+    of_features: Mapping[str, Any] = field(factory=dict)
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-
-    def tool_rules(self, provider: Provider) -> ToolRules:
-        """Return the rules for the tools that this provider runs."""
-        return self.provider_tools if provider.provider_tools is None else provider.provider_tools
 
     def bound_by(self, fqn: str) -> Provider | None:
         """Return the provider that C{gateway://<name>} binds a credential to; L{None}: there is none."""
@@ -210,11 +203,56 @@ class Traffic:
 
 @frozen
 class GatewayTotals:
-    """All of it.
+    """The counts of all exchanges.
 
     :ivar providers: by name; those that were called.
-    :ivar tools: that providers were asked to run, as far as requests were read for them.
     """
 
     providers: Mapping[str, Traffic] = field(factory=dict)
-    tools: tuple[ToolCount, ...] = ()
+
+
+class ToolKind(StrEnum):
+    """The kinds of tools by which a provider acts, or fetches and sends data, on its own.
+
+    C{OTHER}: of a type that this version does not know.  C{UNREADABLE} is none: the request could not be read.
+    """
+
+    REMOTE_MCP = "remote_mcp"
+    WEB_SEARCH = "web_search"
+    WEB_FETCH = "web_fetch"
+    CODE_EXECUTION = "code_execution"
+    COMPUTER_USE = "computer_use"
+    FILE_SEARCH = "file_search"
+    IMAGE_GENERATION = "image_generation"
+    OTHER = "other"
+    UNREADABLE = "unreadable"
+
+
+@frozen
+class ProviderTool:
+    """A tool that a request asks its provider to run.
+
+    :ivar host: of a remote MCP server; empty: it has none, or one that is not to be told.
+    """
+
+    kind: ToolKind
+    host: str = ""
+
+    def __str__(self) -> str:
+        """Return the kind, and the host if there is one."""
+        return f"{self.kind.value} at {self.host}" if self.host else self.kind.value
+
+
+@frozen
+class ToolCount:
+    """The number of requests that asked for one tool.
+
+    :ivar session_id: L{None}: in no session.
+    :ivar refused: whether these requests were refused.
+    """
+
+    provider: str
+    session_id: str | None
+    tool: ProviderTool
+    refused: bool
+    requests: int

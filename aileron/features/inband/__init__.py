@@ -1,1 +1,37 @@
-"""In-band mode: offers actions inside LLM traffic, to clients that cannot speak MCP."""
+"""In-band mode: offers the session's actions in its LLM traffic, and runs those that the model calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from aileron.features.core import Core
+from aileron.features.feature import Feature, RunningFeature
+from aileron.model.audit import EventName
+
+
+class InBand(Feature):
+    """The feature of in-band mode."""
+
+    name = "inband"
+    summary = "Offers actions in LLM traffic, for agents that speak no MCP."
+    needs: ClassVar = ("gateway",)
+
+    def settings(self) -> Mapping[str, Any]:
+        from .settings import KEYS
+
+        return KEYS
+
+    def event_types(self) -> Mapping[str, EventName]:
+        return {
+            "in_band.turn": EventName("Actions called in LLM traffic", "sessions"),
+            "in_band.warned": EventName("In-band mode warning", "sessions"),
+        }
+
+    async def start(self, core: Core) -> RunningFeature | None:
+        from .running import start_in_band
+
+        return start_in_band(core)
+
+
+FEATURE = InBand()

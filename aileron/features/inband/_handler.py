@@ -1,4 +1,4 @@
-"""The routes of in-band mode: which requests it takes off the agent site's channel; the gateway gets all others."""
+"""The routes of in-band mode: which requests it takes off the agent site's channel."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class InBandRoute:
 
 @define(eq=False)
 class InBandHandler:
-    """Takes requests over that are in-band mode's, and leaves the others to the gateway.
+    """Takes over the requests of in-band mode. Some of them it hands to the gateway as they are.
 
     It is L{aileron.base.http1.RelayHandler}.
     """
@@ -195,7 +195,7 @@ class InBandHandler:
         found = _IN_BAND(path) if _PREFIX in path else None
         name = None if found is None else self._table.ask(head.method, found[2], head)
         if found is None or name is None:
-            return self.gateway.route(head, client)
+            return None
         key = (found[1] or head.fields.get(_KEY_FIELD, b"")).decode("latin-1")
         gateway_key = derive_gateway_key(key).encode("ascii")
         target = b"".join((b"/s/", gateway_key, found[2].removeprefix(_PREFIX), mark, query))

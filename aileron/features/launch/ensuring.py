@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from aileron.cli.context import CliContext
 from aileron.cli.daemon.process import run_child, start
-from aileron.cli.daemon.routing import check_routing
 from aileron.cli.errors import CommandError
 from aileron.cli.output import note
 from aileron.cli.session import vault_state
@@ -30,7 +29,7 @@ def ensure_daemon(cli: CliContext) -> Discovery:
     found = live_discovery(cli.home) or start(cli, None)
     if vault_state(cli, found) == "locked":
         found = _unlock(cli, found)
-    check_routing(cli, found)
+    cli.features.check_environment(cli, found)
     return found
 
 

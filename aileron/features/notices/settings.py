@@ -30,8 +30,8 @@ DESKTOP = "desktop"
 _MOST_CHANNELS = 16
 
 
-def _notices(node: Node, name: str, _line: int) -> NoticeSettings:
-    read = read_keys(node, name, _KEYS)
+def _notices(keys: Keys, node: Node, name: str, _line: int) -> NoticeSettings:
+    read = read_keys(node, name, keys)
     channels = (*read.pop("webhooks", ()), *read.pop("apprise", ()))
     names = [each.name for each in channels]
     if len(names) != len(set(names)):
@@ -47,13 +47,13 @@ def _desktop(node: Node, name: str, line: int) -> dict[str, Any]:
     return {"desktop": True, "desktop_command": read_keys(node, name, _OF_DESKTOP).get("command")}
 
 
-def _webhooks(node: Node, where: str, _line: int) -> list[ChannelSettings]:
+def _webhooks(keys: Keys, node: Node, where: str, _line: int) -> list[ChannelSettings]:
     said = entries(node, where).items()
-    return [_webhook(_check_name(name, line), each, f"{where}.{name}", line) for name, (each, line) in said]
+    return [_webhook(keys, _check_name(name, line), each, f"{where}.{name}", line) for name, (each, line) in said]
 
 
-def _webhook(name: str, node: Node, where: str, line: int) -> ChannelSettings:
-    read = read_keys(node, where, _OF_WEBHOOK)
+def _webhook(keys: Keys, name: str, node: Node, where: str, line: int) -> ChannelSettings:
+    read = read_keys(node, where, keys)
     if "url" not in read:
         raise NotConfig(f"{where} must have a url", line)
     return ChannelSettings(name, **read)

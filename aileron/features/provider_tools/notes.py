@@ -12,10 +12,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.base.json import utc
+from aileron.features.gateway.values import ProviderTool, ToolCount
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.interfaces.store import IAudit
-
-from .values import ProviderTool, ToolCount
 
 MOST_SESSIONS = 1024
 MOST_TOOLS = 64

@@ -10,8 +10,9 @@ import json
 import re
 from collections.abc import Callable
 
+from aileron.features.gateway.values import ProviderTool, ToolKind
+
 from .shapes import REQUEST, Facts, ToolShape
-from .values import ProviderTool, ToolKind
 
 MOST_FOUND = 64
 """In one request; the hosts of what is found beyond that are not told."""

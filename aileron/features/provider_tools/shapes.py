@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from attrs import define, field, frozen
 
 from aileron.base.addresses import read_origin
-
-from .values import ToolKind
+from aileron.features.gateway.values import ToolKind
 
 _MOST_HOSTS = 8
 # What the client runs itself, or what only orders the tools that are there.

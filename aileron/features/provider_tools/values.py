@@ -1,28 +1,20 @@
-"""Tools that a provider runs itself: which there are, what becomes of a request that asks for one, and the counts."""
+"""The rules for tools that a provider runs itself: what becomes of a request that asks for one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
+from aileron.features.gateway.values import ToolKind
 
-class ToolKind(StrEnum):
-    """The kinds of tools by which a provider acts, or fetches and sends data, on its own.
+if TYPE_CHECKING:
+    from aileron.features.gateway.values import GatewaySettings
 
-    C{OTHER}: of a type that this version does not know.  C{UNREADABLE} is none: the request could not be read.
-    """
-
-    REMOTE_MCP = "remote_mcp"
-    WEB_SEARCH = "web_search"
-    WEB_FETCH = "web_fetch"
-    CODE_EXECUTION = "code_execution"
-    COMPUTER_USE = "computer_use"
-    FILE_SEARCH = "file_search"
-    IMAGE_GENERATION = "image_generation"
-    OTHER = "other"
-    UNREADABLE = "unreadable"
+SETTING = "provider_tools"
+"""The name of the rules' key in the gateway's settings, and in those of each provider."""
 
 
 TOOL_KINDS = tuple(kind for kind in ToolKind if kind is not ToolKind.UNREADABLE)
@@ -78,31 +70,7 @@ class ToolRules:
         return ", ".join(f"{kind.value}: {rule}" for kind, rule in rules.items() if kind in self.kinds)
 
 
-@frozen
-class ProviderTool:
-    """A tool that a request asks its provider to run.
-
-    :ivar host: of a remote MCP server; empty: it has none, or one that is not to be told.
-    """
-
-    kind: ToolKind
-    host: str = ""
-
-    def __str__(self) -> str:
-        """Return the kind, and the host if there is one."""
-        return f"{self.kind.value} at {self.host}" if self.host else self.kind.value
-
-
-@frozen
-class ToolCount:
-    """The number of requests that asked for one tool.
-
-    :ivar session_id: L{None}: in no session.
-    :ivar refused: whether these requests were refused.
-    """
-
-    provider: str
-    session_id: str | None
-    tool: ProviderTool
-    refused: bool
-    requests: int
+def rules_of(settings: GatewaySettings) -> Mapping[str, ToolRules]:
+    """Return the rules for the tools that each provider runs, by the provider's name."""
+    of_all: ToolRules = settings.of_features.get(SETTING, ToolRules())
+    return {each.name: each.of_features.get(SETTING, of_all) for each in settings.providers}

@@ -11,12 +11,12 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.http1 import CHUNKED, ChunkedContent
 from aileron.features.gateway.exchange import UpstreamExchange
-from aileron.features.gateway.values import GatewaySettings, Provider
+from aileron.features.gateway.values import GatewaySettings, Provider, ProviderTool, ToolCount, ToolKind
 from aileron.model.errors import Forbidden, ResourceLimitExceeded
 
 from .notes import ToolNotes
 from .scan import ToolScan
-from .values import ProviderTool, ToolKind, ToolRule, ToolRules
+from .values import ToolRule, ToolRules, rules_of
 
 MOST_HELD_BYTES = 8 * 1024 * 1024
 """Of a request that is read before it is sent."""
@@ -96,14 +96,14 @@ class _Reading:
 
 
 class ToolWatch:
-    """Reads the requests for which there is a rule, as the rule wants it.
+    """Reads the requests for which there is a rule, as the rule wants it.  It is the gateway's L{RequestWatch}.
 
     :ivar providers: names of those for which there is one whatever the session.
     """
 
     def __init__(self, settings: GatewaySettings, notes: ToolNotes, clock: IReactorTime) -> None:
         self._notes, self._clock = notes, clock
-        self._rules = {each.name: settings.tool_rules(each) for each in settings.providers}
+        self._rules = rules_of(settings)
         self._noting = {name: rules.noting() for name, rules in self._rules.items()}
         self.providers = frozenset(name for name, rules in self._rules.items() if rules.kinds)
         self._queue: deque[tuple[_Reading, bytes, bool]] = deque()
@@ -138,6 +138,14 @@ class ToolWatch:
         else:
             exchange.watch(partial(self._put_off, reading), holds=False)
             go()
+
+    def describe(self, provider: Provider) -> str:
+        """Return the rules for the tools that a provider runs, in words."""
+        return str(self._rules[provider.name])
+
+    def counts(self) -> tuple[ToolCount, ...]:
+        """Return how many requests asked for each tool since the daemon's start."""
+        return self._notes.counts()
 
     def read_rest(self) -> None:
         """Read at once what is still to be read, for a second at most; what is left then counts as not read."""

@@ -33,12 +33,17 @@ class IFeature(Interface):
     )
     file_names: Sequence[str] = Attribute("Names in the home of the files that L{trusted_files} returns.")
     navigation: Mapping[str, str] = Attribute("Titles of the feature's pages in the navigation, by path.")
+    variables: Sequence[str] = Attribute("The environment variables that the feature reads in the daemon.")
 
     def commands() -> Mapping[str, Command]:
         """Return commands by name; a name of two words is a command within a group."""
 
     def settings() -> Mapping[str, Any]:
-        """Return the keys of config.yaml that belong to the feature: L{Key} or L{Section} by name."""
+        """Return the keys of config.yaml that belong to the feature: L{Key} or L{Section} by name.
+
+        A key in the section of a feature that this one needs has the section before its name, such as
+        C{gateway.providers.<name>.provider_tools}.
+        """
 
     def event_types() -> Mapping[str, EventName]:
         """Return the audit events that the feature records, by type."""
@@ -56,13 +61,16 @@ class IFeature(Interface):
         """Return tables of routes (L{EndpointTable}) for both sites."""
 
     def members() -> Mapping[str, Mapping[str, Any]]:
-        """Return schemas of the members that the feature adds to answers of other routes, by route and member."""
+        """Return schemas of the members that the feature adds to answers of other routes, by route and member.
+
+        In the place of a route stands the name of a component, such as C{Session}, to add members to all of its kind.
+        """
 
     def pages() -> Mapping[str, Callable[..., Any]]:
         """Return pages of the operator site: the coroutine function that draws each, by path."""
 
     def slots() -> Mapping[str, Callable[..., Any]]:
-        """Return what the feature adds to pages of others, by page: C{home}, C{approvals}, C{session}, C{settings}.
+        """Return what the feature adds to pages of others, by page, such as C{home}, C{session} or C{settings}.
 
         Each is a coroutine function of the routes' dependencies, the visit, and the page's subject or None, which
         returns parts of a page.
@@ -91,6 +99,45 @@ class IFeature(Interface):
 
         Each is a coroutine function of the command's context and the operator's client.
         """
+
+    def status_lines(status: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the lines that C{aileron status} prints for the feature, by label.
+
+        :param status: the answer of C{GET /v1/status}.
+        """
+
+    def list_targets(status: Mapping[str, Any]) -> Iterable[str]:
+        """Return the names that credentials can be bound to, for completion in a shell.
+
+        :param status: the answer of C{GET /v1/status}.
+        """
+
+    def explain_binding(target: str, credential: str) -> Sequence[str]:
+        """Return the lines that tell how to use a credential that was bound to a target of the feature."""
+
+    def choose_environment(cli: Any) -> Any:
+        """Return the context of a command whose environment the successor of the running daemon gets.
+
+        :param cli: the context of the command.
+        :raises CommandError: the person must choose, and did not.
+        """
+
+    def check_environment(cli: Any, found: Any) -> None:
+        """Check the environment of a command that launches an agent against the running daemon.
+
+        :param cli: the context of the command.
+        :param found: where the daemon is.
+        :raises CommandError: they do not fit.
+        """
+
+    def check_variables(environ: Mapping[str, str]) -> None:
+        """Check the variables that the feature reads in the daemon, before the daemon starts.
+
+        :raises InvalidRequest: a variable has a value that the feature refuses.
+        """
+
+    def announce_environment(environ: Mapping[str, str]) -> Sequence[str]:
+        """Return the lines that a person is told before a daemon starts with this environment."""
 
     async def start(core: Any) -> Any:
         """Start the feature in the daemon, before its sites listen, and return a L{RunningFeature} or None.

@@ -29,11 +29,14 @@ class IAgentRoutes(Interface):
     ) -> tuple[int, bytes]:
         """Ask one route and return the status and the body of its answer.  Cancelling ends the wait only.
 
-        :param token: an agent's; in in-band mode its in-band key.  No other credential is taken.
+        :param token: an agent's, or the in-band key for routes of L{in_band}.  No other credential is taken.
         :param path: segments, as they are before any encoding.
         :param body: JSON, or empty.
         :param prefer_seconds: as C{Prefer: wait}; L{None}: not said.
         """
+
+    def in_band() -> IAgentRoutes:
+        """Return the same routes for callers who have no agent's token but a session's in-band key."""
 
 
 class IAgentTools(Interface):

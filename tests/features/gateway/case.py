@@ -269,16 +269,17 @@ class GatewayCase(SynchronousTestCase):
             for provider in self.settings.providers
         }
         sessions: Any = self.keys
-        return Gateway(
+        gateway = Gateway(
             self.settings,
             destinations,
             sessions=sessions,
             vault=self.vault,
             meters=self.meters,
             injection=Injection(self.bindings, self.echoes.append),
-            tools=ToolWatch(self.settings, self.notes, self.clock),
             clock=self.clock,
         )
+        gateway.watch_requests(ToolWatch(self.settings, self.notes, self.clock))
+        return gateway
 
     def line(self) -> Line:
         """A client that has connected."""

@@ -18,7 +18,6 @@ from aileron.features.gateway._completions import MOST_LONG, MOST_UNRECORDED, Co
 from aileron.features.gateway._tally import Tally
 from aileron.features.gateway.interfaces import IMeter
 from aileron.features.gateway.values import ANTHROPIC, OPENAI, Ending, Provider
-from aileron.features.provider_tools.notes import ToolNotes
 from aileron.model.audit import DAEMON, Event
 from aileron.model.interfaces.store import IAudit
 from tests.features.gateway import answers
@@ -111,13 +110,11 @@ class RecordCase(SynchronousTestCase):
     def made(self, audit: object, *, records: bool = True) -> Tally:
         """A tally that records in that log."""
         clock = Clock()
-        notes = ToolNotes(cast(IAudit, audit), clock, self.fresh_id)
         self.recorder = CompletionRecorder(cast(IAudit, audit), clock, self.fresh_id)
         return Tally(
             clock.seconds,
             lambda _call: None,
             lambda *_call: None,
-            tools=notes,
             completions=self.recorder if records else None,
         )
 

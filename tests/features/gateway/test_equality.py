@@ -10,7 +10,7 @@ from random import Random
 
 from attrs import evolve
 
-from aileron.features.provider_tools.values import ToolRule, ToolRules
+from aileron.features.provider_tools.values import SETTING, ToolRule, ToolRules
 from tests.features.gateway.case import GatewayCase, Line, Peer, Place
 from tests.features.gateway.net import Net
 from tests.features.gateway.streams import Stream, Turn, stream
@@ -116,7 +116,7 @@ class EqualityTests(GatewayCase):
 class NotedTests(EqualityTests):
     """The same where requests are read for provider tools."""
 
-    settings = evolve(GatewayCase.settings, provider_tools=ToolRules.all(ToolRule.NOTE))
+    settings = evolve(GatewayCase.settings, of_features={SETTING: ToolRules.all(ToolRule.NOTE)})
     streams = STREAMS // 6
 
     def tearDown(self) -> None:

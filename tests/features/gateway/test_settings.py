@@ -13,9 +13,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.yaml_keys import NotConfig
 from aileron.daemon._config import Config, read_config
-from aileron.daemon._config_parts import TAKEN
-from aileron.daemon._settings import DaemonSettings, GatewayEnvironment
+from aileron.daemon._settings import DaemonSettings
 from aileron.features import FeatureSet
+from aileron.features.gateway.settings import TAKEN, GatewayEnvironment
 from aileron.features.gateway.values import (
     ANTHROPIC,
     CHATGPT,
@@ -25,7 +25,6 @@ from aileron.features.gateway.values import (
     Provider,
     UpstreamSource,
 )
-from aileron.features.provider_tools.values import ToolKind, ToolRules
 from aileron.home.paths import Home
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import InvalidRequest
@@ -60,50 +59,8 @@ class GatewayCase(ConfigCase):
 
     def read(self, text: str) -> GatewaySettings:
         """What a configuration says of the gateway."""
-        return read_config(text, FeatureSet()).gateway
-
-
-class ProviderToolsTests(GatewayCase):
-    """Rules for the tools that providers run."""
-
-    def test_rules(self) -> None:
-        """One rule is for every kind; a provider's own takes the place of the gateway's, also where it is off."""
-        found = self.read(
-            "gateway:\n  provider_tools: note\n  providers:\n"
-            "    openai: {provider_tools: off}\n    anthropic: {provider_tools: {remote_mcp: refuse, others: note}}\n"
-            "    chatgpt: {provider_tools: {web_search: 'refuse'}}\n    groq: {base_url: 'https://groq.example'}\n"
-        )
-        words = {each.name: str(found.tool_rules(each)) for each in found.providers}
-        others = "web_search: note, web_fetch: note, code_execution: note, computer_use: note, file_search: note"
-        self.assertEqual(
-            words,
-            {
-                "openai": "off",
-                "anthropic": f"remote_mcp: refuse, {others}, image_generation: note, other: note",
-                "chatgpt": "web_search: refuse",
-                "groq": "note",
-            },
-        )
-        self.assertEqual([found.tool_rules(each).refuses for each in found.providers], [False, True, True, False])
-
-    def test_unreadable(self) -> None:
-        """What cannot be read falls under the strictest rule of all."""
-        for said, rule in (
-            ("off", "off"),
-            ("note", "note"),
-            ("{web_search: note}", "note"),
-            ("{other: refuse}", "refuse"),
-        ):
-            found = self.read(f"gateway: {{provider_tools: {said}}}")
-            self.assertEqual(found.provider_tools.rule(ToolKind.UNREADABLE).value, rule)
-        self.assertEqual(str(self.read("gateway: {}").provider_tools.noting()), "note")
-        self.assertFalse(ToolRules().kinds)
-
-    def test_faults(self) -> None:
-        """Anything else is refused, with its line."""
-        for said in ("true", "deny", "[]", "{unreadable: note}", "{remote_mcp: yes}", "{remote_mcp: {}}", "1"):
-            fault = self.assertRaises(NotConfig, self.read, f"gateway:\n  provider_tools: {said}\n")
-            self.assertEqual(fault.line, 2)
+        found: GatewaySettings = read_config(text, FeatureSet()).of_features.get("gateway", GatewaySettings())
+        return found
 
 
 class GatewayTests(GatewayCase):
@@ -115,7 +72,7 @@ class GatewayTests(GatewayCase):
         said = UpstreamSource.CONFIG
         binding = "api_key/openai/default"
         self.assertEqual(
-            found.gateway,
+            found.of_features["gateway"],
             GatewaySettings(
                 providers=(
                     Provider("openai", "https://llm.example/v1x", "/openai", Dialect.OPENAI, binding, said),
@@ -131,7 +88,7 @@ class GatewayTests(GatewayCase):
         )
         self.assertEqual(found.metrics_token_digest, bytes.fromhex("0f" * 32))
         self.assertNotIn("0f" * 4, repr(found))
-        self.assertEqual(read_config("hosts: []", FeatureSet()).gateway, GatewaySettings())
+        self.assertEqual(self.read("hosts: []"), GatewaySettings())
         self.assertEqual(self.read("gateway: {}"), GatewaySettings())
         self.assertEqual(self.read("gateway: {providers: {}}"), GatewaySettings())
         (openai, *_) = self.read('gateway: {providers: {openai: {credential: "vault:api_key/o/d"}}}').providers
@@ -151,7 +108,7 @@ class GatewayTests(GatewayCase):
         for number in ("0", "86401", "1.5", "'60'", "-1", "010", "1_0", "0x10", "9" * 5000, "null"):
             self.refused(f"gateway:\n  silence_seconds: {number}\n", 2, "from 1 to 86400")
         self.assertEqual(self.read("gateway: {silence_seconds: 86400}").silence_seconds, 86400.0)
-        self.assertEqual(self.read("gateway: {in_band_turns: 2}").in_band_turns, 2)
+        self.assertEqual(self.read("gateway: {in_band_turns: 2}").of_features, {"in_band_turns": 2})
         self.refused("gateway: {max_body_bytes: 0}", 1, "whole number")
         self.refused(f"gateway: {{max_body_bytes: {2**40 + 1}}}", 1, "whole number")
         self.assertEqual(self.read(f"gateway: {{max_body_bytes: {2**40}}}").max_body_bytes, 2**40)
@@ -272,10 +229,10 @@ _SECRET = "http://user:canary@proxy.test:3128"
 class EnvironmentTests(SynchronousTestCase):
     """Base URLs and proxies by variables."""
 
-    def settings(self, environ: dict[str, str], config: str = "") -> DaemonSettings:
-        """What a daemon with this environment and configuration is told."""
-        given = DaemonSettings(Home(Path("/h")), None, environment=GatewayEnvironment.read(environ))
-        return given.over(read_config(config, FeatureSet()))
+    def settings(self, environ: dict[str, str], config: str = "") -> GatewaySettings:
+        """What a gateway with this environment and configuration is told."""
+        found = read_config(config, FeatureSet()).of_features.get("gateway", GatewaySettings())
+        return GatewayEnvironment.read(environ).over(found)
 
     def test_base_urls(self) -> None:
         """A base URL by variable wins over the configuration; the rest of what that says of the provider stays."""
@@ -283,19 +240,17 @@ class EnvironmentTests(SynchronousTestCase):
             "gateway: {silence_seconds: 5, providers: {openai: "
             '{base_url: "https://a.test", prefix: /o, credential: "vault:api_key/o/d"}}}'
         )
-        gateway = self.settings({"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/"}, config).config.gateway
+        gateway = self.settings({"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/"}, config)
         openai, anthropic, _ = gateway.providers
         self.assertEqual(
             (openai.base_url, openai.prefix, openai.credential, openai.source),
             ("http://127.0.0.1:9", "/o", "api_key/o/d", UpstreamSource.ENVIRONMENT),
         )
         self.assertEqual((anthropic, gateway.silence_seconds), (ANTHROPIC, 5.0))
-        moved = self.settings({"AILERON_ANTHROPIC_BASE_URL": "https://b.test/x"}).config.gateway.providers
+        moved = self.settings({"AILERON_ANTHROPIC_BASE_URL": "https://b.test/x"}).providers
         self.assertEqual((moved[0], moved[1].base_url), (OPENAI, "https://b.test/x"))
-        self.assertEqual(self.settings({"PATH": "p"}).config.gateway, GatewaySettings())
-        self.assertEqual(
-            self.settings({"AILERON_OPENAI_BASE_URL": "", "HTTPS_PROXY": ""}).config.gateway, GatewaySettings()
-        )
+        self.assertEqual(self.settings({"PATH": "p"}), GatewaySettings())
+        self.assertEqual(self.settings({"AILERON_OPENAI_BASE_URL": "", "HTTPS_PROXY": ""}), GatewaySettings())
 
     def test_bad_base_url(self) -> None:
         """A bad one is refused by its variable's name, whatever the configuration says, and not repeated."""
@@ -307,12 +262,13 @@ class EnvironmentTests(SynchronousTestCase):
     def test_proxies(self) -> None:
         """Proxies go by lower-case names; what is written so goes first, and no representation shows a password."""
         environ = {"HTTPS_PROXY": _SECRET, "NO_PROXY": "a.test", "ALL_PROXY": "http://b.test", "http_proxy": ""}
-        gateway = self.settings({**environ, "HTTP_PROXY": "http://c.test", "no_proxy": "*"}).config.gateway
+        gateway = self.settings({**environ, "HTTP_PROXY": "http://c.test", "no_proxy": "*"})
         self.assertEqual(
             gateway.environment, (("https_proxy", _SECRET), ("all_proxy", "http://b.test"), ("no_proxy", "*"))
         )
-        settings = self.settings({"HTTPS_PROXY": _SECRET})
-        for each in (settings, settings.environment, settings.config.gateway):
+        environ = {"HTTPS_PROXY": _SECRET}
+        given = DaemonSettings(Home(Path("/h")), None, environ=environ)
+        for each in (self.settings(environ), GatewayEnvironment.read(environ), given):
             self.assertNotIn("canary", repr(each))
 
     def test_command_line(self) -> None:

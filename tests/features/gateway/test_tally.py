@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from hashlib import sha256
-from typing import cast
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -15,11 +14,8 @@ from aileron.features.gateway._body_sample import PLAIN_BYTES
 from aileron.features.gateway._tally import MOST_PACKED, MOST_UNREAD, Tally
 from aileron.features.gateway.interfaces import IMeter, IMeters, ITotals
 from aileron.features.gateway.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic
-from aileron.features.provider_tools.notes import ToolNotes
-from aileron.model.interfaces.store import IAudit
 from aileron.model.usage import Usage
 from tests.features.gateway import answers
-from tests.features.gateway.case import Recorded
 from tests.features.gateway.test_usage import CHAT, MANY
 
 
@@ -36,9 +32,8 @@ class TallyCase(SynchronousTestCase):
 
     def made(self, *, reads: bool = True) -> Tally:
         """A tally that notes where the test looks."""
-        tools = ToolNotes(cast(IAudit, Recorded()), self.clock, lambda: "id")
         later = self.waiting.append
-        return Tally(self.clock.seconds, later, lambda *call: self.noted.append(call), tools=tools, reads=reads)
+        return Tally(self.clock.seconds, later, lambda *call: self.noted.append(call), reads=reads)
 
     def call(
         self,

@@ -12,6 +12,7 @@ from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from zope.interface import implementer
 
+from aileron.base.http1 import FirstHandler
 from aileron.base.json import JSON
 from aileron.features.inband._handler import InBandHandler, InBandParts
 from aileron.model.audit import Event
@@ -107,7 +108,7 @@ class InBandCase(GatewayCase):
             maybeDeferred,
         )
         self.handler = InBandHandler(self.gateway, parts)
-        self.site.taker = self.handler
+        self.site.taker = FirstHandler((self.handler, self.gateway))
         gateway_key = derive_gateway_key(KEY)
         self.own = evolve(self.session(key=gateway_key), in_band=True)
         digests = [hashlib.sha256(each.encode()).digest() for each in ("token", gateway_key, KEY)]
@@ -116,7 +117,7 @@ class InBandCase(GatewayCase):
     def build(self, **changes: Any) -> None:
         """Serve with other parts."""
         self.handler = InBandHandler(self.gateway, evolve(self.handler.parts, **changes))
-        self.site.taker = self.handler
+        self.site.taker = FirstHandler((self.handler, self.gateway))
 
     def do(self, work: Any) -> Any:
         """The result of what is done at once."""

@@ -12,7 +12,6 @@ from aileron.base.json import compact
 from aileron.features.gateway._completions import CompletionRecorder
 from aileron.features.gateway._tally import Tally
 from aileron.features.inband._conversation import DOCUMENT_WAIT_SECONDS, KEEP_ALIVE_SECONDS, STREAM_WAIT_SECONDS
-from aileron.features.provider_tools.notes import ToolNotes
 from tests.features.gateway.case import get, status_of
 
 from .case import CHAT, KEY, MOST_TURNS, WAITING, Answered, InBandCase, asked, chunk, content, events_of, head, text_of
@@ -167,8 +166,7 @@ class TurnTests(InBandCase):
         self.tools.answers = [Answered("shipped", run_id="R1"), Answered("a form")]
         numbers = count(1)
         recorder = CompletionRecorder(self.store.audit, self.clock, lambda: f"01JB{next(numbers):022d}")
-        notes = ToolNotes(self.store.audit, self.clock, lambda: f"01JC{next(numbers):022d}")
-        tally = Tally(self.clock.seconds, lambda _: None, lambda *_: None, tools=notes, completions=recorder)
+        tally = Tally(self.clock.seconds, lambda _: None, lambda *_: None, completions=recorder)
         self.meters.begin = tally.begin  # type: ignore[assignment, method-assign]
         for stream in (True, False):
             _line, there = self.begin(stream=stream)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.features.gateway.values import ProviderTool, ToolKind
 from aileron.features.provider_tools.scan import MOST_FOUND, ToolScan
-from aileron.features.provider_tools.values import ProviderTool, ToolKind
 from tests.extent import examples
 
 UNREADABLE = ToolKind.UNREADABLE.value

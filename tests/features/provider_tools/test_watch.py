@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from twisted.internet.address import IPv4Address
 
 from aileron.base.http1 import Chunked, ChunkedContent
-from aileron.features.gateway.values import ANTHROPIC, CHATGPT, OPENAI, GatewaySettings
+from aileron.features.gateway.values import ANTHROPIC, CHATGPT, OPENAI, GatewaySettings, ProviderTool, ToolKind
 from aileron.features.provider_tools import watch as _tool_watch
 from aileron.features.provider_tools.notes import MOST_SESSIONS, MOST_TOOLS
 from aileron.features.provider_tools.scan import ToolScan
-from aileron.features.provider_tools.values import ProviderTool, ToolKind, ToolRule, ToolRules
+from aileron.features.provider_tools.values import SETTING, ToolRule, ToolRules
+from aileron.features.provider_tools.watch import ToolWatch
 from aileron.model.sessions import SANDBOX_ADDRESS
 from tests.features.gateway.case import KEY, OK, GatewayCase, request
 from tests.features.gateway.net import End
@@ -30,11 +31,18 @@ MINE = f"X-Aileron-Gateway-Key: {KEY}"
 def rules(rule: ToolRule, *kinds: ToolKind) -> GatewaySettings:
     """A gateway with one rule, for all kinds where none are named."""
     tools = ToolRules(dict.fromkeys(kinds, rule)) if kinds else ToolRules.all(rule)
-    return GatewaySettings((OPENAI, ANTHROPIC, CHATGPT), silence_seconds=40.0, provider_tools=tools)
+    return GatewaySettings((OPENAI, ANTHROPIC, CHATGPT), silence_seconds=40.0, of_features={SETTING: tools})
 
 
 class ToolCase(GatewayCase):
     """A gateway with rules."""
+
+    @property
+    def watch(self) -> ToolWatch:
+        """The watch over the gateway's requests."""
+        watch = self.gateway._watch
+        assert isinstance(watch, ToolWatch)
+        return watch
 
     def counted(self) -> dict[str, int]:
         """What was counted, in words."""
@@ -71,7 +79,7 @@ class OffTests(ToolCase):
     def test_kind(self) -> None:
         """A rule for one provider, or one kind, is none for others."""
         note = ToolRules({ToolKind.WEB_SEARCH: ToolRule.NOTE})
-        self.settings = GatewaySettings((evolve(OPENAI, provider_tools=note), ANTHROPIC, CHATGPT))
+        self.settings = GatewaySettings((evolve(OPENAI, of_features={SETTING: note}), ANTHROPIC, CHATGPT))
         self.gateway = self._gateway()
         self.site.taker = self.gateway
         self.gateway.open(())
@@ -184,10 +192,10 @@ class NoteTests(ToolCase):
         line, length = self.line(), 500_002
         line.end.write(request("/v1/messages", f"Content-Length: {length}", body=b"") + b'{"')
         line.pour(length - 2)
-        self.assertLessEqual(self.gateway._tools._queued_bytes, 200_000)
-        self.assertLess(len(self.gateway._tools._queue), 10)
+        self.assertLessEqual(self.watch._queued_bytes, 200_000)
+        self.assertLess(len(self.watch._queue), 10)
         self.assertEqual(self.counted(), {"anthropic None unreadable": 1})
-        self.assertEqual(self.gateway._tools._queued_bytes, 0)
+        self.assertEqual(self.watch._queued_bytes, 0)
 
     def slowed(self, seconds: float, body: bytes) -> list[float]:
         """Ask with a body, each slice of which takes so long to read: when each is."""
@@ -367,7 +375,7 @@ class MixedTests(ToolCase):
 
     settings = GatewaySettings(
         (OPENAI, ANTHROPIC, CHATGPT),
-        provider_tools=ToolRules({ToolKind.REMOTE_MCP: ToolRule.REFUSE, ToolKind.WEB_FETCH: ToolRule.NOTE}),
+        of_features={SETTING: ToolRules({ToolKind.REMOTE_MCP: ToolRule.REFUSE, ToolKind.WEB_FETCH: ToolRule.NOTE})},
     )
 
     def test_kinds(self) -> None:

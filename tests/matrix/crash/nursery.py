@@ -22,7 +22,6 @@ from typing import Any
 from attrs import asdict, define, field, frozen
 
 from aileron.daemon import DaemonSettings, live
-from aileron.daemon._settings import GatewayEnvironment
 from aileron.features.gateway.values import BASE_URL_VARIABLES
 from aileron.home.paths import Home
 from aileron.runner import Collaborators
@@ -111,8 +110,8 @@ def lead(birth: Birth, told: int) -> int:
         live_by(Wall(Path(birth.wall)))
     key = None if birth.key is None else DataKey(bytes.fromhex(birth.key))
     limits = dict.fromkeys(("per_session", "per_home", "per_action"), _MANY)
-    moved = GatewayEnvironment(tuple((name, birth.model) for name in BASE_URL_VARIABLES if birth.model))
-    return live(DaemonSettings(Home(Path(birth.home)), key, pending=limits, environment=moved), watched)
+    moved = {variable: birth.model for variable in BASE_URL_VARIABLES.values() if birth.model}
+    return live(DaemonSettings(Home(Path(birth.home)), key, pending=limits, environ=moved), watched)
 
 
 def main() -> None:

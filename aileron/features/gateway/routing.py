@@ -8,7 +8,7 @@ both, and nobody chooses for them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -17,8 +17,9 @@ from aileron.base.addresses import read_base_url
 from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError
 from aileron.cli.output import note
-from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES
 from aileron.home.discovery import Discovery, live_discovery
+
+from .values import BASE_URL_VARIABLES, PROXY_VARIABLES
 
 _KEEP, _HERE = "daemon", "terminal"
 _NOTHING = "not set"
@@ -28,6 +29,7 @@ _REST = re.compile(r"(?<![:/])/.*")
 _ELSEWHERE = "LLM traffic would go elsewhere than the running daemon was told:"
 _STAYS = "Nothing was changed."
 _HOW = "To use this terminal's, run: aileron daemon stop, then this command again"
+_MOVED = "Your environment ({names}) changes the address of a provider. Check it: aileron status"
 _FOR_GOOD = "To set an address for good: gateway.providers in config.yaml"
 
 
@@ -41,6 +43,12 @@ class _Difference:
 
     def __str__(self) -> str:
         return f"  {self.variable}: daemon {self.daemon or _NOTHING}, this terminal {self.terminal or _NOTHING}"
+
+
+def announce_upstreams(environ: Mapping[str, str]) -> Sequence[str]:
+    """Return a line if the environment moves providers: it may be of somebody else's making."""
+    names = ", ".join(variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable))
+    return [_MOVED.format(names=names)] if names else []
 
 
 def choose_routing(cli: CliContext) -> CliContext:

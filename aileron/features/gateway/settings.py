@@ -1,4 +1,4 @@
-"""Reads what C{config.yaml} says of the gateway and its providers."""
+"""The settings of the gateway and its providers: the key C{gateway} of C{config.yaml}, and the environment."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, field, fields_dict, frozen
 
-from aileron.base.addresses import read_certificates
+from aileron.base.addresses import read_base_url, read_certificates
 from aileron.base.yaml_keys import (
     Key,
     Keys,
@@ -25,8 +25,17 @@ from aileron.base.yaml_keys import (
     switch,
 )
 from aileron.credentials import DEFAULT_KIND
-from aileron.features.gateway.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
-from aileron.features.provider_tools.values import TOOL_KINDS, ToolRule, ToolRules
+from aileron.model.errors import InvalidRequest
+
+from .values import (
+    BASE_URL_VARIABLES,
+    BUILT_IN_PROVIDERS,
+    PROXY_VARIABLES,
+    Dialect,
+    GatewaySettings,
+    Provider,
+    UpstreamSource,
+)
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -44,17 +53,26 @@ _MOST_PEM = 2**18
 
 
 def _gateway(providers: Mapping[str, Provider] | None = None, **settings: Any) -> GatewaySettings:
-    return GatewaySettings(providers=tuple({**_BUILT_IN, **(providers or {})}.values()), **settings)
+    given = _set_apart(GatewaySettings, settings)
+    return GatewaySettings(providers=tuple({**_BUILT_IN, **(providers or {})}.values()), **given)
 
 
-def _providers(node: Node, where: str, _line: int) -> dict[str, Provider]:
+def _set_apart(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are fields of a class, and those of other features' keys as its C{of_features}."""
+    own = fields_dict(kind)
+    others = {name: value for name, value in given.items() if name not in own}
+    kept = {name: value for name, value in given.items() if name in own}
+    return {**kept, "of_features": others} if others else kept
+
+
+def _providers(keys: Keys, node: Node, where: str, _line: int) -> dict[str, Provider]:
     said = entries(node, where)
     if len(said) > _MOST_PROVIDERS:
         raise NotConfig(f"{where} may have {_MOST_PROVIDERS} entries at most", line_of(node))
     served = {each.prefix for each in _BUILT_IN.values() if each.name not in said}
     found: dict[str, Provider] = {}
     for name, (value, line) in said.items():
-        found[name] = _provider(name, value, line)
+        found[name] = _provider(keys, name, value, line)
         if any(_is_nested(found[name].prefix, prefix) for prefix in served):
             raise NotConfig("the prefix of a provider must not be, begin or continue another's", line)
         served.add(found[name].prefix)
@@ -65,11 +83,11 @@ def _is_nested(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
-def _provider(name: str, node: Node, line: int) -> Provider:
+def _provider(keys: Keys, name: str, node: Node, line: int) -> Provider:
     if not _NAME.fullmatch(name):
         raise NotConfig("a provider's name must be of a-z, 0-9 and -, begin with a letter, 32 at most", line)
     where = f"gateway.providers.{name}"
-    read = read_keys(node, where, _OF_PROVIDER)
+    read = _set_apart(Provider, read_keys(node, where, keys))
     if "base_url" in read:
         read["source"] = UpstreamSource.CONFIG
     elif name not in _BUILT_IN:
@@ -101,24 +119,6 @@ def _credential(node: Node, name: str, line: int) -> str:
     return match_text(node, _CREDENTIAL, line, problem)[1]
 
 
-def _provider_tools(node: Node, name: str, line: int) -> ToolRules:
-    """Return one rule for every kind of tool, or what is said of each kind, and of C{others}."""
-    from yaml import ScalarNode
-
-    if isinstance(node, ScalarNode):
-        return ToolRules.all(_tool_rule(node, name, line))
-    said = read_keys(node, name, dict.fromkeys((*TOOL_KINDS, "others"), Key(_tool_rule, "", "")))
-    others = said.pop("others", ToolRule.OFF)
-    return ToolRules({kind: said.get(kind, others) for kind in TOOL_KINDS})
-
-
-def _tool_rule(node: Node, name: str, line: int) -> ToolRule:
-    text = scalar(node, "str") or scalar(node, "bool")  # to YAML, off is false
-    if text not in set(ToolRule):
-        raise NotConfig(f"{name} must be one of: {', '.join(ToolRule)}", line)
-    return ToolRule(text)
-
-
 def _audit(node: Node, name: str, line: int) -> bool:
     """Return whether the shape of completions is recorded."""
     text = scalar(node, "str") or scalar(node, "bool")  # to YAML, off is false
@@ -142,13 +142,11 @@ def _certificates(node: Node, name: str, line: int) -> str:
 
 
 _DEFAULT = GatewaySettings()
-_OF_TOOLS = "`off`, `note` or `refuse`, for all tools that {} or for each kind"
 _OF_PROVIDER: Keys = {
     "base_url": Key(base_url, "URL that is put before every path", f"known for {', '.join(_BUILT_IN)}, else required"),
     "prefix": Key(_prefix, "path under which the gateway serves it", "a slash and the name"),
     "dialect": Key(_dialect, "whose API it speaks, `openai` or `anthropic`", "that of its name, else `openai`"),
     "credential": Key(_credential, "`vault:` and a binding, whose key replaces the agent's", "the agent's own key"),
-    "provider_tools": Key(_provider_tools, _OF_TOOLS.format("it runs itself"), "that of the gateway"),
 }
 _OF_GATEWAY: Keys = {
     "silence_seconds": Key(WholeNumber(86_400), "seconds of silence until an exchange ends", _DEFAULT.silence_seconds),
@@ -156,8 +154,47 @@ _OF_GATEWAY: Keys = {
     "ca_certificates": Key(_certificates, "certificates in PEM that are trusted too", "the system's alone"),
     "accounting": Key(switch, "whether finished answers are read for the tokens that they cost", _DEFAULT.accounting),
     "audit": Key(_audit, "`shape` records the shape of each completion in the audit log, `off` does not", "`off`"),
-    "provider_tools": Key(_provider_tools, _OF_TOOLS.format("providers run themselves"), "`off`"),
-    "in_band_turns": Key(WholeNumber(100), "turns of a reply in which actions are called", _DEFAULT.in_band_turns),
     "providers": Section(_providers, _OF_PROVIDER, ".<name>"),
 }
 GATEWAY = section(_gateway, _OF_GATEWAY)
+
+
+@frozen
+class GatewayEnvironment:
+    """The gateway's settings by the environment.
+
+    :ivar base_urls: by the provider's name.
+    :ivar proxies: by the variable's name in lower case; may hold passwords.
+    """
+
+    base_urls: tuple[tuple[str, str], ...] = ()
+    proxies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> GatewayEnvironment:
+        """Read an environment; what is empty is not said.
+
+        :raises InvalidRequest: a base URL is none.
+        """
+        said = {name: environ.get(variable) for name, variable in BASE_URL_VARIABLES.items()}
+        proxies = {name: environ.get(name, environ.get(name.upper())) for name in PROXY_VARIABLES}
+        return cls(
+            tuple((name, _base_url(name, text)) for name, text in said.items() if text),
+            tuple((name, text) for name, text in proxies.items() if text),
+        )
+
+    def over(self, settings: GatewaySettings) -> GatewaySettings:
+        """Return these settings, but where the environment says something, that."""
+        providers = tuple(self._move(provider) for provider in settings.providers)
+        return evolve(settings, providers=providers, environment=self.proxies)
+
+    def _move(self, provider: Provider) -> Provider:
+        url = dict(self.base_urls).get(provider.name)
+        return provider if url is None else evolve(provider, base_url=url, source=UpstreamSource.ENVIRONMENT)
+
+
+def _base_url(name: str, text: str) -> str:
+    try:
+        return read_base_url(text).url
+    except ValueError as error:
+        raise InvalidRequest(f"{BASE_URL_VARIABLES[name]} {error}.") from None

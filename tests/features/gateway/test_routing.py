@@ -8,9 +8,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 from aileron.cli.context import CliContext
-from aileron.cli.daemon import routing
 from aileron.cli.errors import CommandError
 from aileron.cli.vault import unlocking
+from aileron.features.gateway import routing
 from aileron.features.launch.ensuring import ensure_daemon
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.vault.keys import DataKey

@@ -1,0 +1,133 @@
+"""The gateway as the daemon runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attrs import define
+
+from aileron.base.http1 import RelayHandler
+from aileron.base.json import JSON
+from aileron.features.core import Core, ListeningSites
+from aileron.features.feature import RunningFeature
+from aileron.model.features import RelayedPath
+from aileron.model.usage import UsageSum
+
+from ._completions import CompletionRecorder
+from ._gateway import Gateway, build
+from ._routes import published
+from ._tally import Tally
+from .interfaces import ITotals
+from .settings import GatewayEnvironment
+from .values import GatewaySettings, Provider, ToolCount
+from .watching import RequestWatch
+
+if TYPE_CHECKING:
+    from aileron.base.life import Life
+    from aileron.model.interfaces.services import IAgentRoutes
+
+_PAUSE_SECONDS = 0.004
+"""Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
+
+
+class SessionUsage(Protocol):
+    """Reads the sums that the store keeps of LLM calls."""
+
+    async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
+        """Return the usage of each of these sessions by its id; sessions without any are left out."""
+
+
+@define(eq=False)
+class RunningGateway(RunningFeature):
+    """The gateway, its settings and its counts.
+
+    :ivar settings: as the operator has them.
+    :ivar totals: what was counted since the daemon's start.
+    :ivar relay: takes the requests.
+    :ivar watch: reads requests for tools that providers run, or None.
+    """
+
+    settings: GatewaySettings
+    totals: ITotals
+    relay: Gateway
+    _usage: SessionUsage
+    _life: Life
+    watch: RequestWatch | None = None
+
+    @property
+    def parts(self) -> tuple[object, ...]:  # type: ignore[override]
+        """This feature itself."""
+        return (self,)
+
+    @property
+    def tools(self) -> tuple[ToolCount, ...]:
+        """The tools that providers were asked to run, as far as requests were read for them."""
+        return () if self.watch is None else self.watch.counts()
+
+    def watch_requests(self, watch: RequestWatch) -> None:
+        """Hand requests to C{watch} before they are sent, from now on."""
+        self.watch = watch
+        self.relay.watch_requests(watch)
+
+    def take_requests(self, routes: IAgentRoutes) -> RelayHandler:
+        return self.relay
+
+    def relayed(self) -> Sequence[RelayedPath]:
+        return published(self.settings)
+
+    async def serve(self, sites: ListeningSites) -> None:
+        self.relay.open(sites.ports)
+        if isinstance(self.totals, Tally):
+            self._life.at_end(self.totals.reading.read_rest)
+        self._life.at_end(self.relay.close)
+
+    def status(self) -> Mapping[str, JSON]:
+        from .shapes import totals_json, upstreams_json
+
+        upstreams = upstreams_json(self.settings, self.watch)
+        return {"gateway": {**upstreams, "totals": totals_json(self.totals.snapshot(), self.tools)}}
+
+    async def session_members(self, session_ids: Sequence[str]) -> Mapping[str, Mapping[str, JSON]]:
+        from aileron.api.shapes.values import to_json
+
+        used = await self._usage.of_sessions(session_ids)
+        return {session_id: {"gateway": to_json(each)} for session_id, each in used.items()}
+
+    def metrics(self) -> Iterable[Any]:
+        from .metrics import describe_traffic
+
+        return describe_traffic(self.totals.snapshot().providers)
+
+    def find_scope(self, name: str) -> Provider | None:
+        return self.settings.bound_by(name)
+
+
+def start_gateway(core: Core, settings: GatewaySettings) -> RunningGateway:
+    """Build the gateway. It neither listens nor connects before it is asked.
+
+    :raises InvalidRequest: a variable of the environment holds no base URL.
+    """
+    store, process = core.store, core.process
+    reactor, ids = process.reactor, process.ids
+    settings = GatewayEnvironment.read(process.environ).over(settings)
+    tally = Tally(
+        time.perf_counter,
+        partial(reactor.callLater, _PAUSE_SECONDS),
+        store.usage.note,
+        reads=settings.accounting,
+        completions=CompletionRecorder(store.audit, reactor, ids) if settings.audit else None,
+    )
+    relay = build(
+        settings,
+        reactor,
+        sessions=store.sessions,
+        vault=core.vault,
+        bindings=core.vault,
+        flags=store.flags,
+        tally=tally,
+        ids=ids,
+    )
+    return RunningGateway(settings, tally, relay, store.usage, process.life)

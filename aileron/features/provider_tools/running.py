@@ -1,0 +1,38 @@
+"""The watch over tools that providers run, as the daemon runs it."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from aileron.features.core import Core
+from aileron.features.feature import RunningFeature
+from aileron.features.gateway.running import RunningGateway
+
+from .notes import ToolNotes
+from .watch import ToolWatch
+
+
+@frozen(eq=False)
+class RunningProviderTools(RunningFeature):
+    """The watch over the gateway's requests.
+
+    :ivar watch: reads them.
+    """
+
+    watch: ToolWatch
+
+    @property
+    def parts(self) -> tuple[object, ...]:  # type: ignore[override]
+        """This feature itself."""
+        return (self,)
+
+
+def start_provider_tools(core: Core) -> RunningProviderTools | None:
+    """Have the gateway's requests read, or return None if the gateway was not started."""
+    gateway, process = core.find(RunningGateway), core.process
+    if gateway is None:
+        return None
+    notes = ToolNotes(core.store.audit, process.reactor, process.ids)
+    watch = ToolWatch(gateway.settings, notes, process.reactor)
+    gateway.watch_requests(watch)
+    return RunningProviderTools(watch)
