@@ -42,9 +42,9 @@ class HeldBodies:
 
     @contextmanager
     def hold(self, token: str, size: int) -> Iterator[None]:
-        """Count the bytes of a body as long as it is under way.
+        """Count the bytes of a body while its request is under way.
 
-        :raises LimitExceeded: all are too many, and the agent's are more than its share.
+        :raises LimitExceeded: the bodies of all agents exceed the limit, and those of this agent exceed its share.
         """
         agent = token_digest(token)
         held = self._held[agent] + size
@@ -68,11 +68,11 @@ _TAKEN = Who.AGENT | Who.ANYONE
 class AgentRoutes:
     """The endpoints of the agent site that an agent may call.
 
-    The size of a request is bounded as the site's channels bound it.
+    Requests have the same size limits as on the site's channels.
 
-    :ivar endpoints: by name, each with who may call it.
+    :ivar endpoints: the endpoints by name, each with the callers that it admits.
     :ivar urls: the site's router.
-    :ivar identify: finds the agent by what it is asked with: its token, or for L{in_band} its in-band key.
+    :ivar identify: finds the agent by its credential: its token, or for L{in_band} its in-band key.
     """
 
     endpoints: Mapping[str, tuple[Endpoint, Who]]
@@ -82,7 +82,7 @@ class AgentRoutes:
     _bodies: HeldBodies = field(factory=HeldBodies, init=False, repr=False)
 
     def in_band(self) -> AgentRoutes:
-        """Return the same routes for in-band mode, which has no agent's token but its in-band key."""
+        """Return the same routes for in-band mode, which identifies an agent by its in-band key."""
         return evolve(self, identify=in_band_caller)
 
     async def ask(
@@ -95,7 +95,7 @@ class AgentRoutes:
         body: bytes,
         prefer_seconds: float | None,
     ) -> tuple[int, bytes]:
-        """Ask one route."""
+        """Call one route and return the status and body of its answer."""
         received = Received(
             query={name.encode(): [value.encode()] for name, value in query.items()},
             body=lambda: body,
@@ -120,9 +120,9 @@ class AgentRoutes:
 
 
 def _check_size(path: Sequence[str], body: bytes) -> None:
-    """Refuse what the site's channels would.
+    """Refuse a request that is too large for the site's channels.
 
-    :raises Refused: with 413 or 431.
+    :raises RequestRefused: the path or the body is too long, with 413 or 431.
     """
     if sum(map(len, map(quote, path))) > MAX_HEAD_BYTES:
         raise head_too_long(MAX_HEAD_BYTES)

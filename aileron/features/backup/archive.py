@@ -1,4 +1,4 @@
-"""A file sealed under a passphrase, written and read piece by piece: the outside of a backup.
+"""Encrypts a backup with a passphrase, written and read piece by piece.
 
 The first line is JSON in the clear: the format, when it was made, and how the passphrase is stretched. Pieces of one
 MiB follow, each sealed by AES-256-GCM. A piece's nonce is its number and whether it is the last, and its associated
@@ -32,13 +32,13 @@ _HEADER_BYTES = 4096
 
 
 class ArchiveDamaged(InvalidRequest):
-    """A file is no sealed archive of this version, was altered, or ends too early."""
+    """The file is not an archive of this version, was altered, or is truncated."""
 
 
 class SealingWriter(BufferedIOBase):
-    """Seals what is written to it into another file. Only L{close} makes the archive complete.
+    """A writable file that encrypts its content into another file. L{close} completes the archive.
 
-    :param target: open for writing; it stays open.
+    :param target: a file open for writing. It is not closed.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SealingWriter(BufferedIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Take bytes; whole pieces are sealed and written at once."""
+        """Buffer bytes, and encrypt and write each complete piece."""
         self._held += data
         while len(self._held) > _PIECE_BYTES:  # the last piece is never empty, unless it is the only one
             self._put(bytes(self._held[:_PIECE_BYTES]), last=False)
@@ -65,7 +65,7 @@ class SealingWriter(BufferedIOBase):
         return len(data)
 
     def close(self) -> None:
-        """Write the last piece. Twice is safe."""
+        """Write the last piece. Idempotent."""
         if not self.closed:
             self._put(bytes(self._held), last=True)
             super().close()
@@ -76,11 +76,11 @@ class SealingWriter(BufferedIOBase):
 
 
 class UnsealingReader(RawIOBase):
-    """Reads what L{SealingWriter} wrote; nothing of a piece is given out before the whole piece is known to be right.
+    """Decrypts an archive of L{SealingWriter}. It returns no byte of a piece before the whole piece is authenticated.
 
-    :param source: open for reading, at its beginning.
-    :raises ArchiveDamaged: it is no archive; later also from reading, where it was altered or cut off.
-    :raises WrongPassphrase: the passphrase does not open its first piece.
+    :param source: a file open for reading, at its beginning.
+    :raises ArchiveDamaged: the file is not an archive. Reading raises it as well, if a piece was altered or is missing.
+    :raises WrongPassphrase: the passphrase does not decrypt the first piece.
     """
 
     def __init__(self, source: IO[bytes], passphrase: str) -> None:
@@ -102,9 +102,9 @@ class UnsealingReader(RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Give what was opened, at most as much as there is room for; 0 at the end.
+        """Copy decrypted bytes into the buffer and return how many, or 0 at the end.
 
-        :raises ArchiveDamaged: the next piece does not open, or the file ends without its last piece.
+        :raises ArchiveDamaged: the next piece is not authentic, or the file ends before its last piece.
         """
         if not self._piece and not self._ended:
             self._piece = self._next()
@@ -130,7 +130,7 @@ def _nonce(number: int, last: bool) -> bytes:
 
 @frozen
 class _Header:
-    """The first line."""
+    """The first line of an archive."""
 
     format: str
     made_at: str

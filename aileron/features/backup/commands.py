@@ -1,4 +1,4 @@
-"""C{aileron backup}: one encrypted file of everything that a home holds, and a home made of such a file."""
+"""C{aileron backup}: writes a home into one encrypted file, checks the file, and restores a home from it."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ _DIRECTORIES = ("actions", "connectors")
 
 @frozen
 class _Contents:
-    """The files of a backup: for each path below the home the SHA-256 of its bytes.
+    """The files of a backup.
 
-    :ivar made_at: when the backup was made, as its header says.
+    :ivar digests: the SHA-256 of each file, by its path below the home.
+    :ivar made_at: the time in the header of the backup.
     """
 
     digests: dict[str, str]
     made_at: str
 
     def count(self, directory: str) -> int:
-        """Count the files of one directory."""
+        """Return the number of files in a directory."""
         return sum(path.startswith(f"{directory}/") for path in self.digests)
 
 
@@ -123,7 +124,7 @@ def _describe(contents: _Contents) -> None:
 
 
 def _passphrase(cli: CliContext, home: Home, descriptor: int | None) -> str:
-    """Ask for the vault's passphrase, which must open the vault: a typing error would make a backup useless."""
+    """Ask for the passphrase and return it once it opens the vault: a typing error would make a backup useless."""
     key, passphrase = open_with_passphrase(cli, descriptor, path=home.secrets)
     key.wipe()
     return passphrase
@@ -131,16 +132,16 @@ def _passphrase(cli: CliContext, home: Home, descriptor: int | None) -> str:
 
 @contextmanager
 def _scratch(home: Home) -> Iterator[Path]:
-    """Make a directory for this user alone: beside the database, where there is one, since it is as confidential."""
+    """Create a temporary directory that only this user can read, in the home if it exists."""
     with TemporaryDirectory(prefix=".backup-", dir=home.root if home.root.is_dir() else None) as path:
         yield Path(path)
 
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[Path]:
-    """Make a file under another name, for this user alone; it gets its own name when the block ends without error.
+    """Create a temporary file that only this user can read, and rename it to C{path} if the block succeeds.
 
-    :raises CommandError: there is a file of that name.
+    :raises CommandError: C{path} exists.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -161,13 +162,12 @@ def _taken(path: Path) -> CommandError:
 
 
 def _gather(home: Home, copy: Path) -> dict[str, Path]:
-    """Copy the database, and name all files of the backup.
+    """Copy the database, and return the path of each file of the backup, by its name in the archive.
 
-    Vault and database must belong together: while a daemon writes both, the database is copied anew until the vault
-    did not change meanwhile. That state may differ from a later one as it would after a loss of power, and the daemon
-    takes it up as it does then.
+    Vault and database must belong together. While a daemon writes both, the database is copied again until the vault
+    did not change during the copy. The copy is in a state as after a loss of power, from which the daemon recovers.
 
-    :raises CommandError: the vault changed at every try.
+    :raises CommandError: the vault changed at every attempt.
     """
     from aileron.store.copy import back_up
 
@@ -191,12 +191,12 @@ def _gather(home: Home, copy: Path) -> dict[str, Path]:
 
 
 def _stamp(home: Home) -> tuple[bytes, ...]:
-    """Read what must not change while the database is copied."""
+    """Return the bytes of the files that must not change while the database is copied."""
     return tuple(path.read_bytes() if path.exists() else b"" for path in (home.secrets, home.audit_key))
 
 
 def _write(target: IO[bytes], passphrase: str, paths: dict[str, Path], made_at: datetime) -> dict[str, str]:
-    """Write the archive, and return the digest of each file in it."""
+    """Write the archive and return the digest of each file, by name."""
     from .archive import SealingWriter
 
     digests, total = {}, sum(path.stat().st_size for path in paths.values())
@@ -216,11 +216,11 @@ def _write(target: IO[bytes], passphrase: str, paths: dict[str, Path], made_at: 
 
 
 def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
-    """Read a backup to its end.
+    """Read a whole backup and return its contents.
 
-    :param home: where its files are put; L{None}: nowhere.
-    :raises ArchiveDamaged: it is no backup, or was altered or cut off.
-    :raises CommandError: it holds what no backup of this version does.
+    :param home: the home into which the files are written, or None to write none.
+    :raises ArchiveDamaged: the file is not a backup, was altered, or is truncated.
+    :raises CommandError: the backup contains a file that backups of this version do not have.
     """
     from .archive import ArchiveDamaged, UnsealingReader
 
@@ -242,13 +242,13 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
                     digests[entry.name] = _copy(content, None if home is None else home.root / entry.name)
         except tarfile.TarError as error:
             raise ArchiveDamaged("The backup is damaged inside.") from error
-        while opened.read(_PIECE_BYTES):  # to its last piece, which proves that nothing is missing
+        while opened.read(_PIECE_BYTES):  # reads the last piece, which proves that none is missing
             pass
     return _Contents(digests, opened.made_at)
 
 
 def _is_expected(name: str) -> bool:
-    """Tell whether a backup may hold a file of this name: nothing outside the home, and no log or lock."""
+    """Return whether a backup may contain a file of this name. Logs, locks and paths outside the home are excluded."""
     directory, _, file = name.rpartition("/")
     if not directory:
         return name in (*_COPIED, "aileron.db")
@@ -256,7 +256,7 @@ def _is_expected(name: str) -> bool:
 
 
 def _copy(content: IO[bytes], path: Path | None) -> str:
-    """Copy a file, and return its SHA-256."""
+    """Copy a file and return its SHA-256. If C{path} is None, only compute the digest."""
     digest = hashlib.sha256()
     with open(os.devnull if path is None else path, "wb", opener=_open_private) as target:
         while piece := content.read(_PIECE_BYTES):
@@ -281,9 +281,9 @@ def _ask_and_restore(cli: CliContext, file: Path, descriptor: int | None, home: 
 
 
 def _restore(cli: CliContext, file: Path, passphrase: str, home: Home) -> _Contents:
-    """Unpack a backup into a new home, and check the vault and the audit log in it.
+    """Extract a backup into a new home, and check its vault and audit log.
 
-    :raises CommandError: one of them is not intact.
+    :raises CommandError: the audit log is not intact.
     """
     from aileron.cli.records.look import look_at
 

@@ -1,4 +1,4 @@
-"""The newest backup that a home remembers, and what an upgrade makes of it."""
+"""The newest backup that a home remembers, and the advice about backups before an upgrade."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ _SECONDS = 10.0
 
 
 def open_session(home: Home, directory: str) -> SessionEnvironment:
-    """Open a session, and return what C{aileron-mcp} needs to act for the demo's agent.
+    """Open a session and return the environment of C{aileron-mcp} for the demo's agent.
 
-    :raises InternalError: the daemon opens none.
+    :raises InternalError: the daemon opened no session.
     """
     found = live_discovery(home)
     if found is None:
@@ -42,9 +42,9 @@ def open_session(home: Home, directory: str) -> SessionEnvironment:
 def ask_service(
     url: str, method: str, path: str, token: str | None, body: Mapping[str, str] | None = None
 ) -> Mapping[str, Any]:
-    """Ask a service on this machine, and return the JSON object that it answers.
+    """Send a request to a service on this machine and return the JSON object of its answer.
 
-    :raises InternalError: it does not, or it refuses.
+    :raises InternalError: the service does not answer, or it refuses the request.
     """
     try:
         status, answer = ask(url, method, path, token, body, seconds=_SECONDS)
@@ -61,14 +61,14 @@ _LOOK_SECONDS = 0.2
 
 @frozen
 class DemoAgent:
-    """An agent that is connected."""
+    """A connected agent."""
 
     _client: Client
 
     async def tools_with(self, wanted: str) -> list[str]:
-        """List the tools by name, as soon as C{wanted} is among them.
+        """Wait until the tool C{wanted} is offered, and return the names of all tools.
 
-        :raises InternalError: it is not offered in time.
+        :raises InternalError: the tool was not offered in time.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _OFFERED_SECONDS
@@ -81,14 +81,14 @@ class DemoAgent:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def call(self, tool: str, arguments: Mapping[str, str]) -> str:
-        """Call a tool, and return its text once the person has decided."""
+        """Call a tool and return its text after the operator has decided."""
         result = await self._client.call_tool(tool, dict(arguments))
         return "\n".join(part.text for part in result.content if part.type == "text")
 
 
 @asynccontextmanager
 async def agent(home: Home, directory: str) -> AsyncIterator[DemoAgent]:
-    """Connect the agent, in a session of its own; it is gone at the end."""
+    """Connect the agent in a session of its own, and disconnect it when the block ends."""
     # The SDK takes half a second to import: only the demo pays for it.
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -103,7 +103,7 @@ async def agent(home: Home, directory: str) -> AsyncIterator[DemoAgent]:
 
 
 def only_cause(error: BaseException) -> BaseException:
-    """Find what went wrong in the groups that the SDK's task groups wrap it in; a group of several stays one."""
+    """Return the only exception in nested exception groups. A group of several exceptions is returned as it is."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -1,7 +1,7 @@
 """The team chat of the demo: a service in its own process, for clients that know its key.
 
 Run as C{python -m aileron.features.demo._chat}: the key is the first line of standard input, the port the first of
-standard output.  It ends when standard input does, so that it outlives nobody.
+standard output.  It ends when standard input is closed, so that it does not outlive the demo.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _MAX_BYTES = 64 * 1024
 
 @define
 class Room:
-    """The room of the chat, with what was said.
+    """The room of the chat.
 
-    :ivar messages: by the id under which each was posted: the same id twice is one message.
+    :ivar messages: the messages by the ID of their request: a repeated request adds no message.
     """
 
     messages: dict[str, dict[str, Any]] = field(factory=dict)
 
     def post(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep one message, and answer what the service answers.
+        """Store a message and return the answer of the service.
 
-        :raises KeyError: it lacks a part.
+        :raises KeyError: a member of the message is missing.
         """
         kept = self.messages.setdefault(
             str(message["id"]),
@@ -40,7 +40,7 @@ class Room:
 
 
 class Chat(ThreadingHTTPServer):
-    """Listens on a free port of loopback."""
+    """The server of the chat, on a free port of loopback."""
 
     daemon_threads = True
 
@@ -54,12 +54,12 @@ class _ChatHistory(BaseHTTPRequestHandler):
     server: Chat
 
     def do_GET(self) -> None:
-        """Every message."""
+        """Return all messages."""
         if self._admit():
             self._answer(200, {"ok": True, "messages": list(self.server.room.messages.values())})
 
     def do_POST(self) -> None:
-        """One message more."""
+        """Post a message."""
         body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), _MAX_BYTES))
         if self._admit():
             try:
@@ -68,7 +68,7 @@ class _ChatHistory(BaseHTTPRequestHandler):
                 self._answer(400, {"ok": False, "error": "not_understood"})
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Nothing: the demo tells the story."""
+        """Log nothing."""
 
     def _admit(self) -> bool:
         if self.headers.get("Authorization") == f"Bearer {self.server.key}":

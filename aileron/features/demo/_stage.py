@@ -1,4 +1,4 @@
-"""The stage of the demo: a home of its own, the installed commands in it, nothing left afterwards."""
+"""The stage of the demo: a private home, the installed commands that run in it, and their removal."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _CHAT_SECONDS = 5.0
 
 @frozen
 class Stage:
-    """The play's own home, the commands that act in it, and the chat that they reach.
+    """The demo's private home, the commands that run in it, and the address of the chat.
 
-    :ivar environ: of our commands: the person's own without C{AILERON_*}, and this home.
-    :ivar passphrase: of this home's vault, generated; commands get it by a descriptor.
-    :ivar key: of the chat.
+    :ivar environ: the environment of the commands: the user's without C{AILERON_*}, with this home.
+    :ivar passphrase: the generated passphrase of this home's vault. Commands read it from a descriptor.
+    :ivar key: the key of the chat.
     """
 
     home: Home
@@ -46,10 +46,10 @@ class Stage:
     chat_url: str
 
     async def as_operator(self, *arguments: str, **descriptors: str) -> str:
-        """Run a command that needs the passphrase, and return its standard output.
+        """Run a command that needs the passphrase and return its standard output.
 
-        :param descriptors: what is to be read from an inherited descriptor, by option: C{secret_fd="…"}.
-        :raises InternalError: it failed.
+        :param descriptors: texts that the command reads from inherited descriptors, by option: C{secret_fd="…"}.
+        :raises InternalError: the command failed.
         """
         child = await self.begin(*arguments, at_terminal=False, passphrase_fd=self.passphrase, **descriptors)
         speaking = asyncio.ensure_future(child.communicate())
@@ -69,7 +69,7 @@ class Stage:
     async def begin(self, *arguments: str, at_terminal: bool, **descriptors: str) -> asyncio.subprocess.Process:
         """Start a command.
 
-        :param at_terminal: whether it may ask in this terminal; then Ctrl-C reaches it too.
+        :param at_terminal: True if the command may prompt in this terminal; Ctrl-C reaches it then.
         """
         width = str(max(0, columns() - len(_INDENT)))
         pipes = {f"--{option.replace('_', '-')}": _pipe_with(text) for option, text in descriptors.items()}
@@ -90,7 +90,7 @@ class Stage:
 
 
 async def end_child(child: asyncio.subprocess.Process) -> None:
-    """End a command that still runs."""
+    """Stop a command if it still runs."""
     if child.returncode is None:
         with suppress(ProcessLookupError):
             child.terminate()
@@ -99,7 +99,7 @@ async def end_child(child: asyncio.subprocess.Process) -> None:
 
 @contextmanager
 def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
-    """Set up a stage; whatever happens, its daemon and chat are ended and its files removed."""
+    """Set up a stage. When the block ends, its daemon and chat are stopped and its files are deleted."""
     script("aileron-mcp")
     root = Path(tempfile.mkdtemp(prefix="aileron-demo-"))
     theirs = {name: text for name, text in environ.items() if not name.startswith("AILERON_")}
@@ -114,9 +114,9 @@ def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
 
 
 def script(name: str) -> str:
-    """Find an installed command of ours: beside this interpreter, or where PATH finds it.
+    """Return the path of an installed command of Aileron, beside this interpreter or on PATH.
 
-    :raises NotFound: it is not installed.
+    :raises NotFound: the command is not installed.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     found = shutil.which(name, path=path)
@@ -150,7 +150,7 @@ def _chat(key: str) -> Iterator[str]:
 
 
 def _end_daemon(home: Home, environ: Mapping[str, str]) -> None:
-    """Stop the private daemon as a person would; if it does not listen, end it."""
+    """Stop the private daemon by its command, or by a signal if that fails."""
     with suppress(subprocess.TimeoutExpired):
         subprocess.run(
             (script("aileron"), "daemon", "stop"),
@@ -178,7 +178,7 @@ def columns() -> int:
 
 
 def _print(text: str, indent: str) -> None:
-    """Print a line, broken between words where the terminal would break one."""
+    """Print a line, wrapped between words at the width of the terminal."""
     width = columns()
     fits = not width or len(indent + text) <= width
     filled = textwrap.wrap(text, max(width - len(indent), _LEAST), break_long_words=False, break_on_hyphens=False)
@@ -187,29 +187,29 @@ def _print(text: str, indent: str) -> None:
 
 
 def act(number: int, title: str) -> None:
-    """Say that a part begins."""
+    """Print the heading of an act."""
     click.echo()
     click.secho(f"{number}  {title}", bold=True)
 
 
 def tell(text: str) -> None:
-    """Print a line of ours."""
+    """Print a line of the demo's own text."""
     _print(text, _INDENT)
 
 
 def command(arguments: Sequence[str], meaning: str) -> None:
-    """Print a command that is run, as it would be typed, and what it is for."""
+    """Print a command as a user types it, and its purpose."""
     click.echo(_INDENT + click.style(f"$ aileron {visible(shlex.join(arguments))}", fg="cyan"))
     _print(meaning, _INDENT + "    ")
 
 
 def quote(text: str) -> None:
-    """Print what somebody else said, line by line behind a margin."""
+    """Print foreign text, each line behind a margin."""
     for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
         _print(line, f"{_INDENT}  │ ")
 
 
 def printed(text: str) -> None:
-    """Print what one of our own commands printed; it is fit to be shown already, and is shown so once more."""
+    """Print the output of a command of Aileron, made visible once more."""
     for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
         click.echo(_INDENT + line)

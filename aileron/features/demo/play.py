@@ -1,4 +1,4 @@
-"""The acts of the play, in order; in the third the person is shown the whole of it, and decides."""
+"""The acts of the demo, in order. In the third, the user sees the whole request and decides."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ _PROMPT = "   Approve exactly this? [y]es, [n]o, [b]rowser: "
 
 
 async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None, *, browser: bool = True) -> None:
-    """Show the pending approval, and see it decided.
+    """Show the pending approval and wait for its decision.
 
-    :param calling: the agent's call; done as soon as somebody has decided.
+    :param calling: the agent's call. It completes after the decision.
     :param answer: the decision, or None to ask the person.
     :param browser: whether this machine has a browser.
     """
@@ -83,7 +83,7 @@ async def _find_pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str
 
 
 async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, Any], *, browser: bool) -> bool | None:
-    """Ask the person here; L{None}: it was decided on the page."""
+    """Ask the user in this terminal and return the answer, or None if the approval was decided on the page."""
     while True:
         line = asyncio.ensure_future(typed(_PROMPT))
         await asyncio.wait({line, calling}, return_when=asyncio.FIRST_COMPLETED)
@@ -105,7 +105,7 @@ async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, 
 
 
 async def _open(scene: Stage, approval_id: str) -> None:
-    """Let a browser in.  Its command asks in this terminal for the browser's two words, so that we ask nothing then."""
+    """Open the approval in the browser. The command prompts for the browser's two words in this terminal."""
     child = await scene.begin("open", "approval", approval_id, at_terminal=True, passphrase_fd=scene.passphrase)
     try:
         while child.stderr is not None and (line := await child.stderr.readline()):
@@ -128,13 +128,13 @@ TOOL = "ship_update"
 
 
 def play(environ: Mapping[str, str], answer: bool | None = None, *, browser: bool = True) -> int:
-    """Play it all, and leave nothing behind.
+    """Play all acts, and delete everything they created.
 
     :param answer: whether to approve; None to ask the person.
     :param browser: whether this machine has a browser.
     :return: the exit code.
-    :raises InvalidRequest: nobody is there to be asked.
-    :raises InternalError: something failed.
+    :raises InvalidRequest: C{answer} is None and there is no terminal.
+    :raises InternalError: a command failed.
     """
     if answer is None and not (sys.stdin and sys.stdin.isatty()):
         raise InvalidRequest("Cannot ask for your decision: no terminal. Add --yes or --no.")
@@ -150,9 +150,9 @@ def play(environ: Mapping[str, str], answer: bool | None = None, *, browser: boo
 
 @define
 class _Interruption:
-    """Ends the demo at the first Ctrl-C and ignores the others, so that nothing of it is left behind.
+    """Cancels the demo at the first Ctrl-C and ignores the others, so that the clean-up completes.
 
-    :ivar _task: which is cancelled; None while no loop runs.
+    :ivar _task: the task to cancel, or None while no loop runs.
     """
 
     _task: asyncio.Task[None] | None = None

@@ -1,4 +1,4 @@
-"""One request carried through an ASGI application: it runs in the loop, and its answer is fetched from the reactor."""
+"""Runs a request through an ASGI application: the application runs in the loop, and the reactor fetches the answer."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[N
 _log = logging.getLogger(__name__)
 
 _OF_THE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding"))
-_WITHHELD = frozenset((b"authorization", b"cookie", b"last-event-id"))  # no event is kept to go on from
+_WITHHELD = frozenset(
+    (b"authorization", b"cookie", b"last-event-id")
+)  # no events are stored, so a stream cannot be resumed
 
 
 async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) -> McpReply:
-    """Have C{app} answer, and return once the head of its answer is there; the body comes as it is asked for.
+    """Call the ASGI app and return when the response headers are available. The body streams on demand.
 
-    :raises InternalError: it ended without an answer.
+    :raises InternalError: the app ended without an answer.
     """
     exchange = AsgiExchange(app, request)
     try:
@@ -39,7 +41,7 @@ async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) 
 
 
 async def _chunks(bridge: ThreadBridge, exchange: AsgiExchange) -> AsyncIterator[bytes]:
-    yield b""  # sends the head: a stream's client waits for it, and the first event may be long in coming
+    yield b""  # sends the head: the client of a stream waits for it, and the first event may take long
     more = True
     while more:
         try:
@@ -55,9 +57,9 @@ def _leave(bridge: ThreadBridge, exchange: AsgiExchange) -> None:
 
 
 class AsgiExchange:
-    """A request and its answer, as the application in the loop sees them.
+    """A request and its answer on the side of the application in the loop.
 
-    Of the body one piece waits at most: the application makes the next when that was fetched.
+    At most one piece of the body is buffered: the application produces the next one after the reader fetched it.
     """
 
     def __init__(self, app: App, request: McpRequest) -> None:
@@ -71,9 +73,9 @@ class AsgiExchange:
         self._running: asyncio.Task[None] | None = None
 
     async def begin(self) -> tuple[int, Mapping[str, str]]:
-        """Start the application; its status and headers.
+        """Start the application and return the status and headers of its answer.
 
-        :raises InternalError: it ended without an answer.
+        :raises InternalError: the application ended without an answer.
         """
         self._running = asyncio.get_running_loop().create_task(self._run())
         head = await self._heads.get()
@@ -84,7 +86,7 @@ class AsgiExchange:
     async def more(self) -> tuple[bytes, bool]:
         """Return the next piece of the body, and whether another follows.
 
-        :raises InternalError: it ended before its end.
+        :raises InternalError: the application ended before the end of the body.
         """
         piece = await self._pieces.get()
         if piece is None:
@@ -92,14 +94,14 @@ class AsgiExchange:
         return piece
 
     def leave(self) -> None:
-        """Let the client go, which asks for no more: the application hears that, and writes into the void."""
+        """Report to the application that the client has disconnected, and discard the rest of its answer."""
         self._gone.set()
         self._drop()
 
     async def _run(self) -> None:
         try:
             await self._app(self._scope, self._receive, self._send)
-        except Exception:  # noqa: BLE001 - a rim: nobody awaits this task, and its answer shows that it failed
+        except Exception:  # noqa: BLE001 - the task is not awaited; its answer reports the failure
             _log.exception("an exchange failed")
         finally:
             self._tell_end()
@@ -135,7 +137,7 @@ class AsgiExchange:
 
 
 def _scope(request: McpRequest) -> MutableMapping[str, Any]:
-    """Return the scope of a request, as ASGI specifies it; without the credential, which stays with us."""
+    """Return the ASGI scope of a request, without its credential."""
     fields = [(name.lower(), value) for name, value in request.fields if name.lower() not in _WITHHELD]
     return {
         "type": "http",

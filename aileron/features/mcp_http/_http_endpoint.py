@@ -1,4 +1,4 @@
-"""MCP for every agent that speaks HTTP: a server for each, in one loop beside the reactor."""
+"""Serves MCP over HTTP: one MCP server for each agent, all in one asyncio loop beside the reactor."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from ._asgi import Receive, Send, exchange_request
 from .values import IMcp, McpReply, McpRequest, McpSettings
 
 MOST_UNDER_WAY = 32
-"""Requests of one agent, and calls, also those whose clients have left."""
+"""The requests and calls that one agent may have under way, those of disconnected clients included."""
 
 _MOST_BODY_BYTES = 1024 * 1024  # as the site's
 
 
 class SessionServer:
-    """Serves one agent, from L{open} until L{close}, which comes by itself once it has asked nothing for long.
+    """The MCP server of one agent, which closes after the agent has been idle for the configured time.
 
-    :param served: to that agent alone; it is started and stopped with this.
-    :param closed: called when it closes.
+    :param served: the server that answers this agent. It is started and stopped with this object.
+    :param closed: called when the server closes.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class SessionServer:
         self._idle: IDelayedCall | None = None
 
     def open(self) -> None:
-        """Begin."""
+        """Start the server."""
         self._served.start()
         self._served.supervise(self._bridge.ask(self._run), self.close)
 
     def close(self) -> None:
-        """End it, with whatever is under way.  Twice is safe."""
+        """Stop the server and cancel its requests under way. Idempotent."""
         if self._over:
             return
         self._over = True
@@ -80,7 +80,7 @@ class SessionServer:
     async def serve(self, request: McpRequest) -> McpReply:
         """Answer one request of the agent.
 
-        :raises LimitExceeded: it has too many under way.
+        :raises LimitExceeded: the agent has too many requests under way.
         :raises InternalError: the server failed.
         """
         refusal = refuse_unusable_id(request.body)
@@ -131,7 +131,7 @@ async def _make_body(whole: bytes) -> AsyncIterator[bytes]:
 
 
 def _make_once(*acts: Callable[[], object]) -> Callable[[], None]:
-    """Return what calls each of C{acts} the first time, and nothing from then on."""
+    """Return a function that calls each of C{acts} at its first call, and nothing afterwards."""
     left = list(acts)
 
     def call() -> None:
@@ -146,35 +146,35 @@ _KEY_BYTES = 32
 
 
 class ILoop(Protocol):
-    """An asyncio loop that is started and stopped."""
+    """An asyncio loop in a thread of its own."""
 
     @property
     def bridge(self) -> ThreadBridge:
-        """Between it and the reactor."""
+        """The bridge between the loop and the reactor."""
 
     def start(self) -> Deferred[None]:
-        """Start it; fires when it runs."""
+        """Start the loop. The Deferred fires when it runs."""
 
     def stop(self) -> Deferred[None]:
-        """End it; fires when it has ended."""
+        """Stop the loop. The Deferred fires when it has stopped."""
 
 
 def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
-    """Make what seals the states of one agent's clients, so that nobody else can hand them back.
+    """Return the protection of the request states that one agent's clients hand back: another agent cannot use them.
 
-    :param key: 32 bytes at least.
+    :param key: at least 32 bytes.
     """
     return RequestStateSecurity(keys=[key], ttl=LONGEST_WAIT_SECONDS, bind_principal=lambda _ctx: session_id)
 
 
 @implementer(IMcp)
 class HttpEndpoint:
-    """Serves each agent with a server of its own, made at its first request and reached only with its token.
+    """The endpoint C{/mcp}: each agent has a server of its own, created at its first request and reached by its token.
 
-    What a server does it asks of the agent site's routes, with the token of its agent: there is no other way in.
+    A server acts only through the agent site's routes, with the token of its agent.
 
     :param reactor: provides time.
-    :param loop: not yet running.
+    :param loop: a loop that has not been started.
     """
 
     def __init__(self, reactor: IReactorTime, settings: McpSettings, loop: ILoop) -> None:
@@ -185,9 +185,9 @@ class HttpEndpoint:
         self._servers: dict[str, SessionServer] = {}
 
     def open(self, routes: IAgentRoutes) -> Deferred[None]:
-        """Begin to serve; fires when the loop runs.
+        """Start serving. The Deferred fires when the loop runs.
 
-        :param routes: where everything is asked.
+        :param routes: the routes through which the servers act.
         """
 
         def opened(_: None) -> None:
@@ -196,7 +196,10 @@ class HttpEndpoint:
         return self._loop.start().addCallback(opened)
 
     def close(self) -> Deferred[None]:
-        """End every server and the loop; fires when that is done.  To be called once, after L{open} has fired."""
+        """Stop all servers and the loop. Call it once, after L{open} has fired.
+
+        :return: fires when all have stopped.
+        """
         self._routes = None
         for session_server in list(self._servers.values()):
             session_server.close()
@@ -223,7 +226,7 @@ class HttpEndpoint:
         session = SessionEnvironment("", request.token, client=request.session.agent, listed_actions=listed)
         daemon = Daemon(InProcessClient(routes, request.token, self._reactor))
         bridge, sealing = self._loop.bridge, sealing_for(session_id, self._key)
-        # Whoever made a call may still wait for it, whose request is over.
+        # A client may still wait for a call whose request has ended.
         served = AgentServer(self._reactor, bridge, session, daemon, sealing, MOST_UNDER_WAY)
         session_server = SessionServer(
             self._reactor, bridge, self._settings, served, lambda: self._servers.pop(session_id, None)

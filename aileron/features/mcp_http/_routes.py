@@ -47,15 +47,17 @@ def mcp_handler(mcp: IMcp) -> SiteHandler:
 
 
 async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
-    """Let an agent in.
+    """Authenticate the agent and return its request.
 
-    :raises InvalidRequest: the body has more values than any route takes.
+    :raises InvalidRequest: the body has more JSON values than the routes accept.
     """
     caller = await admit(Who.AGENT, partial(on_agent_site, request, deps), partial(keep_place, request))
     if caller.session is None:
         raise Unauthorized("This needs an agent's token.")
     body = request.content.read()
-    if len(body) > MOST_VALUES:  # else it cannot have so many; whoever reads it makes far more of each than its bytes
+    if (
+        len(body) > MOST_VALUES
+    ):  # a shorter body cannot exceed the limit; parsed, each value takes far more memory than its bytes
         read_body(body)
     fields = [(name, value) for name, values in request.requestHeaders.getAllRawHeaders() for value in values]
     return McpRequest(

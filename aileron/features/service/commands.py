@@ -1,7 +1,7 @@
-"""C{aileron daemon install} and C{uninstall}: the daemon is started when the user logs in, by systemd or launchd.
+"""C{aileron daemon install} and C{uninstall}: systemd or launchd starts the daemon when the user logs in.
 
-What is started is C{aileron daemon run}, so the vault stays locked unless a passphrase file is named. Until it is
-unlocked agents are offered no actions, nothing runs, and nobody can log in to decide.
+The service runs C{aileron daemon run}, so the vault stays locked unless a passphrase file is named. Until the vault is
+unlocked, agents are offered no actions, no action runs, and the operator cannot log in.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ WantedBy=default.target
 
 @frozen
 class Service:
-    """The file that tells the system to start the daemon, and the commands that let the system know of it.
+    """The service file, and the system's commands that register it.
 
-    :ivar enable: run after the file was written.
-    :ivar disable: run before it is deleted.
+    :ivar enable: commands to run after the file is written.
+    :ivar disable: commands to run before the file is deleted.
     """
 
     path: Path
@@ -59,7 +59,7 @@ class Service:
 
 
 def systemd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[str]) -> Service:
-    """Describe the unit of the user's own systemd."""
+    """Return the systemd user unit."""
     base = Path(environ.get("XDG_CONFIG_HOME") or Path(environ["HOME"], ".config"))
     text = _SYSTEMD_UNIT.format(
         home=_escape(str(home.root)),
@@ -72,7 +72,7 @@ def systemd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[
 
 
 def launchd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[str]) -> Service:
-    """Describe the launch agent of macOS."""
+    """Return the launch agent of macOS."""
     path = Path(environ["HOME"], "Library", "LaunchAgents", f"{_LABEL}.plist")
     text = plistlib.dumps(
         {
@@ -135,9 +135,9 @@ def _service(cli: CliContext, arguments: Sequence[str]) -> Service:
 
 
 def _run_all(commands: Sequence[Sequence[str]], path: Path) -> None:
-    """Run the system's own commands.
+    """Run the system's commands, in order.
 
-    :raises CommandError: one of them is missing, or failed; the file is left as it is.
+    :raises CommandError: a command is missing or failed. The service file is left as it is.
     """
     for each in commands:
         try:
@@ -152,7 +152,7 @@ def _run_all(commands: Sequence[Sequence[str]], path: Path) -> None:
 
 
 def _systemd_line(arguments: Sequence[str]) -> str:
-    """Quote a command as systemd reads it (systemd.service(5), Command lines)."""
+    """Return a command line quoted for systemd (systemd.service(5), Command lines)."""
     return " ".join(f'"{_escape(each).replace("$", "$$")}"' for each in arguments)
 
 
