@@ -50,7 +50,7 @@ def _shipped() -> Iterator[dict[str, Any]]:
         for file in service.iterdir():
             if file.name.endswith(".md"):
                 action = parse(file.read_bytes(), file.name)
-                yield _item(action.name, action.body, action.input_schema, gated=action.approval.required)
+                yield _item(action.name, action.description, action.input_schema, gated=action.approval.gated)
 
 
 def _make(spec: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[str, Sequence[str]]]]:

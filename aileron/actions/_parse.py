@@ -150,16 +150,16 @@ def _read_action(root: FileTable, data: bytes, body: str, path: str) -> Action:
     asking = root.table("approval")
     approval = read_approval(asking)
     pins, names = {pin.name: pin for pin in requires}, {one.name for one in inputs}
-    scope = StepScope(pins, names, approval.required, "preview" in asking.values)
+    scope = StepScope(pins, names, approval.gated, "preview" in asking.values)
     steps = read_steps(root.tables("execute", MAX_STEPS), scope)
     action = Action(
         name=name,
         version=version,
         source=root.text("source", _SOURCE, required=False) or f"local://me/{name}@{version}",
         intent=_read_intent(root, body),
-        body=body,
+        description=body,
         tool_name=tool_name(name),
-        requires=requires,
+        connectors=requires,
         inputs=inputs,
         steps=steps,
         approval=with_preview(approval, asking, scope, steps),
@@ -168,7 +168,7 @@ def _read_action(root: FileTable, data: bytes, body: str, path: str) -> Action:
         digest=digest_of_bytes(data),
         path=path,
         text=data.decode("utf-8"),
-        caps=read_limits(root.table("limits"), {one.name for one in inputs}),
+        limits=read_limits(root.table("limits"), {one.name for one in inputs}),
         output_schema=root.output_schema(),
         inverse=_read_inverse(root, scope, steps),
     )
@@ -244,7 +244,7 @@ def check(path: str) -> list[LoadError]:
         return [unreadable(fault)]
     except ManifestFault as fault:
         return list(fault.errors)
-    if not action.intent.strip() and not any(map(_is_told, action.body.splitlines())):
+    if not action.intent.strip() and not any(map(_is_told, action.description.splitlines())):
         return [LoadError("validation_error", _ONLY_HEADING, printable(path))]
     return []
 

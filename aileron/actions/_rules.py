@@ -36,7 +36,7 @@ def read_approval(table: FileTable) -> ApprovalRule:
         withdrawn_on_cancel=table.choice("on_cancel", ("withdraw", "keep"), "keep") == "withdraw",
     )
     for key in _GATED_KEYS:
-        if key in table.values and not rule.required:
+        if key in table.values and not rule.gated:
             table.fault(key, "needs `required = true`")
     table.skip("preview")
     table.close()

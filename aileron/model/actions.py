@@ -99,7 +99,7 @@ class ApprovalRule:
     :ivar withdrawn_on_cancel: whether an agent's program that cancels its call takes back what still waits.
     """
 
-    required: bool = False
+    gated: bool = False
     expires_after_seconds: float | None = None
     preview: PreviewRule | None = None
     undo_seconds: float = 0.0
@@ -141,7 +141,7 @@ class Action:
     :ivar tool_name: the name as an MCP tool: C{[a-z0-9_]}, kebab to snake.
     :ivar input_schema: JSON Schema (2020-12) of the arguments; C{additionalProperties} is false.
     :ivar timeout_seconds: wall-clock limit of one execution, retries included.
-    :ivar body: the Markdown the LLM reads.
+    :ivar description: the Markdown that the model reads.
     :ivar text: the file's text, whole: what the operator is asked to trust.
     :ivar output_schema: JSON Schema of the last step's output, where the file declares it.
     :ivar inverse: what undoes a completed run, where the file declares it.
@@ -151,9 +151,9 @@ class Action:
     version: str
     source: str
     intent: str
-    body: str
+    description: str
     tool_name: str
-    requires: tuple[ConnectorPin, ...]
+    connectors: tuple[ConnectorPin, ...]
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
     approval: ApprovalRule
@@ -162,7 +162,7 @@ class Action:
     digest: str
     path: str
     text: str = field(default="", repr=False)
-    caps: tuple[Cap, ...] = ()
+    limits: tuple[Cap, ...] = ()
     output_schema: Mapping[str, JSON] | None = None
     inverse: Inverse | None = None
 

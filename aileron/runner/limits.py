@@ -715,7 +715,7 @@ _WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
 
 def _is_unwatched(plan: Plan) -> bool:
     """Tell whether it changes something and asks nobody, so that nobody would stop an agent in a loop."""
-    return not plan.action.approval.required and any(step.effect != READ for step in plan.steps)
+    return not plan.action.approval.gated and any(step.effect != READ for step in plan.steps)
 
 
 def _is_hourly(cap: Cap) -> bool:
@@ -785,7 +785,7 @@ class Caps:
         :raises LimitExceeded: an argument has more values than can be counted.
         """
         action, own = plan.action, self._operator_limits.caps()
-        caps = [*action.caps, *(each.cap for each in own if each.action == action.name)]
+        caps = [*action.limits, *(each.cap for each in own if each.action == action.name)]
         if (
             session_id is not None
             and self._usual is not None

@@ -175,7 +175,7 @@ class Offerings:
         return [*([] if why is None else [why]), *self._untrusted_connectors(action)]
 
     def _untrusted_connectors(self, action: Action) -> Iterator[str]:
-        for fqn in dict.fromkeys(pin.name for pin in action.requires):
+        for fqn in dict.fromkeys(pin.name for pin in action.connectors):
             connector = self._connectors.get(fqn)
             if connector is None or fqn.startswith(_SHIPPED):
                 continue
@@ -203,9 +203,9 @@ class Offerings:
             action.digest,
             action.path,
             action.text,
-            needs=tuple(dict.fromkeys(pin.name for pin in action.requires)),
+            needs=tuple(dict.fromkeys(pin.name for pin in action.connectors)),
             lacks=tuple(self._mismatches(action)),
-            unasked=not action.approval.required and any(map(self._writes, action.steps)),
+            unasked=not action.approval.gated and any(map(self._writes, action.steps)),
         )
 
     def _writes(self, step: Step) -> bool:
@@ -215,7 +215,7 @@ class Offerings:
         return operation is None or operation.effect != READ
 
     def _mismatches(self, action: Action) -> list[str]:
-        return [problem for pin in action.requires if (problem := self._mismatch(action, pin))]
+        return [problem for pin in action.connectors if (problem := self._mismatch(action, pin))]
 
     def _mismatch(self, action: Action, pin: ConnectorPin) -> str | None:
         """Why this pin cannot be honoured, or L{None}."""

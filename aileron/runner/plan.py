@@ -250,7 +250,7 @@ class Planner:
         rule = action.approval.preview
         shown = NOT_YET if preview is None or rule is None else preview
         steps = tuple(self._step(step, arguments, effect_key, shown) for step in action.steps)
-        if not action.approval.required:
+        if not action.approval.gated:
             _check_unapproved(steps)
         if rule is None:
             return Plan(action, arguments, steps)

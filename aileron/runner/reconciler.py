@@ -210,7 +210,7 @@ class Reconciler:
         approval = await self._runs.table.approval(run.id)
         plan = self._requests.plan(run) if approval is None else self._requests.plan_shown(approval)
         if approval is None:
-            if plan.action.approval.required or run.parent_id is not None:
+            if plan.action.approval.gated or run.parent_id is not None:
                 raise Conflict("No decision is recorded.")
             return plan
         if not self._decisions.was_taken(run, approval) or plan.digest(run) != approval.digest:

@@ -222,7 +222,7 @@ class Submission:
             manifest_digest=action.digest,
             arguments=arguments,
             state=RunState.RECEIVED,
-            gated=action.approval.required or call.undoes is not None,
+            gated=action.approval.gated or call.undoes is not None,
             effect_key=self._runs.events.fresh_id(),
             received_at=now,
             changed_at=now,

@@ -42,12 +42,12 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
         version="1.0.0",
         source=f"local://me/{name}@1.0.0",
         intent="Tell the team",
-        body=f"Does {name}.",
+        description=f"Does {name}.",
         tool_name=name.replace("-", "_"),
-        requires=(ConnectorPin("local://test/scripted", "1.0.0", ("post",)),),
+        connectors=(ConnectorPin("local://test/scripted", "1.0.0", ("post",)),),
         inputs=(),
         steps=(Step("post", "local://test/scripted", "post", {"text": "${args.text}"}),),
-        approval=ApprovalRule(required=gated),
+        approval=ApprovalRule(gated=gated),
         timeout_seconds=60.0,
         input_schema={"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False},
         digest=digest_of(name),
@@ -152,7 +152,7 @@ class ScriptedRunner(ScriptedTrust):
     def dry_run(self, name: str, arguments: Any) -> DryRun:
         """Show a call as it would be kept, and forget it."""
         offer = self._offer(name)
-        gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(required=True)))
+        gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(gated=True)))
         run = self._start(Call(name, arguments, Actor("human", "operator")), gated)
         return DryRun(self._approvals.pop(self._runs.pop(run.id).id), offer, ())
 
@@ -275,7 +275,7 @@ class ScriptedRunner(ScriptedTrust):
         if parent.state is not RunState.UNKNOWN or open_:
             raise Conflict("It is not to be done again now.", {"state": parent.state.value})
         offer = self._offer(parent.action)
-        gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(required=True)))
+        gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(gated=True)))
         child = self._start(Call(parent.action, parent.arguments, actor), gated)
         self._runs[child.id] = child = evolve(child, parent_id=run_id, session_id=parent.session_id)
         fault = parent.fault or Fault("outcome_unknown", "The outcome is unknown.")
@@ -315,7 +315,7 @@ class ScriptedRunner(ScriptedTrust):
         return None
 
     def _start(self, call: Call, offer: Offer) -> Run:
-        gated = offer.action.approval.required or call.undoes is not None
+        gated = offer.action.approval.gated or call.undoes is not None
         now = self._now()
         run = Run(
             id=f"run-{len(self._runs) + 1}",

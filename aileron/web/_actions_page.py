@@ -40,7 +40,7 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
 
 def _warn_unasked(offers: Iterable[Offer]) -> Iterator[Part]:
     """Draw which actions make changes without asking, if there are some."""
-    found = [offer.action.name for offer in offers if not (offer.read_only or offer.action.approval.required)]
+    found = [offer.action.name for offer in offers if not (offer.read_only or offer.action.approval.gated)]
     if found:
         make = "makes" if len(found) == 1 else "make"
         links = [part for name in found for part in (", ", link(f"/actions/{name}", name))][1:]
@@ -67,7 +67,7 @@ def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
         facts(_about(offer)),
         tags.h2("Tool description"),
         quiet("Shown to the model, word for word, as the tool ", tags.code(visible(action.tool_name)), "."),
-        draw_whole("body", action.body, "Tool description"),
+        draw_whole("body", action.description, "Tool description"),
         tags.h2("Arguments"),
         table("Arguments", ("Name", "Type", "Required", "Description"), map(_input, action.inputs), "No arguments"),
         _draw_asked(action.inputs),
@@ -116,7 +116,7 @@ def _limit(cap: Cap) -> str:
 def row(offer: Offer) -> tuple[Cell, ...]:
     """Draw an action as a row: its name, approval, effect and state, and its switch."""
     action = offer.action
-    asks = "Required" if action.approval.required else "Not required"
+    asks = "Required" if action.approval.gated else "Not required"
     return link(f"/actions/{action.name}", action.name), asks, _does(offer), _state(offer), _switch(offer)
 
 
@@ -145,14 +145,14 @@ def _about(offer: Offer) -> Iterator[tuple[str, Cell]]:
         "Undone by",
         None if action.inverse is None else link(f"/actions/{action.inverse.action}", action.inverse.action),
     )
-    yield "Limits", limits(action.caps)
+    yield "Limits", limits(action.limits)
     yield "Timeout", duration(action.timeout_seconds)
     yield "File", action.path
     yield "Digest", action.digest
 
 
 def _asks(rule: ApprovalRule) -> str:
-    if not rule.required:
+    if not rule.gated:
         return "Not required"
     undo = f"; can be undone for {duration(rule.undo_seconds)}" if rule.undo_seconds else ""
     seconds = rule.expires_after_seconds

@@ -162,7 +162,7 @@ def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]
 def _is_test(offer: Offer) -> bool:
     """Tell whether running it changes nothing, asks nobody, and shows whether this one connector works."""
     action = offer.action
-    harmless = offer.enabled and offer.read_only and not action.approval.required
+    harmless = offer.enabled and offer.read_only and not action.approval.gated
     alone = len({step.connector for step in action.steps}) == 1
     return harmless and alone and not action.input_schema.get("required")
 
@@ -177,7 +177,7 @@ def _used(action: Action, fqn: str) -> Sequence[str]:
 
 def _action(offer: Offer, fqn: str, caps: Sequence[OwnCap]) -> tuple[Cell, ...]:
     action = offer.action
-    all_caps = [*action.caps, *(own.cap for own in caps if own.action == action.name)]
+    all_caps = [*action.limits, *(own.cap for own in caps if own.action == action.name)]
     return *row(offer)[:4], limits(all_caps) or None, ", ".join(_used(action, fqn))
 
 

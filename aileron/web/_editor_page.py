@@ -86,7 +86,7 @@ async def draw_dry_run(deps: Dependencies, visit: Visit, name: str) -> Drawing:
 
 
 def _result(approval: Approval, offer: Offer, asked: ApprovalQuestion) -> Tag:
-    gate = "Requires your approval" if offer.action.approval.required else "Runs without your approval"
+    gate = "Requires your approval" if offer.action.approval.gated else "Runs without your approval"
     return tags.section(
         tags.h2(*headline(approval, None, asked.review.cards), tabindex="-1"),
         quiet(f"{gate}. This was a dry run: nothing was sent or stored."),

@@ -167,7 +167,7 @@ class ClashTests(DirectoryTests):
         first = self.tools()
         self.assertEqual(len(set(first.values())), 4)
         self.assertNotIn("a_b", first.values())
-        self.assertEqual((first["other"], self.catalogue.current().actions["other"].body), ("other", "first\n"))
+        self.assertEqual((first["other"], self.catalogue.current().actions["other"].description), ("other", "first\n"))
         self.assertEqual(self.errors(), [("duplicate", "5.md")])
         (self.directory / "1.md").unlink()
         self.assertEqual(self.tools(), {name: tool for name, tool in first.items() if name != "a-b"})
@@ -203,7 +203,7 @@ class ChangeTests(DirectoryTests):
         other = self.write("new", named("a", "two"))
         os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
         other.rename(path)
-        self.assertEqual(self.catalogue.refresh().actions["a"].body, "two\n")
+        self.assertEqual(self.catalogue.refresh().actions["a"].description, "two\n")
 
 
 class DirectoryContractTests(CatalogueContract, SynchronousTestCase):

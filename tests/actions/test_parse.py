@@ -110,10 +110,10 @@ class WholeFileTests(SynchronousTestCase):
         self.assertEqual(found.intent, "file a bug")
         self.assertEqual(found.timeout_seconds, 90)
         self.assertEqual(
-            found.requires, (ConnectorPin("hub://example/tracker", "2.0.0", ("create_issue",), "sha256:2222"),)
+            found.connectors, (ConnectorPin("hub://example/tracker", "2.0.0", ("create_issue",), "sha256:2222"),)
         )
-        self.assertEqual(found.approval, ApprovalRule(required=True, expires_after_seconds=86400))
-        self.assertEqual(found.body, "# Open a ticket\n\nCreates one.\n")
+        self.assertEqual(found.approval, ApprovalRule(gated=True, expires_after_seconds=86400))
+        self.assertEqual(found.description, "# Open a ticket\n\nCreates one.\n")
         self.assertEqual(found.path, "open-ticket.md")
         inputs: dict[str, JSON] = {
             "teamKey": "${args.team}",
@@ -138,16 +138,16 @@ class WholeFileTests(SynchronousTestCase):
         self.assertEqual(found.source, "local://me/ship-update@1.0.0")
         self.assertEqual((found.timeout_seconds, found.approval, found.inputs), (60, ApprovalRule(), ()))
         self.assertEqual(found.intent, "")
-        self.assertIsNone(found.requires[0].hash)
+        self.assertIsNone(found.connectors[0].hash)
 
     def test_line_ends(self) -> None:
         """A byte order mark, blank lines at the top and CRLF change nothing but the body, which is verbatim."""
         data = b"\xef\xbb\xbf\r\n  \r\n" + WHOLE.replace(b"\n", b"\r\n")
         found = parse(data, "x")
         self.assertEqual(found.steps, parse(WHOLE, "x").steps)
-        self.assertEqual(found.body, "# Open a ticket\r\n\r\nCreates one.\r\n")
+        self.assertEqual(found.description, "# Open a ticket\r\n\r\nCreates one.\r\n")
         self.assertEqual(found.digest, "sha256:" + hashlib.sha256(data).hexdigest())
-        self.assertEqual(parse(manifest(end="\n+++\n  a\n+++\nb"), "x").body, "  a\n+++\nb")
+        self.assertEqual(parse(manifest(end="\n+++\n  a\n+++\nb"), "x").description, "  a\n+++\nb")
 
 
 class ShapeTests(Faults):
@@ -315,7 +315,7 @@ class TopLevelTests(Faults):
     def test_limits(self) -> None:
         """Limits are whole numbers for an hour or a day, of all, of a session, or of each value of a declared input."""
         written = "per_hour = 3\nper_session_per_day = 9\n[limits.per_argument.a]\nper_day = 2"
-        found = parse(manifest(inputs=one_input("a", "string"), tail="\n[limits]\n" + written), "x").caps
+        found = parse(manifest(inputs=one_input("a", "string"), tail="\n[limits]\n" + written), "x").limits
         self.assertEqual(found, (Cap(3, 3600.0), Cap(9, 86400.0, per_session=True), Cap(2, 86400.0, "a")))
         for tail, problem in (
             ("per_hour = 0", "`per_hour` must be from 1 to 1000000"),
@@ -387,12 +387,12 @@ class ConnectorTests(Faults):
     def test_names(self) -> None:
         """A name has a known scheme and an owner, but for what is built in; what is from elsewhere has a hash."""
         for name in ("builtin://slack", "local://me/tracker"):
-            self.assertEqual(parse(self.pin(name), "x").requires[0].name, name)
+            self.assertEqual(parse(self.pin(name), "x").connectors[0].name, name)
         for name in ("builtin://", "builtin://a/b", "local://me", "http://a/b", "local://me/t@1.0.0"):
             self.assertIn("`name` must look like", self.faults(self.pin(name, 'hash = "sha256:a"'))[0].message)
         self.assert_fault(self.pin("github://o/p"), "`hash` is missing")
         self.assert_fault(self.pin("github://o/p", 'hash = "sha256:"'), "must begin with sha256:")
-        self.assertEqual(parse(self.pin("github://o/p", 'hash = "sha256:ab"'), "x").requires[0].hash, "sha256:ab")
+        self.assertEqual(parse(self.pin("github://o/p", 'hash = "sha256:ab"'), "x").connectors[0].hash, "sha256:ab")
 
     def test_capabilities(self) -> None:
         """Operations are named, by strings that are not blank; a connector is pinned once, and one at least."""

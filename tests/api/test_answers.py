@@ -100,13 +100,13 @@ _ACTION = Action(
     version="1.0.0",
     source="local",
     intent="Ship",
-    body="# Ship",
+    description="# Ship",
     tool_name="ship_it",
-    requires=(ConnectorPin("builtin://slack", "1.0.0", ("post",), "sha256:c"),),
+    connectors=(ConnectorPin("builtin://slack", "1.0.0", ("post",), "sha256:c"),),
     inputs=(Input("to", "string", "Whom", ask=True), Input("count", "integer", "How many")),
     steps=(Step("first", "builtin://slack", "post"),),
     approval=ApprovalRule(
-        required=True,
+        gated=True,
         expires_after_seconds=60.0,
         preview=PreviewRule("builtin://slack", "look", {"a": 1}, (("Title", "a.b"),), ("Title",)),
         undo_seconds=5.0,
@@ -118,7 +118,7 @@ _ACTION = Action(
     digest="sha256:d",
     path="/home/me/ship-it.md",
     text="canary",
-    caps=(Cap(3, 3600.0, "to", True),),
+    limits=(Cap(3, 3600.0, "to", True),),
     output_schema={"type": "array"},
 )
 _OFFER = Offer(_ACTION, True, False, True, False, True, {"type": "array"})

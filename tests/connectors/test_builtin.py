@@ -83,7 +83,7 @@ class BuiltinTests(SynchronousTestCase):
         for name, file in (("google_calendar", "google-update-event"), ("microsoft365", "outlook-update-event")):
             action = actions(name)[file]
             (attendees,) = (each for each in action.inputs if each.name == "attendees")
-            for told in (action.body, attendees.description):
+            for told in (action.description, attendees.description):
                 self.assertIn("answers may be lost", told.replace("\n", " "))
 
     def test_actions(self) -> None:
@@ -95,12 +95,12 @@ class BuiltinTests(SynchronousTestCase):
                 (step,) = action.steps
                 operation = connector.operations[step.operation].operation
                 self.assertEqual(step.connector, f"builtin://{name}", file)
-                self.assertEqual(action.approval.required, operation.effect != READ, file)
+                self.assertEqual(action.approval.gated, operation.effect != READ, file)
                 self.assertLessEqual(set(step.inputs), connector.operations[step.operation].inputs, file)
-                (pin,) = action.requires
+                (pin,) = action.connectors
                 self.assertEqual(pin.version, connector.description.version, file)
                 self.assertLessEqual(set(pin.capabilities), set(connector.operations), file)
-                self.assertLessEqual(len(action.body), 200, file)
+                self.assertLessEqual(len(action.description), 200, file)
                 used |= set(pin.capabilities)
             lookups = {each.lookup.operation for each in connector.operations.values() if each.lookup}
             self.assertEqual(set(connector.operations) - used - lookups, set(), name)
@@ -115,7 +115,7 @@ class BuiltinTests(SynchronousTestCase):
                 if action.inverse is None:
                     continue
                 (step,), inverse = action.steps, {each.name: each for each in ready.values()}[action.inverse.action]
-                self.assertTrue(inverse.approval.required, action.name)
+                self.assertTrue(inverse.approval.gated, action.name)
                 done = next(each for each in recorded[step.operation] if "inputs" in each)
                 given = {
                     str(template).removeprefix("${args.").removesuffix("}"): done["inputs"][key]

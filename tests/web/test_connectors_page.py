@@ -257,7 +257,7 @@ class ConnectorPageTests(ConnectorsCase):
     def test_tests(self) -> None:
         """Only an enabled action that reads, takes nothing, asks nobody and uses this connector alone is a test."""
         self.bind()
-        gated = ApprovalRule(required=True)
+        gated = ApprovalRule(gated=True)
         steps = (Step("look", FQN, "look"), Step("other", PLAIN, "look"))
         self.runner.offer(
             reading("check"),
@@ -298,8 +298,8 @@ class ConnectorPageTests(ConnectorsCase):
 
     def test_agents(self) -> None:
         """Each trusted action says whether it asks and how often it may run; what none uses cannot be called."""
-        preview = ApprovalRule(required=True, preview=PreviewRule(FQN, "look"))
-        changed: Action = evolve(scripted_offer().action, approval=preview, caps=(Cap(3, 3600.0),))
+        preview = ApprovalRule(gated=True, preview=PreviewRule(FQN, "look"))
+        changed: Action = evolve(scripted_offer().action, approval=preview, limits=(Cap(3, 3600.0),))
         self.runner.offer(evolve(scripted_offer(), action=changed), reading("elsewhere", PLAIN))
         cap = OwnCap(Cap(9, 86400.0), utc(NOW), "operator-1", "ship-update")
         self.successResultOf(Deferred.fromCoroutine(self.runner.set_caps([cap], Actor("human", "operator-1"))))

@@ -73,7 +73,7 @@ class EditorTests(WebCase):
         """The list names the actions that make changes without asking, and leads to each."""
         offer = self.runner.offering().offers["ship-update"]
         self.assertNotIn("without asking you", self.drawn("/actions").text)
-        action = evolve(offer.action, approval=ApprovalRule(required=False))
+        action = evolve(offer.action, approval=ApprovalRule(gated=False))
         self.runner.offer(evolve(offer, action=action, read_only=False))
         self.assertIn("ship-update makes changes without asking you.", self.drawn("/actions").text)
 

@@ -189,7 +189,9 @@ class ApprovalTests(WebCase):
     def test_summary(self) -> None:
         """What the action's file says of itself stands beneath the heading, if that is the file that was reviewed."""
         offer = scripted_offer()
-        self.runner.offer(evolve(offer, action=evolve(offer.action, body="# Title\n\nTells a\nchannel.\n\nMore.")))
+        self.runner.offer(
+            evolve(offer, action=evolve(offer.action, description="# Title\n\nTells a\nchannel.\n\nMore."))
+        )
         for digest, said in ((offer.action.digest, True), ("sha256:other", False)):
             text = self.shown(self.ask(review=Review(manifest_digest=digest)).id).text
             self.assertEqual("Tells a channel." in text, said)

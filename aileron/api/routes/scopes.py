@@ -96,7 +96,7 @@ def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
     description = _describe(deps, fqn)
     if description is None or description.credential is None:
         return None
-    pins = (pin for offer in deps.submission.offering().offers.values() for pin in offer.action.requires)
+    pins = (pin for offer in deps.submission.offering().offers.values() for pin in offer.action.connectors)
     operations = description.operations
     used = {each for pin in pins if pin.name == fqn for each in pin.capabilities}
     used |= {lookup for name in used & operations.keys() if (lookup := operations[name].lookup) is not None}

@@ -130,9 +130,6 @@ ANSWERS.differ(Grant, used=OMITTED, computed={"left": attrgetter("left")})
 ANSWERS.differ(Offer, action=INLINE)
 ANSWERS.differ(
     Action,
-    body=Member("description"),
-    requires=Member("connectors"),
-    caps=Member("limits"),
     approval=INLINE,
     inputs=OMITTED,
     steps=OMITTED,
@@ -144,7 +141,6 @@ ANSWERS.differ(
 )
 ANSWERS.differ(
     ApprovalRule,
-    required=Member("gated"),
     expires_after_seconds=OMITTED,
     withdrawn_on_cancel=Member("on_cancel", write=lambda withdrawn: "withdraw" if withdrawn else "keep"),
 )

@@ -26,8 +26,8 @@ from .values import Message, Notice
 
 MOST_LINES = 6
 _MOST_CHARACTERS: Mapping[str, int] = {
-    **dict.fromkeys(("action", "session_id", "run_id", "agent"), 80),
-    "why": 200,
+    **dict.fromkeys(("action", "session", "run_id", "agent"), 80),
+    "reason": 200,
     "arguments": 300,
 }
 _CUT = "…"
@@ -92,7 +92,7 @@ class MessageComposer:
         wanted = notice.rule.while_state
         if wanted is not None and (run is None or run.state is not wanted):
             return None
-        session = None if notice.session_id is None else await self.sessions.get(notice.session_id)
+        session = None if notice.session is None else await self.sessions.get(notice.session)
         completed = evolve(
             notice, agent=None if session is None else str(session.agent), arguments=self._arguments(run)
         )
@@ -179,15 +179,15 @@ def _title(notices: Sequence[Notice], more: int) -> str:
 
 
 def _one(notice: Notice) -> str:
-    stopped = f"the action {notice.action}" if notice.session_id is None else "a session"
-    whole = "everything" if notice.session_id is None else "a session"
+    stopped = f"the action {notice.action}" if notice.session is None else "a session"
+    whole = "everything" if notice.session is None else "a session"
     return notice.rule.one.format(action=notice.action or "a request", what=stopped, whole=whole)
 
 
 def _lines(notices: Sequence[Notice], more: int, now: datetime) -> Iterable[str]:
     grouped: dict[tuple[object, ...], list[Notice]] = {}
     for each in notices:
-        grouped.setdefault((each.rule, each.action, each.session_id, each.why), []).append(each)
+        grouped.setdefault((each.rule, each.action, each.session, each.reason), []).append(each)
     groups = list(grouped.values())
     for alike in groups[:MOST_LINES]:
         yield _line(alike, now)
@@ -200,7 +200,7 @@ def _line(alike: Sequence[Notice], now: datetime) -> str:
     first, times = alike[0], f" ({len(alike)} times)" if len(alike) > 1 else ""
     said = _one(first)
     since = "" if first.rule is TEST else f", {_age(now, first.at)} ago"
-    why = f": {first.why}" if first.why else "."
+    why = f": {first.reason}" if first.reason else "."
     labels = dict.fromkeys(label for each in alike for label in each.warnings)
     check = f" Check before you approve: {', '.join(labels)}." if labels else ""
     return f"{said[0].upper()}{said[1:]}{times}{_who(first)}{since}{why}{check}"
@@ -208,10 +208,10 @@ def _line(alike: Sequence[Notice], now: datetime) -> str:
 
 def _who(notice: Notice) -> str:
     """Say whose it is; the agent's name is its own claim."""
-    if notice.session_id is None:
+    if notice.session is None:
         return ""
     agent = "" if notice.agent is None else f"{notice.agent}, "
-    return f", by {agent}session {notice.session_id}"
+    return f", by {agent}session {notice.session}"
 
 
 def _age(now: datetime, then: datetime) -> str:

@@ -57,7 +57,7 @@ class FloodDetector:
 
     def check(self, notice: Notice) -> Notice | None:
         """Count C{notice} if it is a session's question; make another notice where it is one too many."""
-        session = notice.session_id
+        session = notice.session
         if notice.rule is not APPROVAL or session is None:
             return None
         asked = self._sessions.setdefault(session, _AskTimes())
@@ -70,7 +70,7 @@ class FloodDetector:
             return None
         asked.told_at = notice.at
         why = f"It has asked {_MANY} times within a minute."
-        return Notice(FLOOD, notice.at, session_id=session, why=why)
+        return Notice(FLOOD, notice.at, session=session, reason=why)
 
 
 @define(eq=False)

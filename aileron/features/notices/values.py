@@ -21,7 +21,7 @@ NOTICE = "notice://"
 class Notice:
     """One event that the operator is notified of.
 
-    :ivar why: the reason in the words of the daemon or the operator, or None if there is none.
+    :ivar reason: the reason in the words of the daemon or the operator, or None if there is none.
     :ivar warnings: the labels of the reasons to look twice at a call that waits for a decision.
     :ivar cautions: their sentences, which quote the call, if the operator wants contents; else empty.
     :ivar arguments: the arguments of the call, cut to a line, or None if messages have no contents.
@@ -30,9 +30,9 @@ class Notice:
     rule: NoticeRule
     at: datetime
     action: str | None = None
-    session_id: str | None = None
+    session: str | None = None
     run_id: str | None = None
-    why: str | None = None
+    reason: str | None = None
     agent: str | None = None
     arguments: str | None = None
     warnings: tuple[str, ...] = ()
@@ -42,8 +42,6 @@ class Notice:
 differ(
     Notice,
     rule=Member("kind", write=attrgetter("kind")),
-    session_id=Member("session"),
-    why=Member("reason"),
     arguments=Member(optional=True),
     warnings=Member(optional=True),
     cautions=Member(optional=True),

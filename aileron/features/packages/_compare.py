@@ -210,11 +210,11 @@ def _of_connector(spec: Spec) -> Iterator[str]:
 
 
 def _of_action(action: Action) -> Iterator[str]:
-    yield f"action {action.name}: {'asks for' if action.approval.required else 'runs without'} your approval"
+    yield f"action {action.name}: {'asks for' if action.approval.gated else 'runs without'} your approval"
     yield from (
-        f"action {action.name}: may use {name} of {pin.name}" for pin in action.requires for name in pin.capabilities
+        f"action {action.name}: may use {name} of {pin.name}" for pin in action.connectors for name in pin.capabilities
     )
-    for cap in action.caps:
+    for cap in action.limits:
         scope = f" for each {cap.argument}" if cap.argument else " in each session" if cap.per_session else ""
         yield f"action {action.name}: at most {cap.most} in {cap.seconds:g} seconds{scope}"
 

@@ -72,7 +72,7 @@ def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str,
         return f"its preview reads {preview.operation}, and the double answers one operation"
     if step.operation not in cases:
         return f"there is no sample of {step.operation}"
-    if not any((each.name, each.version) == (about.fqn, about.version) for each in action.requires):
+    if not any((each.name, each.version) == (about.fqn, about.version) for each in action.connectors):
         return "it is for another version of the connector"
     arguments = _make_arguments(action, step.inputs, cases[step.operation].inputs)
     return ProofCall(action.name, step.id, action.text.encode("utf-8"), arguments)

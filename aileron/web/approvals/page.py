@@ -183,7 +183,7 @@ def _summary(approval: Approval, offer: Offer) -> str:
     """Return the first paragraph of the action's file, if that is the file that was reviewed."""
     if offer.action.digest != approval.review.manifest_digest:
         return ""
-    paragraphs = (" ".join(each.split()) for each in offer.action.body.split("\n\n"))
+    paragraphs = (" ".join(each.split()) for each in offer.action.description.split("\n\n"))
     words = next((each for each in paragraphs if each and not each.startswith("#")), "")
     return visible(words if len(words) <= _MOST_SUMMARY else f"{words[:_MOST_SUMMARY]}…")
 

@@ -183,7 +183,7 @@ class RpcTests(SynchronousTestCase):
         effects = {each.key: each.effect for each in reader(RPC).list_operations()}
         reads = {"ListThings", "Ping", "GetThing", "GetToken"}
         self.assertEqual({key for key, effect in effects.items() if effect == "read"}, reads)
-        self.assertEqual({key for key in reads if action(RPC, key).approval.required}, {"GetThing", "GetToken"})
+        self.assertEqual({key for key in reads if action(RPC, key).approval.gated}, {"GetThing", "GetToken"})
         self.assertTrue(operation(RPC, "GetAndDelete").destructive)
 
     def test_pages(self) -> None:

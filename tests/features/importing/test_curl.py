@@ -155,7 +155,7 @@ class RequestTests(SynchronousTestCase):
             (("-XPUT", URL, *BEARER, "-d", '{"a": 1}'), True),
         ):
             (action,) = sound(*words).actions
-            self.assertEqual(parse(action.text.encode(), action.name).approval.required, needed, words)
+            self.assertEqual(parse(action.text.encode(), action.name).approval.gated, needed, words)
 
     def test_text(self) -> None:
         """The text of a page is read as a shell reads it, with its prompt, broken lines, and what follows a bar."""

@@ -132,8 +132,8 @@ class DiscoveryTests(SynchronousTestCase):
     def test_secret_reads(self) -> None:
         """A read whose name says that it hands out something secret is asked for, another is not."""
         self.assertEqual(operation(NOTES, "notes.books.getToken").effect, "read")
-        self.assertTrue(action(NOTES, "notes.books.getToken").approval.required)
-        self.assertFalse(action(NOTES, "notes.books.search").approval.required)
+        self.assertTrue(action(NOTES, "notes.books.getToken").approval.gated)
+        self.assertFalse(action(NOTES, "notes.books.search").approval.gated)
 
     def test_read(self) -> None:
         """A name of several segments keeps its slashes, an array repeats its parameter, and pages follow."""

@@ -78,8 +78,8 @@ class FileTests(SynchronousTestCase):
         found = action()
         self.assertEqual(found.name, "tracker-open-issue")
         self.assertEqual([(each.name, each.required) for each in found.inputs][1:], [("title", True), ("state", False)])
-        self.assertTrue(found.approval.required)
-        self.assertEqual(found.body.strip(), "# Open an issue\n\nOpens one. +++ Bold")
+        self.assertTrue(found.approval.gated)
+        self.assertEqual(found.description.strip(), "# Open an issue\n\nOpens one. +++ Bold")
         self.assertIn("# TODO(import): half\n", found.text)
 
     def test_existing(self) -> None:
@@ -200,7 +200,7 @@ class FileTests(SynchronousTestCase):
         )
         self.check(written.connector.text)
         found = parse(written.actions[0].text.encode(), written.actions[0].name)
-        self.assertEqual((len(found.inputs), found.approval.required), (1, False))
+        self.assertEqual((len(found.inputs), found.approval.gated), (1, False))
         line = one_line(words)
         self.assertTrue(line.isprintable() or not line.isascii())
         self.assertNotIn("\n", line)

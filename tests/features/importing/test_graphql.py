@@ -114,8 +114,8 @@ class GraphqlTests(SynchronousTestCase):
         self.assertEqual(listed["issueCreate"], ("issue_create", "write"))
         self.assertEqual(listed["apiKeys"], ("api_keys", "read"))
         self.assertNotIn("watched", listed)
-        self.assertTrue(action(SCHEMA, "apiKeys").approval.required)
-        self.assertFalse(action(SCHEMA, "issue").approval.required)
+        self.assertTrue(action(SCHEMA, "apiKeys").approval.gated)
+        self.assertFalse(action(SCHEMA, "issue").approval.gated)
         self.assertFalse(operation(SCHEMA, "issueCreate").destructive)
         self.assertTrue(operation(SCHEMA, "deleteIssue").destructive)
 

@@ -72,7 +72,7 @@ class HostileTests(SynchronousTestCase):
                 action = parse(file.text.encode(), file.name)
             except ManifestFault:
                 continue
-            self.assertEqual(action.approval.required, effects[action.steps[0].operation] != READ)
+            self.assertEqual(action.approval.gated, effects[action.steps[0].operation] != READ)
 
     @settings(max_examples=examples(200), suppress_health_check=list(HealthCheck), deadline=None)
     @given(st.lists(st.tuples(st.integers(0, 10_000), TREES), min_size=1, max_size=4))

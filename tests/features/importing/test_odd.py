@@ -275,7 +275,7 @@ class AnswerTests(SynchronousTestCase):
         """Each action tells the model something below its heading."""
         for keys in ({}, {"summary": "Finds"}, {"summary": "Finds", "description": "Finds things."}):
             found = document("/x/{id}", "get", parameters=[], **keys)
-            heading, _, words = action(found, "odd").body.strip().partition("\n")
+            heading, _, words = action(found, "odd").description.strip().partition("\n")
             self.assertTrue(heading.startswith("# "))
             self.assertTrue(words.strip(), keys)
 

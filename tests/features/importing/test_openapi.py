@@ -237,7 +237,7 @@ class OperationTests(SynchronousTestCase):
 
     def test_gated(self) -> None:
         """Reads need no approval; everything else does."""
-        gated = {name: each.approval.required for name, each in actions().items()}
+        gated = {name: each.approval.gated for name, each in actions().items()}
         self.assertEqual({name for name, each in gated.items() if not each}, {"library-list-books", "library-get-book"})
         self.assertEqual(len(gated), 7)
 

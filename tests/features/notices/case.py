@@ -58,7 +58,7 @@ def notice(rule: NoticeRule = rules.APPROVAL, number: int = 1, **more: Any) -> N
             "rule": rule,
             "at": AT + timedelta(seconds=number),
             "action": "ship-update",
-            "session_id": "session-1",
+            "session": "session-1",
             "run_id": f"run-{number}",
             **more,
         }

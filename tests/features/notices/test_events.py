@@ -56,7 +56,7 @@ class NoticeTests(SynchronousTestCase):
         added = {**RULES, **ExampleFeature().notices()}
         told = notice_of(event, added)
         assert told is not None
-        self.assertEqual((told.rule.kind, told.why), ("example_shown", None))
+        self.assertEqual((told.rule.kind, told.reason), ("example_shown", None))
         without = {**rules.CORE_RULES, **FeatureSet().without("egress").notices()}
         self.assertIsNone(notice_of(example_event("egress.refused"), without))
 
@@ -65,7 +65,7 @@ class NoticeTests(SynchronousTestCase):
         stale = example_event("approval.stale", "run-1", {"reason": "The limit is reached.", "was_approved": True})
         told = notice_of(stale, RULES)
         assert told is not None
-        self.assertEqual((told.rule, told.run_id, told.why), (rules.ASKED_ANEW, "run-1", "The limit is reached."))
+        self.assertEqual((told.rule, told.run_id, told.reason), (rules.ASKED_ANEW, "run-1", "The limit is reached."))
         self.assertIsNone(notice_of(example_event("approval.stale", "run-1", {"reason": "The file changed."}), RULES))
 
     def test_no_contents(self) -> None:
@@ -79,7 +79,7 @@ class NoticeTests(SynchronousTestCase):
         """Contents that were pruned, or are of another type, are no reason not to tell."""
         payload = {"found": odd, "why": odd, "reason": odd, "was_approved": odd}
         told = notice_of(example_event(type_, payload=payload), RULES)  # type: ignore[arg-type]
-        self.assertTrue(told is None or told.why is None)
+        self.assertTrue(told is None or told.reason is None)
 
 
 class FloodTests(SynchronousTestCase):
@@ -87,7 +87,7 @@ class FloodTests(SynchronousTestCase):
 
     def follow(self, floods: FloodDetector, *seconds: float, session: str = "session-1") -> list[Notice]:
         """What is told of questions asked at these moments."""
-        asked = (notice(at=AT + timedelta(seconds=each), session_id=session) for each in seconds)
+        asked = (notice(at=AT + timedelta(seconds=each), session=session) for each in seconds)
         return [told for each in asked if (told := floods.check(each)) is not None]
 
     def test_many(self) -> None:
@@ -95,7 +95,7 @@ class FloodTests(SynchronousTestCase):
         floods = FloodDetector()
         self.assertEqual(self.follow(floods, *range(9)), [])
         (told,) = self.follow(floods, *range(9, 30))
-        self.assertEqual((told.rule, told.session_id), (rules.FLOOD, "session-1"))
+        self.assertEqual((told.rule, told.session), (rules.FLOOD, "session-1"))
         self.assertEqual(len(self.follow(floods, *range(620, 640))), 1)
 
     def test_slow(self) -> None:

@@ -49,7 +49,7 @@ class MessageTests(SynchronousTestCase):
 
     def test_worst_first(self) -> None:
         """What is wrong stands first, and makes the message urgent."""
-        told = said(notice(), notice(rules.TAMPER, action=None, why="The vault was put back."))
+        told = said(notice(), notice(rules.TAMPER, action=None, reason="The vault was put back."))
         self.assertEqual(told.title, "Aileron: signs of tampering found, and 1 more")
         self.assertTrue(told.lines[0].endswith("The vault was put back."))
         self.assertEqual((told.urgent, said(notice()).urgent), (True, False))
@@ -90,10 +90,10 @@ class MessageTests(SynchronousTestCase):
         """There are words for every kind, one or many, with and without a session."""
         for rule in EVERY_RULE:
             for session in ("session-1", None):
-                one, other = (notice(rule, number, session_id=session) for number in (1, 2))
+                one, other = (notice(rule, number, session=session) for number in (1, 2))
                 for told in (said(one), said(one, other)):
                     self.assertNotIn("{", told.title + "".join(told.lines))
-        self.assertIn("everything is paused", said(notice(rules.PAUSED, session_id=None)).title)
+        self.assertIn("everything is paused", said(notice(rules.PAUSED, session=None)).title)
 
     def test_contents(self) -> None:
         """Arguments stand apart, where they were looked up at all."""
@@ -103,7 +103,7 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual(said(notice()).contents, ())
 
     @settings(deadline=None, max_examples=examples(100))
-    @given(st.text(max_size=400), st.sampled_from(["action", "agent", "why", "arguments", "session_id", "run_id"]))
+    @given(st.text(max_size=400), st.sampled_from(["action", "agent", "reason", "arguments", "session", "run_id"]))
     def test_wild(self, text: str, name: str) -> None:
         """Whatever an agent calls itself or its action, nothing in a message acts, hides or goes on for long."""
         told = said(evolve(notice(), **{name: text}))  # type: ignore[arg-type]

@@ -128,10 +128,10 @@ class MailTests(TrustCase):
             (step,) = action.steps
             operation = described.operations[step.operation]
             self.assertEqual(described.fqn, step.connector)
-            self.assertEqual(operation.effect != READS, action.approval.required)
+            self.assertEqual(operation.effect != READS, action.approval.gated)
             self.assertEqual(READ if operation.effect == READS else ASKED, each.kind)
             self.assertLessEqual(set(step.inputs), set(inputs[step.operation]))
-            self.assertLessEqual(len(action.body), 200)
+            self.assertLessEqual(len(action.description), 200)
             used.add(step.operation)
         self.assertEqual(used, set(described.operations))
 
