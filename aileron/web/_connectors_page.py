@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from twisted.web.template import Tag, tags
 
@@ -59,6 +59,7 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
     runs = await _latest(deps, tests)
     users = [each.action.name for each in offers if any(_is_pinned(about, name) for name in _used(each.action, fqn))]
     changed = [each for each in await _latest(deps, users[:_MOST_PINNED]) if each.fault and each.fault.kind == _CHANGED]
+    how = draw_connect(about, "setup" in deps.features.features.commands())
     return page(
         fqn,
         fqn,
@@ -67,7 +68,7 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
         tags.p(_state(about, bound), " ", answer()),
         facts((("Hosts", ", ".join(about.hosts)), ("Content hash", about.content_hash))),
         tags.h2("Credential"),
-        *_credentials(about, bound, [each.action.name for each in offers if each.enabled]),
+        *_credentials(about, bound, [each.action.name for each in offers if each.enabled], how),
         *(_test(about, tests, runs) if bound or not _needs_one(about) else ()),
         tags.h2("What an agent can do"),
         table("Actions that use it", _ACTIONS, (_action(each, fqn, caps) for each in offers), _NOTHING),
@@ -121,7 +122,14 @@ def _state(about: ConnectorDescription, bound: Sequence[ComparedBinding]) -> Tag
     return chip("Needs a credential", "waits") if _needs_one(about) else chip("Needs no credential", "quiet")
 
 
-def _credentials(about: ConnectorDescription, bound: Sequence[ComparedBinding], users: Sequence[str]) -> Iterator[Part]:
+def _credentials(
+    about: ConnectorDescription, bound: Sequence[ComparedBinding], users: Sequence[str], how: Iterable[Part]
+) -> Iterator[Part]:
+    """Draw the credentials of a connector, and how one is added.
+
+    :param users: the names of its enabled actions.
+    :param how: as of L{draw_connect}.
+    """
     if len(bound) > 1:
         yield tags.p("It cannot be used with more than one credential. Revoke all but one.", **{"class": "warning"})
     if about.credential is not None and about.credential.readers:
@@ -131,11 +139,9 @@ def _credentials(about: ConnectorDescription, bound: Sequence[ComparedBinding], 
     if not bound and not _needs_one(about):
         yield quiet("This connector needs no credential.")
     elif bound:
-        yield tags.details(
-            tags.summary("Replace this credential"), quiet("Revoke it first."), *draw_connect(about), id="replace"
-        )
+        yield tags.details(tags.summary("Replace this credential"), quiet("Revoke it first."), *how, id="replace")
     else:
-        yield from draw_connect(about)
+        yield from how
 
 
 def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]) -> Iterator[Part]:

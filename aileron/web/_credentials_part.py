@@ -84,13 +84,16 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
     yield tags.p(*buttons, **{"class": "buttons"})
 
 
-def draw_connect(about: ConnectorDescription) -> Iterator[Part]:
-    """Draw how a credential is added: the scope that it will be sealed for, and the command that asks for it."""
+def draw_connect(about: ConnectorDescription, has_setup: bool) -> Iterator[Part]:
+    """Draw how a credential is added: the scope that it will be sealed for, and the command that asks for it.
+
+    :param has_setup: whether there is the command that also adds actions.
+    """
     chosen: Sequence[str] = () if about.base_url else ("--base-url", "URL")
     if about.template is not None:
         asked = [each for each in about.template.variables if each.default is None]
         chosen = [part for each in asked for part in ("--set", f"{each.name}={each.example}")]
-    if about.fqn.startswith(_BUILTIN):
+    if has_setup and about.fqn.startswith(_BUILTIN):
         yield quiet("This shows where to get the credential, adds ready actions, and checks that it works:")
         yield command("aileron", "setup", about.fqn.removeprefix(_BUILTIN))
         yield quiet("To add only the credential:")

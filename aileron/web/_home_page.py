@@ -178,7 +178,7 @@ async def _read_steps(deps: Dependencies) -> Sequence[SetupStep]:
         SetupStep(
             "Add an action and trust it",
             bool(deps.submission.offering().offers),
-            "aileron setup",
+            next(iter(deps.features.features.next_steps("empty")), "aileron action add FILE"),
             "Review files",
             "/trust",
         ),

@@ -6,7 +6,10 @@ import json
 import os
 from typing import Any
 
+import attrs
+
 from aileron.cli.errors import CommandError
+from aileron.home.discovery import live_discovery, write_discovery
 from tests.cli.daemon import CommandCase
 from tests.cli.test_trust import item
 
@@ -26,6 +29,19 @@ class OverviewTests(CommandCase):
         self.assertIn("There is no vault yet.\n\nNext: aileron demo, or aileron setup\n", self.overview())
         self.home.secrets.touch()
         self.assertIn("The daemon is not running.\n\nNext: aileron daemon start\n", self.overview())
+
+    def test_without_setup(self) -> None:
+        """Where setup is off, the overview names what makes a vault, and what adds an action."""
+        self.home.config.write_text("features: {setup: off, demo: off}\n")
+        self.home.config.chmod(0o600)
+        self.assertIn("There is no vault yet.\n\nNext: aileron vault init\n", self.overview())
+        self.serve()
+        found = live_discovery(self.home)
+        assert found is not None
+        write_discovery(self.home, attrs.evolve(found, features_off=("setup",)))
+        for state, step in (("missing", "aileron vault init"), ("unlocked", "aileron action add FILE")):
+            self.site.answer("GET", "/v1/status", {"vault_state": state, "counts": {}, "uptime_seconds": 61})
+            self.assertIn(f"\nNext: {step}\n", self.overview())
 
     def test_not_active(self) -> None:
         """Files that are not active are to be trusted; those that cannot be are looked at."""

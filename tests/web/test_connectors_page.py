@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 from attrs import evolve
@@ -11,6 +12,7 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import utc
 from aileron.base.load_error import LoadError
 from aileron.base.text import visible
+from aileron.features import FeatureSet, RunningFeatures
 from aileron.model.actions import Action, ApprovalRule, Cap, Offer, PreviewRule, Step
 from aileron.model.audit import Actor
 from aileron.model.authority import OwnCap
@@ -58,12 +60,13 @@ class ConnectorsCase(WebCase):
         self.about = scripted_description(credential=CredentialNeed("api_key", "Authorization", "Bearer {key}"))
         self.connecting()
 
-    def connecting(self, **changed: Any) -> None:
-        """Have the connector say this of itself from now on."""
+    def connecting(self, off: Sequence[str] = (), **changed: Any) -> None:
+        """Have the connector say this of itself from now on, with these features off."""
         self.about = evolve(self.about, **changed)
         free = evolve(self.about, fqn=FREE, base_url=None, bindable=True)
         every = (self.about, scripted_description(fqn=PLAIN), free)
-        self.build(connectors=MemoryConnectors.of([ScriptedConnector(each) for each in every]))
+        connectors = MemoryConnectors.of([ScriptedConnector(each) for each in every])
+        self.build(connectors=connectors, features=RunningFeatures(FeatureSet().without(*off)))
 
     def bind(self, connector: str = FQN, identity: str = "default", **more: Any) -> Binding:
         """Add a credential for what the connector asks for now."""
@@ -214,6 +217,10 @@ class ConnectorPageTests(ConnectorsCase):
         tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
         commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
         self.assertEqual(commands, ["aileron setup scripted", "aileron credential setup builtin://scripted"])
+        self.connecting(off=("setup",), fqn="builtin://scripted")
+        tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
+        commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
+        self.assertEqual(commands, ["aileron credential setup builtin://scripted"])
 
     def test_base_url(self) -> None:
         """A connector without a base URL of its own has one in the command; one that needs nothing shows no command."""

@@ -13,6 +13,7 @@ from aileron.audit import CommitObserver, KeyFile
 from aileron.base.json import JSON, utc
 from aileron.base.load_error import LoadError
 from aileron.base.text import visible
+from aileron.features import FeatureSet, RunningFeatures
 from aileron.model.audit import Actor, Event
 from aileron.model.runs import RunState
 from aileron.model.trust import TrustKind
@@ -205,6 +206,10 @@ class SetupTests(HomeCase):
         text = self.home().text
         for command in ("aileron setup", "aileron launch claude"):
             self.assertIn(command, text)
+        self.build(connectors=MemoryConnectors.of([]), features=RunningFeatures(FeatureSet().without("setup")))
+        without = self.home().text
+        self.assertEqual(("aileron setup" in without, "aileron action add FILE" in without), (False, True))
+        self.build(connectors=MemoryConnectors.of([]))
         self.assertIn("/connectors", self.links())
         self.assertNotIn("vault init", text)
         self.assertEqual(self.done(), 1)

@@ -22,6 +22,7 @@ from aileron.model.errors import AileronError
 
 _UNTRUSTED = frozenset(("new", "changed"))
 _TRUSTED = ("action", "connector", "config")
+_CREATE = "aileron vault init"
 """The kinds of files that can be trusted; with an action the connectors that it needs are."""
 
 
@@ -106,7 +107,7 @@ def overview(cli: CliContext) -> None:
         say("The daemon is not running." if has_vault else "There is no vault yet.")
         steps: Sequence[str] = ("aileron daemon start",)
         if not has_vault:
-            steps = (*cli.features.next_steps("missing"), "aileron setup")
+            steps = cli.features.next_steps("missing") or (_CREATE,)
     else:
         answer = _ask(cli, found)
         _tell(cli, answer, found)
@@ -119,13 +120,14 @@ def overview(cli: CliContext) -> None:
 def _next_steps(cli: CliContext, found: Discovery, answer: Mapping[str, Any]) -> Sequence[str]:
     counts = answer.get("counts", {})
     if answer.get("vault_state") != "unlocked":
-        return ("aileron setup" if answer.get("vault_state") == "missing" else "aileron vault unlock",)
+        missing = answer.get("vault_state") == "missing"
+        return (cli.features.next_steps("running") or (_CREATE,)) if missing else ("aileron vault unlock",)
     if counts.get("pending_approvals"):
         return ("aileron watch", "aileron open")
     if counts.get("load_errors"):
         return (_activating(cli, found),)
     if not counts.get("actions"):
-        return ("aileron setup", "aileron action add FILE")
+        return (*cli.features.next_steps("empty"), "aileron action add FILE")
     return cli.features.next_steps("ready") or ("aileron mcp config CLIENT",)
 
 

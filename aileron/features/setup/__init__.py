@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aileron.features.feature import Feature
 from aileron.model.features import Command
@@ -19,6 +19,9 @@ class Setup(Feature):
             "setup": Command("aileron.features.setup.commands:setup", "Start", 20, front=True),
             "connect": Command("aileron.features.setup.connect:connect", now="setup --choose"),
         }
+
+    def next_steps(self, state: str) -> Sequence[str]:
+        return ("aileron setup",) if state in ("missing", "running", "empty") else ()
 
 
 FEATURE = Setup()

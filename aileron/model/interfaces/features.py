@@ -79,7 +79,8 @@ class IFeature(Interface):
     def next_steps(state: str) -> Sequence[str]:
         """Return commands that C{aileron} suggests in a state.
 
-        :param state: C{missing} if there is no vault, or C{ready} if there are actions and nothing waits.
+        :param state: C{missing} if there is neither vault nor daemon, C{running} if the daemon runs without a vault,
+            C{empty} if there are no actions, or C{ready} if there are actions and nothing waits.
         """
 
     def before_upgrade(home: Any) -> UpgradeAdvice | None:
