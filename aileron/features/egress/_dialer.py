@@ -1,4 +1,4 @@
-"""Connects to a host that a session may reach: to the very addresses that were judged, one after the other."""
+"""Connects to the hosts of sessions: resolves a name, checks its addresses, and tries the permitted ones in turn."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from ._sessions import EgressRefused
 _CONNECT_SECONDS = 10
 _RESOLVE_SECONDS = 10.0
 _MOST_ADDRESSES = 4
-_MOST_LOOKUPS = 4  # at once: each may take a thread of the daemon's for as long as a name server does not answer
+_MOST_LOOKUPS = 4  # at once: a lookup occupies a thread of the daemon until the name server answers
 
 
 class Unreachable(Exception):
-    """A host has no address, or none of them answers."""
+    """The host has no address, or no address of the host answers."""
 
     why = "it cannot be reached"
 
 
 @frozen
 class Dialer:
-    """Connects.
+    """The outgoing connections of the proxy.
 
-    :ivar resolve: from a host's name to its addresses.
-    :ivar own_ports: the ports that the daemon listens on now.
+    :ivar resolve: resolves a host's name to addresses.
+    :ivar own_ports: returns the ports that the daemon listens on now.
     """
 
     reactor: Any
@@ -42,9 +42,9 @@ class Dialer:
     async def connect(self, host_and_port: str, factory: IProtocolFactory, *, private_network: bool) -> IProtocol:
         """Connect to a host.
 
-        :param private_network: whether it may lead to a private address, or to this machine.
-        :raises EgressRefused: it leads to addresses that may not be connected to.
-        :raises Unreachable: none of its addresses answers.
+        :param private_network: True if the host may have private addresses or addresses of this machine.
+        :raises EgressRefused: the host has only addresses that are not permitted.
+        :raises Unreachable: no address of the host answers.
         """
         host, _, port = host_and_port.rpartition(":")
         for address in await self._list_permitted(host, int(port), private_network=private_network):
@@ -59,11 +59,11 @@ class Dialer:
             return await kind(self.reactor, address, port, timeout=_CONNECT_SECONDS).connect(factory)
         except CancelledError:
             raise
-        except Exception:  # noqa: BLE001  (whatever a stack raises: this address does not do)
+        except Exception:  # noqa: BLE001  (any error of the network stack means: try the next address)
             return None
 
     def _look_up(self, host: str) -> Deferred[Sequence[str]]:
-        """Resolve a name in its turn, which lasts until that ends, even if nobody waits for it any more."""
+        """Resolve a name once fewer than L{_MOST_LOOKUPS} lookups run. A cancelled lookup counts as running."""
         answer: Deferred[Sequence[str]] = Deferred()
 
         def done(result: Any) -> None:
@@ -79,7 +79,7 @@ class Dialer:
             addresses = await self._look_up(host).addTimeout(_RESOLVE_SECONDS, self.reactor)
         except CancelledError:
             raise
-        except Exception:  # noqa: BLE001  (whatever a resolver raises: the name is not known)
+        except Exception:  # noqa: BLE001  (any error of the resolver means: the name is unknown)
             raise Unreachable from None
         if not addresses:
             raise Unreachable

@@ -1,4 +1,4 @@
-"""The file C{egress.toml} of a home: which hosts each project may reach, in force only as the operator trusts it."""
+"""The file C{egress.toml} of a home, which lists the hosts that projects may reach. It counts only while trusted."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _UNTRUSTED = "it is not trusted as it is now, so nothing in it counts; read and 
 class ProjectRule:
     """One entry of the file.
 
-    :ivar project: a directory; what lies below it belongs to it.
-    :ivar hosts: each with its port.
-    :ivar private_network: whether these may lead to private addresses, or to this machine.
+    :ivar project: the directory of the project; directories below belong to the project.
+    :ivar hosts: the hosts, each with its port.
+    :ivar private_network: True if the hosts may have private addresses or addresses of this machine.
     """
 
     project: PurePosixPath
@@ -46,7 +46,7 @@ class ProjectRule:
     private_network: bool
 
     def covers(self, project: str, host: str) -> bool:
-        """Return whether it allows a project this host."""
+        """Return True if the entry allows a project to reach a host."""
         directory = PurePosixPath(project)
         inside = ".." not in directory.parts and directory.is_relative_to(self.project)
         return inside and host in self.hosts
@@ -54,7 +54,11 @@ class ProjectRule:
 
 @frozen
 class _Present:
-    """The file at one moment; all empty where there is none, no candidate where it is not sound."""
+    """The file at one moment.
+
+    :ivar data: the bytes, or None if there is no file.
+    :ivar candidate: the file as it can be trusted, or None if there is no file or the file has errors.
+    """
 
     data: bytes | None = None
     candidate: Candidate | None = None
@@ -64,9 +68,9 @@ class _Present:
 
 @implementer(IConfigFile)
 class EgressFile:
-    """C{egress.toml} of one home, read anew whenever it is asked.
+    """C{egress.toml} of one home. Each method reads the file again.
 
-    :param trust: the operator's word, as far as it is known.
+    :param trust: the digests that the operator trusts.
     """
 
     def __init__(self, path: Path, trust: ITrust) -> None:
@@ -85,18 +89,19 @@ class EgressFile:
         return (LoadError("untrusted", _UNTRUSTED, str(self._path), None, _BOUNDARY),)
 
     def find(self, project: str, host: str) -> ProjectRule | None:
-        """Return what allows a project this host, as far as the operator trusts it; L{None}: nothing."""
+        """Return the trusted entry that allows a project to reach a host, or None if there is none."""
         covering = [rule for rule in self._in_force() if rule.covers(project, host)]
         return next((rule for rule in covering if rule.private_network), next(iter(covering), None))
 
     @contextmanager
     def adding(self, project: str, host: str) -> Iterator[Candidate]:
-        """Add an entry, and provide the file that is to be trusted; it is taken back if it is not.
+        """Add an entry to the file, and provide the file as it must be trusted within the context.
 
-        What was in force before stays so meanwhile.
+        The entries that were trusted before stay in force within the context. If the context raises, the entry is
+        removed again.
 
-        :raises Conflict: the file is not trusted as it is now, so nothing may be added to it unseen.
-        :raises InvalidRequest: it would be none that can be read.
+        :raises Conflict: the present file is not trusted.
+        :raises InvalidRequest: the file with the entry could not be read.
         """
         before = self._look()
         if before.errors or (before.candidate is not None and not self._is_trusted(before.candidate)):
@@ -119,7 +124,7 @@ class EgressFile:
 
     def _put_back(self, before: bytes | None, ours: bytes) -> None:
         if read_private(self._path) != ours:
-            return  # somebody else has written it meanwhile
+            return  # another program wrote the file meanwhile
         if before is None:
             self._path.unlink()
         else:
@@ -189,7 +194,7 @@ def _read_host(entry: FileTable, text: str) -> str | None:
 
 
 def _entry(project: str, host: str) -> bytes:
-    """Write an entry; TOML's basic strings are those of JSON, but for signs that no path should have."""
+    """Return an entry as TOML. JSON writes its strings alike, except for characters that no path should have."""
     quoted = (json.dumps(each, ensure_ascii=False) for each in (project, host))
     return "\n[[allow]]\nproject = {}\nhosts = [{}]\n".format(*quoted).encode("utf-8", "surrogateescape")
 

@@ -1,7 +1,7 @@
-"""Reads the head of a connection to the proxy: a line of the launcher's with a ticket, then a request to CONNECT.
+"""Parses the head of a connection to the proxy: the launcher's line with a ticket, then a CONNECT request.
 
-The launcher writes its line outside of the sandbox, so nothing inside holds a key; all that follows comes from inside
-(RFC 9110, section 9.3.6).
+The launcher writes its line outside of the sandbox, so no program inside holds a key. The bytes after that line come
+from inside (RFC 9110, section 9.3.6).
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _CONNECT = b"CONNECT"
 
 @frozen
 class HeadRefused(Exception):
-    """A connection is none that the proxy serves.
+    """The proxy does not serve this connection.
 
-    :ivar why: a short sentence without its full stop.
+    :ivar status: the status of the answer.
+    :ivar why: the reason, as a sentence without its full stop.
     """
 
     status: int
@@ -35,11 +36,11 @@ class HeadRefused(Exception):
 
 @frozen
 class ConnectRequest:
-    """A request to be connected to a host.
+    """A CONNECT request.
 
-    :ivar ticket: of the session.
-    :ivar host: as it was asked for, with its port; in its plain form.
-    :ivar rest: what came behind the head.
+    :ivar ticket: the ticket of the session.
+    :ivar host: the requested host with its port, in lower case.
+    :ivar rest: the bytes after the head.
     """
 
     ticket: str = field(repr=False)
@@ -48,9 +49,9 @@ class ConnectRequest:
 
 
 def read_head(data: bytes) -> ConnectRequest | None:
-    """Read a head; L{None}: it is not whole yet.
+    """Parse a head, and return the request or None if the head is incomplete.
 
-    :raises HeadRefused: it will never be one.
+    :raises HeadRefused: the bytes cannot be the beginning of a head.
     """
     if not data.startswith(EGRESS_LINE[: len(data)]):
         raise HeadRefused(403, "This proxy serves sandboxes of Aileron only")
@@ -75,7 +76,7 @@ def read_head(data: bytes) -> ConnectRequest | None:
 
 
 def write_refusal(status: int, why: str) -> bytes:
-    """Write an answer that refuses; clients show the reason phrase or the body, so both say why."""
+    """Return an HTTP answer that refuses. Clients show its reason phrase or its body, so both hold the reason."""
     body = f"{why}.\n".encode("ascii")
     head = (
         f"HTTP/1.1 {status} {why}",

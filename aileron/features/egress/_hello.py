@@ -1,7 +1,7 @@
-"""Reads by which name a TLS client asks, from the first bytes that it sends (RFC 8446, RFC 6066), within a bound.
+"""Parses the server name that a TLS client requests in its first message (RFC 8446, RFC 6066), within a size limit.
 
-Whatever could be understood in two ways is refused: what is no TLS, a hello without exactly one name, and a hello that
-carries another one encrypted (Encrypted Client Hello), which a server may follow in place of the visible one.
+Ambiguous messages are refused: bytes that are not TLS, a hello without exactly one name, and a hello with an encrypted
+second hello (Encrypted Client Hello), which a server may use instead of the visible one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SERVER_HELLO_BYTES = 43
 
 _RECORD_HEAD, _MESSAGE_HEAD = 5, 4
 _MOST_RECORD = 2**14
-_MOST_RECORDS = 16  # it is read anew with each piece that comes
+_MOST_RECORDS = 16  # all records are parsed again with each piece that arrives
 _MAJOR = 3
 _HANDSHAKE, _CHANGE_CIPHER_SPEC = 22, 20
 _CLIENT_HELLO, _SERVER_HELLO = 1, 2
@@ -32,10 +32,10 @@ _RETRY = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2
 
 @frozen
 class Hello:
-    """A whole hello.
+    """A complete hello of a client.
 
-    :ivar name: of the server that is asked for, in its plain form.
-    :ivar length: of the hello; what comes behind it is not part of it.
+    :ivar name: the requested server's name, in lower case.
+    :ivar length: the number of bytes that the hello occupies.
     """
 
     name: str
@@ -44,19 +44,19 @@ class Hello:
 
 @frozen
 class HelloRefused(Exception):
-    """A client's first bytes are no hello by exactly one visible name.
+    """The first bytes of a client are no hello with exactly one visible name.
 
-    :ivar why: the end of a sentence that begins with the client's message.
+    :ivar why: the reason, as the end of a sentence whose subject is the client's message.
     """
 
     why: str
 
 
 def read_hello(data: bytes) -> Hello | None:
-    """Read a client's hello; L{None}: it is not whole yet.
+    """Parse a client's hello, and return the hello or None if it is incomplete.
 
-    :param data: everything that it sent, or sent since it was asked for another hello.
-    :raises HelloRefused: this will never be such a hello.
+    :param data: all bytes that the client sent, or sent since the server requested another hello.
+    :raises HelloRefused: the bytes cannot be the beginning of a hello with exactly one visible name.
     """
     message, length = _read_message(data)
     if message is None:
@@ -70,12 +70,12 @@ def read_hello(data: bytes) -> Hello | None:
 
 
 def asks_again(first: bytes) -> bool:
-    """Return whether a server, by its first L{SERVER_HELLO_BYTES}, asks the client for another hello."""
+    """Return True if the first L{SERVER_HELLO_BYTES} of a server request another hello from the client."""
     return first[0] == _HANDSHAKE and first[_RECORD_HEAD] == _SERVER_HELLO and first[11:43] == _RETRY
 
 
 def _read_message(data: bytes) -> tuple[bytes | None, int]:
-    """Put the hello together from its records, and say how long these are."""
+    """Join the hello from its records, and return the hello with the length of the records."""
     body, end, count = b"", 0, 0
     while len(data) - end >= _RECORD_HEAD:
         count += 1
@@ -94,7 +94,7 @@ def _read_message(data: bytes) -> tuple[bytes | None, int]:
 
 
 def _check_record(kind: int, major: int, length: int, *, begun: bool) -> None:
-    """Let a record pass that a client may send before it is answered; the second kind only stands before a hello."""
+    """Refuse a record of a type that a client may not send before an answer."""
     if kind not in (_HANDSHAKE, _CHANGE_CIPHER_SPEC) or major != _MAJOR:
         raise HelloRefused("is not TLS")
     if not 0 < length <= _MOST_RECORD or (kind == _CHANGE_CIPHER_SPEC and (begun or length != 1)):
@@ -102,7 +102,7 @@ def _check_record(kind: int, major: int, length: int, *, begun: bool) -> None:
 
 
 def _is_whole(body: bytes) -> bool:
-    """Return whether a message is there to its end; it must be a hello, and alone in its records."""
+    """Return True if the message is complete. Refuse a message that is no hello, or not alone in its records."""
     if body and body[0] != _CLIENT_HELLO:
         raise HelloRefused("is no TLS ClientHello")
     if len(body) < _MESSAGE_HEAD:
@@ -116,7 +116,7 @@ def _is_whole(body: bytes) -> bool:
 
 
 class _HelloReader:
-    """Takes fields off the front of bytes; raises IndexError where they end too early."""
+    """A reader of fields from the front of bytes, which raises IndexError if the bytes end early."""
 
     def __init__(self, data: bytes) -> None:
         self.left = data
@@ -137,7 +137,7 @@ class _HelloReader:
 def _extensions_of(hello: _HelloReader) -> Iterator[tuple[int, bytes]]:
     """Yield the type and content of each extension.
 
-    :raises ValueError: one stands there twice, or something stands behind them.
+    :raises ValueError: an extension occurs twice, or bytes follow the extensions.
     """
     hello.take(2 + 32)  # version and random
     for length_bytes in (1, 2, 1):  # session, cipher suites, compression

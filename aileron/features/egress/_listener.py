@@ -1,4 +1,4 @@
-"""Has the proxy listen on this machine, from the first session on that is let out, and puts its parts together."""
+"""Builds the proxy, which listens on this machine once the first session is given network access."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _MOST_CONNECTIONS = 1024
 
 @define(eq=False)
 class ProxyListener(ServerFactory):
-    """The proxy's socket, and its ends of connections, up to a number.
+    """The proxy's listening socket, and a limited number of connections to the proxy.
 
-    :ivar sessions: admit the connections.
-    :param own_ports: of the daemon, to which no sandbox is connected; this one is added.
+    :ivar sessions: admits the connections.
+    :param own_ports: the daemon's ports, to which no sandbox is connected; the proxy's port is added.
     """
 
     noisy = False
@@ -41,7 +41,7 @@ class ProxyListener(ServerFactory):
     _port: IListeningPort | None = field(init=False, default=None)
 
     def listen(self) -> int:
-        """Listen, if it does not yet, and return the port."""
+        """Start listening unless the proxy listens already, and return the port."""
         if self._port is None:
             self._port = self._reactor.listenTCP(0, self, interface=_LOOPBACK)
         address: Any = self._port.getHost()
@@ -50,7 +50,7 @@ class ProxyListener(ServerFactory):
         return number
 
     async def stop(self) -> None:
-        """Take no more connections, cut those that there are, and wait until the ends are on record."""
+        """Stop listening, close all connections, and return when their ends are recorded."""
         if self._port is not None:
             stopped = self._port.stopListening()
             if stopped is not None:
@@ -60,9 +60,10 @@ class ProxyListener(ServerFactory):
         await self.sessions.stop()
 
     def buildProtocol(self, addr: IAddress | None) -> ProxyConnection | None:
-        """Make one end; where there are enough, that which has asked for nothing yet for longest gives way.
+        """Return the protocol of a new connection, or None if the connection must be closed.
 
-        :return: L{None}: all have asked, and the connection is closed.
+        If there are as many connections as allowed, the oldest one without a request is closed. If every connection
+        has a request, the new one is closed.
         """
         if len(self._alive) >= _MOST_CONNECTIONS:
             silent = next((each for each in self._alive if not each.host), None)
@@ -89,10 +90,10 @@ def build(
     resolve: Callable[[str], Deferred[Sequence[str]]],
     own_ports: set[int],
 ) -> ProxyListener:
-    """Put the proxy together; it listens when the first session is let out.
+    """Build the proxy.
 
-    :param ids: fresh ULIDs.
-    :param resolve: from a host's name to its addresses.
+    :param ids: returns a fresh ULID at each call.
+    :param resolve: resolves a host's name to addresses.
     """
     listener = ProxyListener(reactor, Dialer(reactor, resolve, lambda: own_ports), own_ports)
     listener.sessions = EgressSessions(

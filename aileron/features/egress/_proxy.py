@@ -1,4 +1,4 @@
-"""The proxy's end of one connection: admitted, connected, its TLS hello checked, and then carried and counted."""
+"""One connection through the proxy: admits the session, connects to the host, checks the TLS hello, counts bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._sessions import MOST_TUNNELS, Access, EgressRefused, EgressSessions
 
 HEAD_SECONDS = 15
 LEAVE_SECONDS = 15
-"""For a host to read what was sent to it before the program left."""
+"""The time for a host to read the bytes that were sent before the program closed its connection."""
 
 IDLE_SECONDS = 300
 MOST_SECONDS = 4 * 3600
@@ -38,9 +38,9 @@ _log = Logger()
 class _TunnelStage(Enum):
     """The progress of a connection.
 
-    C{RECORDING}: there is a connection to the host, which goes on record before anything is sent by it.
-    C{ANSWER}: the hello was sent on, and nothing more is before the server's answer tells whether another one follows.
-    C{REFUSED}: nothing more is sent on, as it was refused, blocked or cut.
+    C{RECORDING}: the host is connected, and the connection is being recorded; no byte is sent before.
+    C{ANSWER}: the hello was sent, and no more is sent before the server's answer shows if another hello follows.
+    C{REFUSED}: the connection was refused, blocked or closed, and nothing more is sent.
     """
 
     HEAD = auto()
@@ -54,7 +54,7 @@ class _TunnelStage(Enum):
 
 
 class _HostConnection(Protocol):
-    """The other end: what comes from the host."""
+    """The connection to the host."""
 
     transport: Any
 
@@ -71,7 +71,7 @@ class _HostConnection(Protocol):
 class ProxyConnection(Protocol):
     """One connection to the proxy, of one session, to one host.
 
-    :ivar host: where to; empty before it is known.
+    :ivar host: the host with its port; empty before the request is read.
     """
 
     transport: Any
@@ -83,9 +83,9 @@ class ProxyConnection(Protocol):
         clock: IReactorTime,
         lost: Callable[[ProxyConnection], object] = lambda _: None,
     ) -> None:
-        """Begin with nothing.
+        """Create the protocol of a new connection.
 
-        :param lost: told when the program has left.
+        :param lost: called when the program's connection is closed.
         """
         self.host = ""
         self._sessions, self._dialer, self._clock, self._lost = sessions, dialer, clock, lost
@@ -100,12 +100,12 @@ class ProxyConnection(Protocol):
         self._gone = False
 
     def connectionMade(self) -> None:
-        """Give it some time to say what it wants, and an end in any case."""
+        """Start the timer of the request, and the timer of the whole connection."""
         self._wait_for(HEAD_SECONDS)
         self._end = self._clock.callLater(MOST_SECONDS, self.cut)
 
     def dataReceived(self, data: bytes) -> None:
-        """Take what comes from the sandbox."""
+        """Process bytes from the sandbox."""
         if self._stage is _TunnelStage.OPEN:
             self._send(data)
             return
@@ -117,8 +117,8 @@ class ProxyConnection(Protocol):
             self._read_hello()
 
     def answered(self, data: bytes) -> None:
-        """Take what comes from the host."""
-        waits = self._stage in (_TunnelStage.RECORDING, _TunnelStage.HELLO)  # for what no TLS server says first
+        """Process bytes from the host."""
+        waits = self._stage in (_TunnelStage.RECORDING, _TunnelStage.HELLO)  # a TLS server never speaks first
         if self._access is None or (waits and not self._asked_again):
             self._report("egress.blocked", "the host speaks first, so it is not TLS")
             self.cut()
@@ -134,7 +134,7 @@ class ProxyConnection(Protocol):
                 self._open_or_ask_again()
 
     def cut(self) -> None:
-        """End both ends now: what has not left yet never does.  Twice is safe."""
+        """Close both connections at once, and drop bytes that were not sent yet. Idempotent."""
         self._give_up()
         self._stage = _TunnelStage.REFUSED
         self.transport.abortConnection()
@@ -142,16 +142,16 @@ class ProxyConnection(Protocol):
             self._upstream.transport.abortConnection()
 
     def host_left(self) -> None:
-        """Note that the other end is over: the program may read what there is."""
+        """Close the program's connection once the program has read all bytes, since the host closed its own."""
         self._upstream = None
         if self._gone:
             self._be_done()
         elif self._stage is not _TunnelStage.RECORDING:
-            self.transport.unregisterProducer()  # the program's end would wait for what it says
+            self.transport.unregisterProducer()  # a paused producer would keep the connection open
             self.transport.loseConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """End the other end, and what is under way; what a program sent before it left may take some time to arrive."""
+        """Close the connection to the host, which gets L{LEAVE_SECONDS} to read the program's last bytes."""
         self._gone = True
         self._lost(self)
         self._give_up()
@@ -161,16 +161,16 @@ class ProxyConnection(Protocol):
             self._upstream.transport.abortConnection()
         else:
             self._wait_for(LEAVE_SECONDS)
-            self._upstream.transport.unregisterProducer()  # one that is told to wait would keep it open
+            self._upstream.transport.unregisterProducer()  # a paused producer would keep the connection open
             self._upstream.transport.loseConnection()
 
     def _give_up(self) -> None:
-        """Connect no more; what is being recorded, of an admission or a connection, is recorded."""
+        """Cancel connecting. An admission or a connection that is being recorded is still recorded."""
         if self._connecting is not None and self._stage is _TunnelStage.CONNECTING:
             self._connecting.cancel()
 
     def _is_over(self) -> bool:
-        """Tell whether nobody waits for it any more."""
+        """Return True if the program's connection is closed or being closed."""
         return self._gone or self._stage is _TunnelStage.REFUSED
 
     def _be_done(self) -> None:
@@ -181,7 +181,7 @@ class ProxyConnection(Protocol):
             self._access.tunnels.discard(self)
 
     def _wait_for(self, seconds: float | None) -> None:
-        """Wait so long for what comes next, and then end it; L{None}: something else ends it."""
+        """Restart the timer that closes the connection, or cancel the timer if C{seconds} is None."""
         if self._patience is not None and self._patience.active():
             self._patience.cancel()
         self._patience = None if seconds is None else self._clock.callLater(seconds, self.cut)
@@ -199,7 +199,7 @@ class ProxyConnection(Protocol):
         if request is None:
             return
         self._stage, self._buffer, self.host = _TunnelStage.ASKING, request.rest, request.host
-        self._wait_for(None)  # each step has a limit of its own
+        self._wait_for(None)  # the next steps have timeouts of their own
         self.transport.pauseProducing()
         self._connecting = Deferred.fromCoroutine(self._connect(request))
         self._connecting.addErrback(self._failed)
@@ -227,7 +227,7 @@ class ProxyConnection(Protocol):
         self._connecting = None
         if self._is_over():
             return
-        if self._upstream is None:  # it hung up meanwhile
+        if self._upstream is None:  # the host closed the connection meanwhile
             raise Unreachable
         self.transport.registerProducer(upstream.transport, True)
         self._stage = _TunnelStage.HELLO
@@ -319,7 +319,7 @@ class ProxyConnection(Protocol):
 
 
 def _explain(error: BaseException | None) -> str:
-    """Say why a connection was not made."""
+    """Return why no connection was made."""
     if isinstance(error, EgressRefused | Unreachable):
         return error.why
     return _GIVEN_UP if isinstance(error, CancelledError) else "it failed; see aileron log"

@@ -1,7 +1,7 @@
-"""Judges host by host what each sandboxed session may reach, puts refused hosts before the operator, and records all.
+"""Decides for each host whether a sandboxed session may reach it, asks the operator about other hosts, and records all.
 
-It is kept in memory, and lasts as long as the session or this life of the daemon; what lasts longer is the operator's
-file.  Nothing here is decided by an agent.
+Decisions are kept in memory until the session or the daemon ends. Only the operator's file lasts longer. Agents decide
+nothing here.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from ._file import NAME, EgressFile
 from .values import EgressDecision, EgressHost, EgressState, read_egress
 
 MOST_TUNNELS = 64
-"""Connections that one session may have open."""
+"""The number of connections that one session may have open."""
 
 MOST_PENDING = 20
-"""Hosts of one session that may wait for a decision; more are refused and not asked about."""
+"""The number of hosts of one session that may wait for a decision. Further hosts are refused without a question."""
 
 _MOST_HOSTS = 500
 _MOST_TOLD = 2 * _MOST_HOSTS
@@ -57,14 +57,14 @@ class Tunnel(Protocol):
     host: str
 
     def cut(self) -> None:
-        """End it now."""
+        """Close the connection at once."""
 
 
 @frozen
 class EgressRefused(Exception):
     """A session may not connect to a host.
 
-    :ivar why: a short sentence without its full stop; it names what to do, and no secret.
+    :ivar why: the reason and what to do, as a sentence without its full stop and without secrets.
     """
 
     why: str
@@ -74,10 +74,12 @@ class EgressRefused(Exception):
 class Access:
     """The hosts that one session may reach, and its connections to them.
 
-    :ivar project: its directory, as its launcher claims.
-    :ivar words: the hosts that its launcher named, each with the word that it comes from.
-    :ivar hosts: those that it asked for.
-    :ivar told: what is on record of its connections: type of event, host, and why or by what.
+    :ivar project: the session's directory, as the launcher claims.
+    :ivar words: the hosts that the launcher named, each with the word that stands for the host.
+    :ivar hosts: the hosts that the session requested.
+    :ivar tunnels: the open connections.
+    :ivar told: the recorded events of the connections: type, host, and the reason or basis.
+    :ivar lock: held while a host is admitted or decided.
     """
 
     session_id: str
@@ -89,24 +91,24 @@ class Access:
     lock: DeferredLock = field(factory=DeferredLock)
 
     def count(self, host: str, *, sent: int = 0, received: int = 0) -> None:
-        """Count bytes that passed."""
+        """Add to the bytes that passed to and from a host."""
         found = self.hosts[host]
         self.hosts[host] = evolve(found, sent=found.sent + sent, received=found.received + received)
 
     def pending(self) -> int:
-        """Count the hosts that wait for a decision."""
+        """Return how many hosts wait for a decision."""
         return sum(each.state is EgressState.PENDING for each in self.hosts.values())
 
 
 @define(eq=False)
 class EgressSessions:
-    """The sessions with a way out.
+    """The sessions with network access.
 
-    :param file: what each project may reach.
-    :param trust: keeps the operator's word about that file.
-    :param operator_limits: what is paused begins nothing.
-    :param ids: fresh ULIDs.
-    :param listen: has the proxy listen, if it does not yet; returns its port.
+    :param file: the hosts that projects may reach.
+    :param trust: stores the digest of the file that the operator trusts.
+    :param operator_limits: the pauses, during which no connection is admitted.
+    :param ids: returns a fresh ULID at each call.
+    :param listen: starts the proxy unless it listens already, and returns its port.
     """
 
     _file: EgressFile
@@ -122,12 +124,13 @@ class EgressSessions:
     _writing: set[Deferred[Any]] = field(init=False, factory=set)
 
     async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
-        """Let a session out, as its launcher says at first, for good: whoever has the launch key can ask for more.
+        """Open network access for a session, and return the proxy's port and a ticket for one connection to it.
 
-        :return: the proxy's port, and a ticket that is good for one connection to it, within seconds.
+        The first call fixes the hosts for the session: every holder of the launch key could name more later.
+
         :raises ValueError: a word is no preset and no host, as a sentence.
         :raises Conflict: other hosts were named for this session, or too many connections are being opened.
-        :raises StoreUnavailable: it could not be put on record.
+        :raises StoreUnavailable: the audit log cannot be written.
         """
         named = read_egress(words)
         async with self._opening:
@@ -142,25 +145,26 @@ class EgressSessions:
         return self._listen(), self._mint(session.id)
 
     async def _find_recorded(self, session_id: str) -> Mapping[str, str] | None:
-        """Return what was named for a session in an earlier life of the daemon."""
+        """Return the hosts that were named for a session before the daemon restarted, or None if none were."""
         query = AuditQuery(type="egress.opened", session_id=session_id, limit=1)
         for record in (await self._audit.list(query)).items:
             return read_egress(cast("tuple[str, ...]", record.event.payload["allow"]))
         return None
 
     def redeem(self, ticket: str) -> Access | None:
-        """Return the session of a ticket, which is void from now on; L{None}: it opens nothing."""
+        """Return the session of a ticket and invalidate the ticket, or return None if the ticket is not valid."""
         session_id, until = self._tickets.pop(_digest(ticket), ("", 0.0))
         return self._open.get(session_id) if until >= self._clock.seconds() else None
 
     async def admit(self, access: Access, host: str) -> bool:
-        """Let a session try a host, once that is on record; one that is not allowed is put to the operator.
+        """Record that a session requests a host, and return True if the host may have private addresses.
 
-        :return: whether the host may lead to a private address.
-        :raises EgressRefused: it may not.
+        If nothing allows the host, the operator is asked.
+
+        :raises EgressRefused: the session may not connect to the host.
         """
         async with access.lock:
-            if self._has_ended(access):  # while others were admitted
+            if self._has_ended(access):  # while the lock was awaited
                 raise EgressRefused(_ENDED)
             allowed = self._judge(access, host)
             with _on_record():
@@ -176,9 +180,9 @@ class EgressSessions:
         return self._open.get(access.session_id) is not access
 
     async def confirm(self, access: Access, host: str) -> None:
-        """Put on record that a session is connected to a host, before anything is sent there.
+        """Record that a session is connected to a host. Call before any byte is sent.
 
-        :raises EgressRefused: it could not be.
+        :raises EgressRefused: the audit log cannot be written.
         """
         basis = access.hosts[host].basis
         told = ("egress.connected", host, basis)
@@ -188,22 +192,22 @@ class EgressSessions:
             access.told.add(told)
 
     def hosts(self) -> tuple[EgressHost, ...]:
-        """All hosts that live sessions asked for, those that wait first, then the newest."""
+        """Return the hosts that live sessions requested, pending ones first, then the newest first."""
         found = [each for access in self._open.values() for each in access.hosts.values()]
         newest = sorted(found, key=lambda each: (each.asked_at, each.id), reverse=True)
         return tuple(sorted(newest, key=lambda each: each.state is not EgressState.PENDING))
 
     def pending(self, session_id: str | None = None) -> int:
-        """Count the hosts that wait for a decision, of all sessions or of one."""
+        """Return how many hosts wait for a decision, of all sessions or of one."""
         return sum(each.pending() for each in self._open.values() if session_id in (None, each.session_id))
 
     async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
-        """Take the operator's word about a host; what is open to a host that is denied is cut.
+        """Record the operator's decision about a host. If the host is denied, close its connections.
 
-        :param seen: how the host stood when it was shown.
-        :raises NotFound: no live session asked for it.
-        :raises Conflict: it stands otherwise now, or the file is not trusted as it is.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be kept; nothing was changed.
+        :param seen: the state of the host that the operator was shown.
+        :raises NotFound: no live session requested the host.
+        :raises Conflict: the state of the host is not C{seen}, or the present file is not trusted.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: the decision could not be stored; nothing was changed.
         """
         access, host = self._find(host_id)
         async with access.lock:
@@ -224,7 +228,7 @@ class EgressSessions:
         return access.hosts[host]
 
     def end(self, session_id: str) -> None:
-        """Cut off a session that is over, and put on record what passed.  Twice is safe."""
+        """End the network access of a session, and record the bytes that passed. Idempotent."""
         access = self._open.pop(session_id, None)
         if access is None:
             return
@@ -234,30 +238,30 @@ class EgressSessions:
         self._record(self._event("egress.ended", session_id, hosts=hosts))
 
     def report(self, type_: str, access: Access, host: str, why: str) -> None:
-        """Put on record, once, why a connection that was admitted to a host came to nothing."""
+        """Record why an admitted connection to a host failed, once for each reason."""
         told = (type_, host, why)
         if told not in access.told and len(access.told) < _MOST_TOLD:
             access.told.add(told)
             self._record(self._event_of(access, host, type_, why=why))
 
     async def stop(self) -> None:
-        """Cut off all, and wait until that is on record."""
+        """End the network access of all sessions, and return when this is recorded."""
         for session_id in tuple(self._open):
             self.end(session_id)
         while self._writing:
             await next(iter(self._writing))
 
     def _record(self, event: Event) -> None:
-        """Record what has happened already; a failure is logged."""
+        """Record a past event in the background, and log a failure."""
         writing = Deferred.fromCoroutine(self._audit.append(event))
         self._writing.add(writing)
         writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
         writing.addBoth(lambda _: self._writing.discard(writing))
 
     def _judge(self, access: Access, host: str) -> tuple[str, bool] | None:
-        """Return by what a host is allowed, and whether it may be private; L{None}: by nothing.
+        """Return the basis by which a host is allowed with True if it may be private, or None if nothing allows it.
 
-        :raises EgressRefused: it is denied, or must not even be asked about now.
+        :raises EgressRefused: the host is denied, or the operator cannot be asked about it now.
         """
         if any(pause.session_id in (None, access.session_id) for pause in self._operator_limits.pauses()):
             raise EgressRefused("Aileron is paused")
@@ -277,7 +281,7 @@ class EgressSessions:
         return None
 
     async def _note(self, access: Access, host: str, allowed: tuple[str, bool] | None) -> None:
-        """Remember that a host was asked for; what is new about it goes on record first."""
+        """Count a request of a host. If its state or basis is new, record that first."""
         state = EgressState.PENDING if allowed is None else EgressState.ALLOWED
         basis = "" if allowed is None else allowed[0]
         known = access.hosts.get(host)

@@ -1,4 +1,4 @@
-"""C{aileron network}: the hosts that sandboxed agents asked for, and your answer."""
+"""The commands of C{aileron network}, which list and decide the hosts that sandboxed agents request."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def deny(command: OperatorCommand, /, hosts: tuple[str, ...]) -> None:
 
 
 def _tell(command: OperatorCommand, hosts: Sequence[str], decision: str, template: str) -> None:
-    """Decide all hosts in one login, each as soon as the one before it is decided, and say so."""
+    """Decide the hosts one after the other within one login, and print each decision."""
 
     async def work(operator: Operator) -> list[Mapping[str, Any]]:
         done = []
@@ -83,18 +83,18 @@ def _tell(command: OperatorCommand, hosts: Sequence[str], decision: str, templat
 
 
 async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str, Any]:
-    """Decide the one host that is meant, as it stood when it was looked up.
+    """Look up a host by its name or ID, and decide it in the state that the lookup found.
 
-    :raises CommandError: there is none, or more than one.
+    :raises CommandError: no host is called so, or more than one.
     """
     found = _find((await operator.get("egress"))["items"], wanted)
     return await operator.post("egress", found["id"], "decision", body={"decision": decision, "state": found["state"]})
 
 
 def _find(items: Sequence[Mapping[str, Any]], wanted: str) -> Mapping[str, Any]:
-    """Find the one host that is meant.
+    """Return the host with a name or ID.
 
-    :raises CommandError: there is none, or more than one.
+    :raises CommandError: no host is called so, or more than one.
     """
     names = (wanted, f"{wanted}:443")
     found = [item for item in items if item["id"] == wanted] or [item for item in items if item["host"] in names]

@@ -1,4 +1,4 @@
-"""The hosts that sandboxed sessions connect to by the proxy: named by their launcher, decided by the operator."""
+"""The routes of network access: launchers open it for sessions, and the operator decides hosts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def open_egress(context: RequestContext, deps: Dependencies, session_id: s
     try:
         await _find_live(deps, session_id)
     except NotFound:
-        egress.end(session_id)  # it ended meanwhile, and who ended it found nothing open yet
+        egress.end(session_id)  # the session ended meanwhile, before there was access to end
         raise
     return answer({"port": port, "ticket": ticket})
 

@@ -1,4 +1,4 @@
-"""The hosts that a sandboxed session may connect to, in presets or by name, and what became of each."""
+"""The hosts that sandboxed sessions may connect to, by preset or by name, with their states."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aileron.base.addresses import read_address, read_host, read_host_and_port
 
 HTTPS_PORT = 443
 EGRESS_LINE = b"AILERON-EGRESS "
-"""The beginning of a connection to the proxy; a ticket and an end of line follow."""
+"""The first bytes of a connection to the proxy. A ticket and an end of line follow."""
 
 PROJECT = "project"
-"""The word for what C{egress.toml} allows the project, which is allowed in any case: nothing more."""
+"""The word for the hosts that C{egress.toml} allows the project. They are always allowed, so the word adds none."""
 
 EGRESS_PRESETS: Mapping[str, tuple[str, ...]] = {
     "npm": ("registry.npmjs.org",),
@@ -31,13 +31,14 @@ EGRESS_PRESETS: Mapping[str, tuple[str, ...]] = {
         "release-assets.githubusercontent.com",
     ),
 }
-"""Hosts by the registry that they belong to; each is reached at the port of HTTPS."""
+"""The hosts of each registry, reached at the port of HTTPS."""
 
 
 class EgressState(StrEnum):
     """The state of a host for one session.
 
-    C{PENDING}: it was refused, and waits for the operator's word.  C{DENIED}: by the operator, for this session.
+    C{PENDING}: the host was refused and waits for the operator's decision. C{DENIED}: the operator denied the host to
+    this session.
     """
 
     PENDING = "pending"
@@ -46,9 +47,9 @@ class EgressState(StrEnum):
 
 
 class EgressDecision(StrEnum):
-    """The operator's answers about a host.
+    """The operator's decision about a host.
 
-    C{ALWAYS}: for every session of the project from now on.
+    C{SESSION}: allow the host for the session. C{ALWAYS}: allow the host for every session of the project.
     """
 
     SESSION = "session"
@@ -58,14 +59,14 @@ class EgressDecision(StrEnum):
 
 @frozen(kw_only=True)
 class EgressHost:
-    """One host, as one session asked for it.
+    """A host that a session requested.
 
-    :ivar project: the session's directory, as its launcher claims.
-    :ivar host: with its port.
-    :ivar basis: by what it is allowed, such as a preset; empty: it is not.
-    :ivar times: how often it was asked for.
-    :ivar sent: bytes that went there.
-    :ivar received: bytes that came back.
+    :ivar project: the session's directory, as the launcher claims.
+    :ivar host: the host with its port.
+    :ivar basis: the reason why the host is allowed, such as a preset; empty if it is not.
+    :ivar times: the number of requests.
+    :ivar sent: the number of bytes sent to the host.
+    :ivar received: the number of bytes received from the host.
     """
 
     id: str
@@ -86,9 +87,9 @@ def write_opening(ticket: str) -> bytes:
 
 
 def read_egress_host(text: str) -> str:
-    """Read a host that may be connected to, with a port or without; the same with its port.
+    """Parse the name of a host with or without a port, and return the host with its port.
 
-    :raises ValueError: what it must be, as the end of a sentence that begins with its name.
+    :raises ValueError: the text is no such host; the message is the end of a sentence whose subject is the host.
     """
     host = read_host_and_port(text.lower()) if ":" in text else f"{read_host(text)}:{HTTPS_PORT}"
     if read_address(host.rpartition(":")[0].strip("[]")) is not None:
@@ -97,9 +98,9 @@ def read_egress_host(text: str) -> str:
 
 
 def read_egress(words: Iterable[str]) -> dict[str, str]:
-    """Read presets and hosts: each host with its port, and the word that it comes from.
+    """Parse presets and hosts, and return the word that stands for each host with its port.
 
-    :raises ValueError: a word is neither, as a whole sentence.
+    :raises ValueError: a word is no preset and no host; the message is a sentence.
     """
     return {host: word for word in words for host in _read_word(word)}
 

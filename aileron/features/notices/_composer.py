@@ -1,4 +1,4 @@
-"""Composes messages of what is still so, and words them: short, and without contents unless they are wanted."""
+"""Composes short messages of notices that still hold, without contents unless the operator wants contents."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ T = TypeVar("T")
 
 @frozen(kw_only=True)
 class MessageComposer:
-    """Composes messages.  Where the store does not answer, less is said.
+    """The composer of messages. If the store does not answer, a message says less.
 
-    :param ids: a fresh one at each call.
-    :param operator_url: of the operator's site, once that is bound.
+    :param ids: returns a fresh ULID at each call.
+    :param operator_url: returns the URL of the operator site, once it listens.
     :param find_warnings: returns the warnings about a call that waits for a decision, by the run's id.
-    :param contents: whether arguments are told.
+    :param contents: True if messages hold the arguments of calls.
     """
 
     runs: IRuns
@@ -59,9 +59,9 @@ class MessageComposer:
     contents: bool = False
 
     async def compose(self, notices: Sequence[Notice], more: int = 0) -> Message | None:
-        """Compose a message of those of C{notices} that are still so; L{None}: none is.
+        """Return a message of the notices that still hold, or None if none holds.
 
-        :param more: how many there were besides.
+        :param more: the number of further notices.
         """
         found = [await _or_else(each, self._complete(each)) for each in notices]
         current = [each for each in found if each is not None]
@@ -73,7 +73,7 @@ class MessageComposer:
         )
 
     async def _besides(self, now: datetime) -> Sequence[str]:
-        """Return lines about all that waits, and the vault."""
+        """Return lines about all pending calls and the vault."""
         waiting, oldest = await _or_else((0, None), self._count_waiting())
         lines = []
         if oldest is not None and waiting > 1:
@@ -112,13 +112,13 @@ class MessageComposer:
 
 
 async def _or_else(otherwise: T, looking: Awaitable[T]) -> T:
-    """Return what C{looking} finds, or C{otherwise}: a row that somebody made unreadable silences nothing."""
+    """Return what C{looking} finds, or C{otherwise} if it fails, so that an unreadable row suppresses no message."""
     try:
         return await looking
     except CancelledError:
         raise
-    except Exception as error:  # noqa: BLE001 - less is told then; what the error says may be contents
-        _log.warn("less is told than could be: it cannot be looked up ({kind})", kind=type(error).__name__)
+    except Exception as error:  # noqa: BLE001 - the message says less; the error is not logged, since it may quote contents
+        _log.warn("a message says less, since a lookup failed ({kind})", kind=type(error).__name__)
         return otherwise
 
 
@@ -131,12 +131,12 @@ def message_of(
     page: Callable[[str | None], str],
     besides: Sequence[str] = (),
 ) -> Message:
-    """Word one message of all of C{notices}, of which there is one at least.
+    """Return one message of all of C{notices}, of which there is at least one.
 
-    :param more: how many there were besides.
-    :param message_id: of the message.
-    :param page: where one looks at a run, or at all that waits.
-    :param besides: lines to be told beside the notices.
+    :param more: the number of further notices.
+    :param message_id: the ID of the message.
+    :param page: returns the URL of the page of a run, or of all pending approvals.
+    :param besides: lines to add after those of the notices.
     """
     shown = tuple(
         _to_shown(each) for each in sorted(notices, key=lambda each: (each.rule.rank, each.rule.kind, each.at))
@@ -157,7 +157,7 @@ def message_of(
 
 
 def _to_shown(notice: Notice) -> Notice:
-    """Make each text visible and short."""
+    """Return the notice with texts that are visible and short."""
     texts: dict[str, Any] = {name: _text(getattr(notice, name), most) for name, most in _MOST_CHARACTERS.items()}
     cautions = tuple(_text(each, _MOST_CAUTION) or "" for each in notice.cautions[:_MOST_CAUTIONS])
     return evolve(notice, **texts, cautions=cautions)
@@ -207,7 +207,7 @@ def _line(alike: Sequence[Notice], now: datetime) -> str:
 
 
 def _who(notice: Notice) -> str:
-    """Say whose it is; the agent's name is its own claim."""
+    """Return words for the session and its agent, whose name is a claim."""
     if notice.session is None:
         return ""
     agent = "" if notice.agent is None else f"{notice.agent}, "

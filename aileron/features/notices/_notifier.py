@@ -1,4 +1,4 @@
-"""Tells the operator of what is put on record: follows it, coalesces bursts, and queues messages for the channels."""
+"""Notifies the operator of audit events: coalesces bursts into messages, and queues each message for all channels."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .values import ChannelState, INotifier, Notice
 
 GATHER_SECONDS = 2.0
 PAUSES_SECONDS = (15.0, 30.0, 60.0, 120.0, 300.0)
-"""After each of some messages in a row; the last one holds from then on."""
+"""The pauses after the first messages in a row; the last pause is used from then on."""
 
 QUIET_SECONDS = 600.0
-"""After so long without a message the row begins anew."""
+"""The time without a message after which the next message counts as the first in a row."""
 
 MOST_NOTICES = 50
-"""Of one message; of what comes beyond only the number is kept."""
+"""The number of notices of one message; further notices are only counted."""
 
 _log = Logger()
 
 
 @define(eq=False)
 class Coalescer:
-    """Keeps notices until it is time for a message, which has all of them.
+    """Collects notices until the next message is due.
 
-    :param on_due: called with what was gathered, and how many notices more there were.
+    :param on_due: called with the collected notices, and the number of further ones.
     """
 
     _clock: IReactorTime
@@ -52,7 +52,7 @@ class Coalescer:
     _stopped: bool = field(default=False, init=False)
 
     def add(self, notice: Notice) -> None:
-        """Have C{notice} told with whatever comes soon; the same one twice is told once."""
+        """Add a notice to the next message. Equal notices are added once."""
         if self._stopped or notice in self._gathered:
             return
         if len(self._gathered) < MOST_NOTICES:
@@ -66,7 +66,7 @@ class Coalescer:
         self._plan(notice.rule.immediate)
 
     def stop(self) -> None:
-        """Tell nothing more."""
+        """Cancel the next message."""
         self._stopped = True
         if self._due is not None:
             self._due.cancel()
@@ -100,9 +100,9 @@ class Coalescer:
 @implementer(INotifier)
 @define(eq=False, kw_only=True)
 class Notifier:
-    """Follows the record, coalesces notices into messages, and queues each message for every channel.
+    """Follows the audit log, coalesces notices into messages, and queues each message for every channel.
 
-    Without a channel nothing is read and nothing is done.
+    If there is no channel, the audit log is not read.
     """
 
     _audit: IAudit
@@ -122,16 +122,16 @@ class Notifier:
         self._follower = RecordFollower(self._audit, self._watermarks, self._clock, self._rules, self._coalescer.add)
 
     async def start(self) -> None:
-        """Tell from here on, beginning with what an earlier life left untold.
+        """Start following the audit log, from the event after the last one of which the operator was notified.
 
-        :raises StoreUnavailable: it cannot be told where that is.
+        :raises StoreUnavailable: the store cannot be read.
         """
         if self._queues:
             await self._follower.begin()
             self._keep(self._follower.follow())
 
     def stop(self) -> None:
-        """Tell nothing more; what has not arrived by now is told after the next start."""
+        """Stop notifying. Messages that have not arrived are sent after the next start."""
         self._coalescer.stop()
         for queue in self._queues:
             queue.stop()
@@ -151,7 +151,7 @@ class Notifier:
         self._keep(self._tell(notices, more, self._follower.sequence))
 
     async def _tell(self, notices: Sequence[Notice], more: int, sequence: int) -> None:
-        """Queue a message; told is what arrived somewhere, and what every channel gave up."""
+        """Queue a message for every channel. Its events count as notified once one channel has it, or all gave up."""
         message = await self._composer.compose(notices, more)
         if message is None:
             await self._follower.mark_told(sequence)
@@ -176,4 +176,4 @@ class Notifier:
 
 def _log_failure(failure: Failure) -> None:
     if not failure.check(CancelledError):
-        _log.failure("telling the operator has failed", failure)
+        _log.failure("notifying the operator failed", failure)

@@ -1,4 +1,4 @@
-"""Follows the record, and picks out what concerns the operator: what happened is told once, through restarts."""
+"""Follows the audit log, and finds the events of which the operator is notified: once each, also after a restart."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .rules import APPROVAL, FLOOD
 from .values import Notice
 
 ROW = "notices"
-"""The watermark: up to which sequence the operator was told."""
+"""The watermark with the sequence up to which the operator was notified."""
 
 MOST_BEHIND = 5000
-"""Of a longer record that nobody was told of only so much is looked at."""
+"""The number of events that are read at most, if the operator was not notified for long."""
 
 _WAIT_SECONDS, _BREATH_SECONDS, _PAUSE_SECONDS = 300.0, 0.5, 5.0
 _MANY, _FLOOD_WITHIN, _FLOOD_AGAIN = 10, timedelta(minutes=1), timedelta(minutes=10)
@@ -43,7 +43,7 @@ def notice_of(event: Event, rules: Mapping[str, NoticeRule]) -> Notice | None:
 
 @define
 class _AskTimes:
-    """The moments when a session asked lately, and when the operator was told that it asks too often."""
+    """The moments of a session's latest requests, and of the latest notice that there are too many."""
 
     times: deque[datetime] = field(factory=lambda: deque(maxlen=_MANY))
     told_at: datetime | None = None
@@ -51,12 +51,12 @@ class _AskTimes:
 
 @define(eq=False)
 class FloodDetector:
-    """Notices a session that asks ever more: the caps of what may wait let some through, and each is a question."""
+    """Detects sessions that request approvals too often. Caps on pending approvals alone do not limit how often."""
 
     _sessions: OrderedDict[str, _AskTimes] = field(factory=OrderedDict, init=False)
 
     def check(self, notice: Notice) -> Notice | None:
-        """Count C{notice} if it is a session's question; make another notice where it is one too many."""
+        """Count a session's request for approval, and return a further notice if there are too many, or None."""
         session = notice.session
         if notice.rule is not APPROVAL or session is None:
             return None
@@ -75,11 +75,11 @@ class FloodDetector:
 
 @define(eq=False)
 class RecordFollower:
-    """Reads the record as it grows, from where the operator was told last.
+    """Reads the audit log as it grows, from the event after the last one of which the operator was notified.
 
     :param rules: how the operator is notified of events, by type.
     :param on_notice: called with each notice, in order.
-    :ivar sequence: of the last event that was read.
+    :ivar sequence: the sequence of the last event that was read.
     """
 
     _audit: IAudit
@@ -92,9 +92,9 @@ class RecordFollower:
     _floods: FloodDetector = field(factory=FloodDetector, init=False)
 
     async def begin(self) -> None:
-        """Take up where an earlier life was; the first one of all begins with what happens from now on.
+        """Load the watermark. Without one, begin with the next event.
 
-        :raises StoreUnavailable: it cannot be told where that is.
+        :raises StoreUnavailable: the store cannot be read.
         """
         head = await self._audit.head()
         end = 0 if head is None else head[0]
@@ -104,7 +104,7 @@ class RecordFollower:
         self.sequence = self._told = _place(written, end)
 
     async def follow(self) -> None:
-        """Read on until this is cancelled, whatever the store may say, and whatever one record may do to us."""
+        """Read events until cancelled. Failures of the store, and of single events, are logged."""
         while True:
             pause = _PAUSE_SECONDS
             try:
@@ -112,30 +112,30 @@ class RecordFollower:
             except CancelledError:
                 raise
             except StoreUnavailable as error:
-                _log.warn("what is to be told cannot be read yet: {why}", why=error.message)
-            except Exception:  # noqa: BLE001 - a timer's rim: who is told of nothing any more would not know
-                _log.failure("reading what is to be told")
+                _log.warn("the audit log cannot be read for notifications yet: {why}", why=error.message)
+            except Exception:  # noqa: BLE001 - the loop must go on: nobody would notice that notifications stopped
+                _log.failure("reading the audit log for notifications")
             if pause:
                 await deferLater(self._clock, pause)
 
     async def mark_told(self, sequence: int) -> None:
-        """Keep that the operator was told of all up to C{sequence}; a failure leaves it for the next time."""
+        """Store that the operator was notified of all events up to C{sequence}. A failure is logged."""
         if sequence <= self._told:
             return
         self._told = sequence
         try:
             await self._watermarks.put(ROW, str(sequence))
         except StoreUnavailable as error:
-            _log.warn("what was told may be told once more after a restart: {why}", why=error.message)
+            _log.warn("notifications may be repeated after a restart: {why}", why=error.message)
 
     async def _read(self) -> float:
-        """Wait for news and take them.
+        """Wait for new events and process them.
 
-        :return: how long to pause; 0: the store itself has waited.
+        :return: the seconds to pause, 0 if there were no events.
         """
         news = await self._audit.news(self.sequence, _WAIT_SECONDS)
         for record in news:
-            self.sequence = record.sequence  # before it is looked at: one that cannot be is passed over for ever
+            self.sequence = record.sequence  # set first, so that an event that fails is skipped for good
             notice = notice_of(record.event, self._rules)
             if notice is not None:
                 self._on_notice(notice)
@@ -146,7 +146,7 @@ class RecordFollower:
 
 
 def _place(written: str | None, end: int) -> int:
-    """Find where to go on: not beyond the end, which may have been put back, and not too far before it."""
+    """Return the sequence to continue from: at most the end, since a backup may have been restored, and not too old."""
     if written is None or not written.isdecimal() or len(written) > 18:
         return end
     return max(min(int(written), end), end - MOST_BEHIND)

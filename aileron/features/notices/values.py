@@ -1,4 +1,4 @@
-"""The notices that the operator is sent without having asked, and the channels by which."""
+"""The values of notices, messages and channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aileron.model.features import NoticeRule
 from aileron.model.vault import Scope
 
 NOTICE = "notice://"
-"""Before a channel's name: what a secret is bound to by which this channel is reached."""
+"""The prefix of a channel's name in the target that a secret of the channel is bound to."""
 
 
 @frozen
@@ -50,16 +50,16 @@ differ(
 
 @frozen
 class Message:
-    """A message that goes out by every channel: one or many notices in one.
+    """A message of one or more notices, which is sent by every channel.
 
-    All of its texts are fit to be shown: visible, and short.
+    Its texts are visible and short.
 
-    :ivar id: the same at each attempt, so that who gets it twice can tell.
-    :ivar lines: beneath the title; without contents.
-    :ivar contents: lines with the calls' arguments, for channels that no other user of this machine can see.
-    :ivar url: the page to look at.
-    :ivar urgent: something is wrong.
-    :ivar more: how many notices are counted in it beyond C{notices}.
+    :ivar id: the same at each attempt, so that a receiver can detect repetitions.
+    :ivar lines: the lines below the title, without contents.
+    :ivar contents: lines with the arguments of calls, for channels that no other user of this machine can see.
+    :ivar url: the page that the message is about.
+    :ivar urgent: True if something is wrong.
+    :ivar more: the number of further notices.
     """
 
     id: str
@@ -87,10 +87,10 @@ differ(
 
 @frozen
 class ChannelSettings:
-    """One way to the operator that needs a name: a webhook, or an address that is a secret.
+    """The settings of a channel with a name: a webhook, or an address for C{apprise} that is a secret.
 
-    :ivar url: of a webhook; L{None}: the address lies in the vault, and C{apprise} knows what to do with it.
-    :ivar signed: a key from the vault signs what the webhook is sent.
+    :ivar url: the URL of the webhook, or None if the channel is an C{apprise} address in the vault.
+    :ivar signed: True if requests to the webhook are signed with a key from the vault.
     """
 
     name: str
@@ -99,16 +99,16 @@ class ChannelSettings:
 
     @property
     def fqn(self) -> str:
-        """The name that a secret for this channel is bound to."""
+        """The name of the target that a secret of this channel is bound to."""
         return NOTICE + self.name
 
     @property
     def needs_secret(self) -> bool:
-        """True if it is of use only with what lies in the vault."""
+        """True if the channel needs a secret from the vault."""
         return self.url is None or self.signed
 
     def scope(self) -> Scope | None:
-        """Return the scope that its secret is sealed for; L{None}: it needs none."""
+        """Return the scope that the channel's secret is sealed for, or None if it needs no secret."""
         if self.url is None:
             return Scope((), "apprise", "address", "{key}")
         return Scope((), self.url, "Aileron-Signature", "v1=HMAC-SHA256({key})") if self.signed else None
@@ -116,12 +116,12 @@ class ChannelSettings:
 
 @frozen
 class NoticeSettings:
-    """The operator's settings of notifications; without a word of theirs nothing is sent anywhere.
+    """The operator's settings of notifications. By default there is no channel.
 
-    :ivar contents: calls' arguments are told, by channels that no other user of this machine can see.
-    :ivar desktop: the desktop is told.
-    :ivar desktop_command: the program that tells it; L{None}: where it lies on most machines.
-    :ivar channels: by distinct names.
+    :ivar contents: True if channels that no other user of this machine can see get the arguments of calls.
+    :ivar desktop: True if there are desktop notifications.
+    :ivar desktop_command: the program that shows them, or None for the usual places of C{notify-send}.
+    :ivar channels: the other channels, with distinct names.
     """
 
     contents: bool = False
@@ -130,19 +130,19 @@ class NoticeSettings:
     channels: tuple[ChannelSettings, ...] = ()
 
     def bound_by(self, fqn: str) -> ChannelSettings | None:
-        """Return the channel that C{notice://<name>} binds a secret to; L{None}: there is none that wants one."""
+        """Return the channel that C{notice://<name>} binds a secret to, or None if no such channel needs one."""
         return next((each for each in self.channels if each.needs_secret and each.fqn == fqn), None)
 
 
 @frozen
 class ChannelState:
-    """The state of a channel, in this life of the daemon.
+    """The state of a channel since the daemon started.
 
     :ivar kind: C{desktop}, C{webhook} or C{apprise}.
-    :ivar sent: how many messages got there.
-    :ivar failed: how many were given up.
-    :ivar waiting: how many are on their way.
-    :ivar problem: why the last attempt failed, without any address or secret; L{None}: it did not.
+    :ivar sent: the number of delivered messages.
+    :ivar failed: the number of messages that were given up.
+    :ivar waiting: the number of queued messages.
+    :ivar problem: why the last attempt failed, without any address or secret, or None if it succeeded.
     """
 
     name: str
@@ -156,13 +156,13 @@ class ChannelState:
 
 
 class INotifier(Interface):
-    """Tells the operator, by whatever channels they have configured, of what is put on record and concerns them.
+    """Notifies the operator of audit events, by the configured channels.
 
-    Nothing of it fails or delays what it tells of.
+    A notification never fails or delays the work that it is about.
     """
 
     def channels() -> tuple[ChannelState, ...]:
-        """Tell how each channel does."""
+        """Return the state of each channel."""
 
     async def test() -> tuple[ChannelState, ...]:
-        """Try every channel at once, with one attempt each, and say how they do then."""
+        """Send a test by every channel at once, one attempt each, and return the states after it."""

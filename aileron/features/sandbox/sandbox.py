@@ -1,4 +1,4 @@
-"""Finds out whether this machine can make sandboxes, and puts a planned agent into one with one way out."""
+"""Tries whether this machine can make sandboxes, and puts a planned process into one that reaches only Aileron."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .way_out import PROXY_PORT, WayOut, proxy_variables
 
 _ENTRYPOINT = Path(__file__).with_name("_entrypoint.py")
 _MEETING, _FILTER, _INFO = 3, 4, 5
-"""The descriptors of a child: to meet the launcher by, to read the program for C{seccomp} from, and for what bubblewrap
-tells of its own child."""
+"""The descriptors of a child: the socket to the launcher, the C{seccomp} program, and bubblewrap's report of its own
+child."""
 
 _OPENED = 10
-"""The first descriptor of what is mounted in the project."""
+"""The first descriptor of the paths that are mounted in the project."""
 
 _BY_DESCRIPTOR = ("--bind-fd", "0", "/")
 _STANDARD = {0: "input", 1: "output", 2: "error"}
@@ -57,10 +57,10 @@ _OFF = (
 class ProcessPlan:
     """The plan of a process.
 
-    :ivar argv: holds no secret.
+    :ivar argv: the arguments, which hold no secret.
     :ivar environment: the whole environment.
-    :ivar directories: what the process reads besides what the layout of a sandbox shows.
-    :ivar descriptors: what the process inherits besides the standard ones: its number for each, and ours.
+    :ivar directories: directories that the process reads besides those of the layout.
+    :ivar descriptors: descriptors that the process inherits besides the standard ones: its number and ours of each.
     """
 
     argv: tuple[str, ...]
@@ -71,13 +71,13 @@ class ProcessPlan:
 
 @frozen
 class Sandbox:
-    """Makes sandboxes for agents.
+    """The sandboxes of this machine.
 
-    :ivar reactor: provides TCP, adopts sockets and tells when they can be read.
-    :ivar program: bubblewrap's.
-    :ivar interpreter: that runs the entrypoint.
-    :ivar seccomp: the program that the kernel judges the agent's calls by.
-    :ivar by_descriptor: whether bubblewrap mounts what is open in a descriptor (C{--bind-fd}).
+    :ivar reactor: provides TCP, adopts sockets, and reports when they are readable.
+    :ivar program: the path of bubblewrap.
+    :ivar interpreter: the path of the Python that runs the entrypoint.
+    :ivar seccomp: the program by which the kernel filters system calls.
+    :ivar by_descriptor: True if bubblewrap can mount an open descriptor (C{--bind-fd}).
     """
 
     reactor: Any
@@ -90,12 +90,12 @@ class Sandbox:
     def around(
         self, plan: ProcessPlan, project: SandboxProject, url: str, way_out: WayOut | None = None
     ) -> Iterator[ProcessPlan]:
-        """Provide what is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
+        """Provide the plan to start instead: the process in a sandbox. Within the context it reaches only C{url}.
 
-        :param url: of the agent site, at an IPv4 address of this machine.
-        :param way_out: by which it reaches allowed hosts as well; nothing starts then before it is proven that nothing
-            else leads out.
-        :raises InvalidRequest: something that runs outside could not be protected from the agent, or a standard
+        :param url: the agent site, at an IPv4 address of this machine.
+        :param way_out: the connection to allowed hosts, or None. With it the process starts only after a check that
+            nothing else leads out of the sandbox.
+        :raises InvalidRequest: a program that runs outside could not be protected from the process, or a standard
             descriptor leads out of the sandbox.
         """
         site = read_origin(url)
@@ -131,11 +131,11 @@ class Sandbox:
                 yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends, **held})
 
     def entry(self, port: int, meeting: int, question: str = "-") -> tuple[str, ...]:
-        """Return what runs inside before a program: it listens on a port, and hands the socket out by a descriptor."""
+        """Return the command before a program's: it listens on a port inside, and sends the socket to C{meeting}."""
         return (self.interpreter, "-I", str(_ENTRYPOINT), str(port), str(meeting), question)
 
     def listen(self, factory: IProtocolFactory) -> tuple[socket.socket, Callable[[], object]]:
-        """Have a factory take what connects inside: the end that L{entry} is to get, and what ends the listening."""
+        """Serve connections from inside; return the socket for L{entry}, and the function that stops serving."""
         ours, theirs = socket.socketpair()
         forwarder = SocketForwarder(self.reactor, [factory], ours, lambda: None, lambda _: None)
         forwarder.open()
@@ -143,11 +143,11 @@ class Sandbox:
 
 
 def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> Sandbox:
-    """Return what makes sandboxes on this machine; it was tried.
+    """Make a sandbox for trial, and return the sandboxes of this machine.
 
-    :param needed: options that bubblewrap must know as well; its standard input is the directory C{/}.
-    :raises NotFound: there is no Linux, or no bubblewrap, or the kernel's filter is not known for this processor.
-    :raises Forbidden: the system does not let it make one.
+    :param needed: options that bubblewrap must know; its standard input is the directory C{/}.
+    :raises NotFound: the system is not Linux, bubblewrap is not installed, or there is no filter for this processor.
+    :raises Forbidden: the system does not allow sandboxes.
     """
     program = shutil.which("bwrap", path=environment.get("PATH")) if sys.platform == "linux" else None
     if program is None:
@@ -166,9 +166,9 @@ def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> 
 
 
 def refuse_unable(program: str, *needed: str) -> None:
-    """Try it once.
+    """Start bubblewrap once with some options.
 
-    :raises Forbidden: it does not work; the message holds its own words.
+    :raises Forbidden: bubblewrap failed; the message quotes its error.
     """
     command = (program, *_TRIAL, *needed, "--", program, "--version")
     top = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
@@ -184,7 +184,7 @@ def refuse_unable(program: str, *needed: str) -> None:
 
 @contextmanager
 def _pipe(content: bytes = b"") -> Iterator[tuple[int, int]]:
-    """Open a pipe in which C{content} lies, far less than it holds, and provide its two ends."""
+    """Open a pipe that holds C{content}, which must fit its buffer, and provide both ends within the context."""
     reading, writing = os.pipe()
     try:
         os.write(writing, content)
@@ -199,12 +199,13 @@ def _pipe(content: bytes = b"") -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _readable() -> Iterator[Mapping[int, int]]:
-    """Copy each standard descriptor that is a file opened for reading; the agent gets the copies instead.
+    """Copy each standard descriptor that is a file opened for reading, and provide the copies for the process.
 
-    Through a descriptor of a file that was opened outside, the agent could open that file for writing
-    (C{/proc/self/fd/0}); through one of a directory, everything around it.  No mount of the sandbox prevents that.
+    With a descriptor of a file that was opened outside, the process could open that file for writing
+    (C{/proc/self/fd/0}); with one of a directory, everything around the directory. No mount of the sandbox prevents
+    that.
 
-    :raises InvalidRequest: a standard descriptor is a directory, a disk or a network socket, by which it would get out.
+    :raises InvalidRequest: a standard descriptor is a directory, a disk or a network socket, which lead out.
     """
     with ExitStack() as held:
         copies = {}
@@ -212,7 +213,7 @@ def _readable() -> Iterator[Mapping[int, int]]:
             try:
                 mode = os.fstat(descriptor).st_mode
             except OSError:
-                continue  # it is closed
+                continue  # the descriptor is closed
             if S_ISDIR(mode) or S_ISBLK(mode):
                 raise InvalidRequest(f"In a sandbox standard {name} cannot be a directory or a disk.")
             if S_ISSOCK(mode) and not _is_local(descriptor):
@@ -231,7 +232,7 @@ def _is_local(descriptor: int) -> bool:
 
 @contextmanager
 def _copy_of(descriptor: int) -> Iterator[int]:
-    """Provide a copy, without a name, of what is still to be read of a file, which is not read any further by this."""
+    """Provide a nameless copy of the unread rest of a file. The position of the file does not change."""
     position = os.lseek(descriptor, 0, os.SEEK_CUR)
     with TemporaryFile() as copy:
         while piece := os.pread(descriptor, _PIECE_BYTES, position):

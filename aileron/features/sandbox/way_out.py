@@ -1,6 +1,6 @@
-"""The way out of a sandbox to hosts that the operator allows: by the daemon's proxy, with a ticket for each connection.
+"""The connection of a sandbox to the hosts that the operator allows, through a proxy of the daemon.
 
-The launcher, which is outside, gets the tickets; nothing inside holds a key.
+The launcher, which runs outside, opens each connection to the proxy, so no program inside holds a key.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from twisted.protocols.portforward import Proxy, ProxyClient, ProxyClientFactory
 from twisted.python.failure import Failure
 
 PROXY_PORT = 3128
-"""Where the proxy is inside; the next one where the agent site has this."""
+"""The proxy's port inside the sandbox; the next port if the agent site has this one."""
 
 _LOOPBACK = "127.0.0.1"
 _MOST_CONNECTIONS = 128
-"""Of one sandbox: the proxy carries half as many, and each asks the daemon for a ticket first."""
+"""The number of connections of one sandbox. The proxy carries half as many, and the daemon is asked before each."""
 
-_NPM_CACHE = "/tmp/npm-cache"  # noqa: S108  # the sandbox has a /tmp of its own
-"""Where npm keeps what it fetches: it fails where it cannot write, as in the user's home."""
+_NPM_CACHE = "/tmp/npm-cache"  # noqa: S108  # the sandbox has its own /tmp
+"""npm's cache: npm fails if its cache is not writable, as in the user's home."""
 
 _NO_PROXY = "localhost,127.0.0.1,::1"
 _FAILED = b"HTTP/1.1 502 Aileron: the daemon does not answer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -31,22 +31,22 @@ _FAILED = b"HTTP/1.1 502 Aileron: the daemon does not answer\r\nContent-Length: 
 
 @frozen
 class WayOut:
-    """Lets a sandbox out.
+    """The network access of a sandbox.
 
-    :ivar words: presets and hosts that it may reach, as the user said them.
-    :ivar dial: asks the daemon for one connection: the port of its proxy, and the bytes that open the connection.
+    :ivar words: presets and hosts that the sandbox may reach, as the user wrote them.
+    :ivar dial: asks the daemon for one connection, and returns the proxy's port and the connection's first bytes.
     """
 
     words: tuple[str, ...]
     dial: Callable[[], Awaitable[tuple[int, bytes]]]
 
     def factory(self, reactor: Any) -> ServerFactory:
-        """Make what takes the connections from inside."""
+        """Return the factory that serves the connections from inside."""
         return _InsideFactory(reactor, self.dial)
 
 
 def proxy_variables(port: int) -> Mapping[str, str]:
-    """Return the variables by which programs in a sandbox find the proxy, Aileron without it, and npm a cache."""
+    """Return the variables by which programs in a sandbox use the proxy, except for Aileron, and npm uses its cache."""
     url = f"http://{_LOOPBACK}:{port}"
     names = ("http_proxy", "https_proxy", "all_proxy")
     return {
@@ -60,7 +60,7 @@ def proxy_variables(port: int) -> Mapping[str, str]:
 
 
 class _Outside(ProxyClient):
-    """The connection to the proxy: its first line is the ticket."""
+    """The connection to the proxy, which begins with the bytes that the daemon gave."""
 
     peer: Any
     transport: Any
@@ -75,7 +75,7 @@ class _Outside(ProxyClient):
 
 
 class _OutsideFactory(ProxyClientFactory):
-    """Connects to the proxy for one connection from inside."""
+    """The factory of the connection to the proxy for one connection from inside."""
 
     protocol = _Outside
     noisy = False
@@ -88,7 +88,7 @@ class _OutsideFactory(ProxyClientFactory):
 
 
 class _Inside(Proxy):
-    """A connection from inside, held until the proxy has been reached."""
+    """A connection from inside, paused until the proxy is connected."""
 
     transport: Any
     factory: Any
@@ -112,7 +112,7 @@ class _Inside(Proxy):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
     def fail(self) -> None:
-        """Tell the program inside that there is no proxy now."""
+        """Answer the program that the daemon does not respond, and close the connection."""
         self.transport.write(_FAILED)
         self.transport.loseConnection()
 
@@ -123,9 +123,9 @@ class _Inside(Proxy):
 
 @define(eq=False)
 class _InsideFactory(ServerFactory):
-    """Takes the connections from inside.
+    """The factory of the connections from inside.
 
-    :ivar count: of those that are open.
+    :ivar count: the number of open connections.
     """
 
     noisy = False
@@ -135,7 +135,7 @@ class _InsideFactory(ServerFactory):
     _dial: Callable[[], Awaitable[tuple[int, bytes]]]
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Take one, if there are not too many."""
+        """Return the protocol of a connection, or None if there are too many."""
         if self.count >= _MOST_CONNECTIONS:
             return None
         inside = _Inside(self._reactor, self._dial)
