@@ -28,15 +28,14 @@ from tests.connectors import (
     mailhost,
     mcpserver,
     repository,
-    test_command,
     test_graphql,
-    test_mcp_api,
-    test_mcp_local,
     test_multipart,
     test_pages,
     test_places,
     test_schema,
 )
+from tests.connectors.kinds.command import test_command
+from tests.connectors.kinds.mcp import test_mcp_api, test_mcp_local
 from tests.extent import is_all
 
 SHIPPED = Path(str(files("aileron.connectors"))) / "connector.schema.json"

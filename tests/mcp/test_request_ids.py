@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._streams import OutputStream, StreamServer
 from aileron.mcp.request_ids import refuse_unusable_id
+from tests.features.mcp_http.test_session_server import UNUSABLE_IDS, USABLE_IDS
 from tests.mcp.stepped import SteppedCase
-from tests.mcp.test_session_server import UNUSABLE_IDS, USABLE_IDS
 
 
 def call(**more: Any) -> bytes:

@@ -26,7 +26,7 @@ ATTACKS = "against attack"
 RELAY = "of the relay"
 """Marks the guards of the relay by which a local MCP server uses a credential that it does not have (ADR 63)."""
 
-_MODULES = {ATTACKS: "tests.attacks", RELAY: "tests.connectors.test_mcp_api", **PROMISES}
+_MODULES = {ATTACKS: "tests.attacks", RELAY: "tests.connectors.kinds.mcp.test_mcp_api", **PROMISES}
 
 
 @frozen

@@ -23,8 +23,8 @@ from aileron.mcp.agent import AgentServer
 from aileron.model.errors import InternalError, LimitExceeded
 from aileron.model.sessions import Session
 from tests.client.test_against_api import SilentRoutes
+from tests.features.mcp_http.test_session_server import HELLO, written
 from tests.mcp.stepped import Stepped, SteppedCase
-from tests.mcp.test_session_server import HELLO, written
 
 NOW = utc(1_760_000_000.0)
 KEY = b"k" * 32

@@ -24,8 +24,8 @@ from aileron.home.private_files import atomic_write
 from aileron.model.errors import Conflict
 from tests.cli.daemon import CommandCase
 from tests.cli.test_trust import item
+from tests.connectors.kinds.git.test_git_fetch import Entry, Remote, commit, pack, sent, tree
 from tests.connectors.repository import listed
-from tests.connectors.test_git_fetch import Entry, Remote, commit, pack, sent, tree
 from tests.features.packages.kit import ACTION, CONNECTOR, FILES, Publisher, manifest, package, write
 
 BLOB, TREE, COMMIT = 3, 2, 1

@@ -13,7 +13,7 @@ from aileron.connectors.kinds.mcp._pins import MOST_PAGES, MOST_TOOLS
 from aileron.connectors.kinds.mcp._result import NOT_EXECUTED
 from aileron.features.importing.tools import word_difference
 
-PAGE = pathlib.Path(__file__).parents[2] / "doc" / "mcp-servers.md"
+PAGE = pathlib.Path(__file__).parents[4] / "doc" / "mcp-servers.md"
 LISTING = re.compile(r"^```(?:toml|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -20,9 +20,9 @@ from aileron.connectors.kinds.git._history import _entry_head
 from aileron.connectors.kinds.git._objects import BLOB, COMMIT, TREE, Damaged, name_object
 from aileron.connectors.kinds.git._pack_stream import read_pack
 from aileron.model.errors import AileronError
+from tests.connectors.kinds.git.test_git_server import _running_reactor
 from tests.connectors.repository import GitServer, Pair, git, listed, packets
 from tests.connectors.sshhost import SshHost, private, public
-from tests.connectors.test_git_server import _running_reactor
 
 NAMED = 7
 Entry = tuple[int, bytes] | tuple[int, bytes, str]

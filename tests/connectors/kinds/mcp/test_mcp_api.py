@@ -33,10 +33,10 @@ from aileron.model.errors import CapabilityDenied, VaultLocked
 from aileron.model.interfaces.vault import ICredential
 from aileron.model.vault import Authorization, Scope
 from aileron.testing import MemoryCredential
+from tests.connectors.kinds.mcp.test_mcp_local import FILE as LOCAL
+from tests.connectors.kinds.mcp.test_mcp_local import LocalCase, confine
 from tests.connectors.mcpserver import filled, result, spec_of
 from tests.connectors.service import NOW, PIECE_BYTES, Service, answer
-from tests.connectors.test_mcp_local import FILE as LOCAL
-from tests.connectors.test_mcp_local import LocalCase, confine
 from tests.extent import examples
 
 SECRET = "tracker-secret-4815162342"

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.setup.services import ReadyService, find_services, read_service
 
-PAGES = Path(__file__).parents[2] / "doc" / "services"
+PAGES = Path(__file__).parents[3] / "doc" / "services"
 _INDEX = """\
 # Services
 

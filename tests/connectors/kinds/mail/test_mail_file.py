@@ -95,7 +95,7 @@ class PageTests(SynchronousTestCase):
 
     def test_listing(self) -> None:
         """The file of the page is sound, and the page names every operation with its inputs."""
-        page = (Path(__file__).parents[2] / "doc" / "mail.md").read_text("utf-8")
+        page = (Path(__file__).parents[4] / "doc" / "mail.md").read_text("utf-8")
         (listing,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
         spec = mail_spec(listing)
         for name, each in spec.operations.items():

@@ -33,10 +33,10 @@ from aileron.model.errors import AileronError, BindingFailed
 from aileron.model.interfaces.vault import ICredential
 from aileron.model.vault import Authorization, Scope
 from aileron.testing import MemoryCredential
+from tests.connectors.kinds.git.test_git_server import LONG_AGO, _running_reactor
 from tests.connectors.repository import Pair, git
 from tests.connectors.service import NOW
 from tests.connectors.sshhost import SshHost, new_key, private, public
-from tests.connectors.test_git_server import LONG_AGO, _running_reactor
 
 FILE = """
 [connector]

@@ -20,6 +20,7 @@ from aileron.connectors.kinds.mcp._events import EventMessages
 from aileron.connectors.kinds.mcp._session import MOST_SERVER_REQUESTS, McpSession
 from aileron.connectors.kinds.mcp._wire import Delivery
 from aileron.model.connectors import Outcome
+from tests.connectors.kinds.mcp.test_mcp import SECRET, McpCase
 from tests.connectors.mcpserver import (
     CREATE,
     FILE,
@@ -35,7 +36,6 @@ from tests.connectors.mcpserver import (
     spec_of,
 )
 from tests.connectors.service import answer
-from tests.connectors.test_mcp import SECRET, McpCase
 from tests.mcp.stepped import SteppedCase
 
 DONE = {"content": [{"type": "text", "text": "done"}]}

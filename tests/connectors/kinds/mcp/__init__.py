@@ -1,0 +1,1 @@
+"""The kind for MCP servers."""
