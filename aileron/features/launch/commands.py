@@ -95,7 +95,8 @@ def launch(
     if options["as_json"] and not options["only_print"]:
         raise click.UsageError("--json requires --print, before the agent's name.")
     words = _read_egress(egress, sandbox=options["sandbox"])
-    _refuse_off(cli, sandbox=options["sandbox"], egress=bool(words))
+    _refuse_off(cli, sandbox=options["sandbox"], egress=bool(words), inband=options["in_band"])
+    options["no_gateway"] |= "gateway" in cli.features.off
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
     if options["in_band"] and wait is not None:
         raise click.UsageError("--wait does not apply to --in-band.")
@@ -185,15 +186,19 @@ async def _launch(
     return await launcher.launch(agent, invocation, through_gateway=gateway, enclose=enclose)
 
 
+_OPTIONS = {"inband": "in-band"}
+"""Options that are called otherwise than their features."""
+
+
 def _refuse_off(cli: CliContext, **wanted: bool) -> None:
     """Refuse options of features that are off.
 
-    :param wanted: True for each feature whose option was given; the option is called as its feature.
+    :param wanted: True for each feature whose option was given.
     :raises CommandError: one of them is off.
     """
     for name in cli.features.off:
         if wanted.get(name):
-            raise CommandError(f"--{name} is off: config.yaml has the feature {name} off.")
+            raise CommandError(f"--{_OPTIONS.get(name, name)} is off: config.yaml has the feature {name} off.")
 
 
 def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:

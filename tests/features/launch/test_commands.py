@@ -15,6 +15,15 @@ from tests.cli.daemon import URL, CommandCase
 
 
 class LaunchTests(CommandCase):
+    def install(self, name: str) -> Path:
+        """Install a program of that name where the command finds it, and return its directory."""
+        programs = Path(self.mktemp()).absolute()
+        programs.mkdir()
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+        self.environ |= {"PATH": str(programs), "HOME": str(programs)}
+        return programs
+
     def test_locked(self) -> None:
         """Where nobody can be asked, a locked vault is only warned of, and a missing one ends a launch."""
         error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
@@ -40,13 +49,22 @@ class LaunchTests(CommandCase):
             code, out, err = self.command("launch", *arguments)
             self.assertEqual((code, out, says in err, "canary" in err), (expected, "", True, False), err)
 
+    def test_gateway_off(self) -> None:
+        """Without the gateway an agent keeps its own way to its model, and in-band mode says that it is off."""
+        programs = self.install("opencode")
+        whole = self.command("launch", "--print", "--json", "opencode")
+        self.home.config.write_text("features: {gateway: off}\n")
+        self.home.config.chmod(0o600)
+        code, out, err = self.command("launch", "--print", "--json", "opencode")
+        self.assertEqual((code, json.loads(out)["gateway"]), (0, None), err)
+        self.assertIsNotNone(json.loads(whole[1])["gateway"])
+        code, _out, err = self.command("launch", "--in-band", "--print", f"{programs}/opencode")
+        self.assertEqual((code, "--in-band is off" in err), (1, True), err)
+
     def test_printed(self) -> None:
         """What a launch would do is printed without a daemon; none is started, and no vault is made."""
-        programs = Path(self.mktemp()).absolute()
-        programs.mkdir()
-        (programs / "opencode").write_text("#!/bin/sh\n")
-        (programs / "opencode").chmod(0o755)
-        self.environ |= {"PATH": str(programs), "HOME": str(programs), "OPENAI_API_KEY": "sk-canary"}
+        programs = self.install("opencode")
+        self.environ["OPENAI_API_KEY"] = "sk-canary"
         code, out, err = self.command("launch", "--print", "opencode", "run", "hi")
         self.assertEqual((code, "The daemon is not running" in err), (0, True))
         self.assertIn(f"  │ {programs}/opencode\n  │ run\n  │ hi\n", out)
