@@ -77,34 +77,6 @@ FEATURES: Mapping[str, frozenset[str]] = {
 
 _OF_FEATURES = _GROUND | _CORE | _SURFACES
 
-_CONVERTED = frozenset(
-    {
-        "backup",
-        "demo",
-        "egress",
-        "gateway",
-        "importing",
-        "inband",
-        "launch",
-        "mcp_http",
-        "moving",
-        "packages",
-        "provider_tools",
-        "proving",
-        "sandbox",
-        "service",
-        "setup",
-    }
-)
-"""The features that no core room names."""
-
-NOT_YET: Mapping[str, frozenset[str]] = {
-    "cli": frozenset(FEATURES) - _CONVERTED,
-    "daemon": frozenset(FEATURES) - _CONVERTED,
-    "testing": frozenset(FEATURES) - _CONVERTED,
-}
-"""The features that rooms of the core still name."""
-
 OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
     "cli": frozenset(
         {
@@ -166,8 +138,6 @@ def _fault(room: str, target: str, imported: Imported) -> str | None:
         return None
     if not _is_open(room, target):
         return f"{room or 'aileron'} may not import {target}"
-    if target.removeprefix("features.") in NOT_YET.get(room, ()):
-        return None
     inside = imported.path.removeprefix(f"aileron.{target}").split(".")
     hidden = target in _ONE_DOOR and imported.module != f"aileron.{target}"
     if hidden or any(part.startswith("_") for part in inside):
@@ -179,8 +149,6 @@ def _fault(room: str, target: str, imported: Imported) -> str | None:
 
 def _is_open(room: str, target: str) -> bool:
     feature = target.removeprefix("features.")
-    if feature in NOT_YET.get(room, ()):
-        return True
     own = room.removeprefix("features.")
     if own != room:
         return feature in FEATURES[own] if feature != target else target in _OF_FEATURES
