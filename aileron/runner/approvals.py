@@ -9,19 +9,16 @@ from functools import partial
 from typing import Any, Protocol
 
 from attrs import define, evolve, field, frozen
-from twisted.internet.defer import DeferredSemaphore
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.actions import check_arguments
 from aileron.base.converter import to_json
 from aileron.base.json import JSON, canonical, digest, digest_of_bytes, heavy, timestamp
 from aileron.base.waiting import afterwards
 from aileron.model.actions import ApprovalRule
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import Grant, GrantState, NewGrant, PasskeyRule, Predicate, approval_statement
-from aileron.model.connectors import Outcome
 from aileron.model.errors import (
     AileronError,
     ApprovalStale,
@@ -38,18 +35,18 @@ from aileron.model.interfaces.runner import IDecisions
 from aileron.model.interfaces.store import IAudit
 from aileron.model.precedents import Precedents
 from aileron.model.queries import AuditQuery, Page, RunQuery
-from aileron.model.reviews import Card, Preview, PreviewStatus, Review, ReviewedAction
+from aileron.model.reviews import NOT_YET, Card, Preview, PreviewStatus, Review, ReviewedAction
 from aileron.model.runs import Approval, Ask, Assertion, Change, Decision, Run, RunState, Transition
 from aileron.model.trust import Mark
 from aileron.model.vault import BindingFlag
 from aileron.review import differences, find_precedents
 
 from .grant_terms import allows, bounds_of_plan, describe_changes, suggest_predicates
-from .limits import Denials, EffectGate
+from .limits import Denials, EffectGate, Pauses
 from .offerings import TrustedTexts
-from .outcomes import Echoes, find_echoes
-from .plan import Plan, PlannedStep, Planner
-from .previews import render_preview
+from .outcomes import Echoes
+from .plan import Plan, Planner, PlanOutline
+from .previews import PREVIEW_SECONDS, PreviewReader, lacks_preview
 from .runs import EventFactory, RunRepository, Verify, make_conflict, transition
 from .tasks import Callback, KeyedLocks, ResultWaiters, Tasks, Timers, shielded
 
@@ -117,10 +114,11 @@ class Decisions:
     _control: IControl
     _audit: IAudit
     _events: EventFactory
+    _undo: UndoWindow
     _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, what the vault could not be told
 
     def signed(self, run: Run, decision: Decision, undo_seconds: float = 0.0) -> Decision:
-        """C{decision} of C{run}, taken now and marked.
+        """Return C{decision} of C{run}, taken now and signed, and hold an approved run for C{undo_seconds}.
 
         :param undo_seconds: how long it can still be taken back; its C{not_before} becomes the later of both.
         :raises VaultLocked: the vault is not unlocked.
@@ -134,6 +132,7 @@ class Decisions:
             at = max(at, forgotten - APPROVAL_HOLDS + TICK)
         while self._control.spent(mark := self._control.sign(_statement(run, _add_times(decision, at, begins)))):
             at += TICK  # the same was decided, and used, in this very moment
+        self._undo.hold(run.id, undo_seconds)  # before the commit, so that nothing begins between the two
         return evolve(_add_times(decision, at, begins), mark=mark)
 
     def check(self, run: Run, approval: Approval) -> None:
@@ -434,29 +433,40 @@ class ApprovalRequests:
     """Works out what the operator is asked by what is there now, and asks again when that is something else."""
 
     _runs: RunRepository
-    planner: Planner
+    _planner: Planner
     _decisions: Decisions
-    expiry: Expiry
+    _timers: Timers
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """C{run} put up for decision for the first time."""
-        now = self._runs.events.now()
+        now = self._runs.now()
         ask = Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval))
-        event = self._runs.events.of_run("approval.requested", run, actor, digest=ask.digest)
+        event = self._runs.event_of_run("approval.requested", run, actor, digest=ask.digest)
         return transition(run, RunState.PENDING, now, event, ask=ask)
 
-    def plan(self, run: Run, preview: Preview | None = None) -> Plan:
-        """Plan what C{run} would do by what is there now.
+    def watch(self, run_id: str, expires_at: datetime | None) -> None:
+        """Expire the run at C{expires_at} if it is still pending then; a run without expiry waits for ever."""
+        if expires_at is None:
+            self._timers.forget(run_id)
+        else:
+            self._timers.watch(run_id, expires_at, self._expire)
 
-        :param preview: as it was fetched; L{None}: it is not there yet.
-        :raises AileronError: what it needs is gone, switched off, or takes its arguments no longer.
-        """
-        action = self.planner.offerings.find(run.action).action
-        return self.planner.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
+    def forget(self, run_id: str) -> None:
+        """Cancel the expiry of a run that was decided or withdrawn.  Idempotent."""
+        self._timers.forget(run_id)
 
-    def plan_shown(self, approval: Approval) -> Plan:
-        """Plan as L{plan} with the preview in the row: the digest shows whether that was tampered with."""
-        return self.plan(approval.run, approval.review.shown_preview)
+    def stop(self) -> None:
+        """Cancel all timers of runs.  Idempotent."""
+        self._timers.stop()
+
+    async def _expire(self, run_id: str) -> None:
+        """Expire the run, unless it is no longer pending."""
+        run = await self._runs.run(run_id)
+        # guard of promise 2: an alarm ends what has expired -> NoDecisionTests.test_expires
+        if run.state is RunState.PENDING:
+            event = self._runs.event_of_run("approval.expired", run)
+            with suppress(StateConflict):  # decided or withdrawn at the last moment
+                await self._runs.apply(transition(run, RunState.EXPIRED, event.at, event))
 
     async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NO_ECHOES) -> Approval:
         """C{approval} with its preview as it is now: asked anew where that is not what stands there.
@@ -467,37 +477,62 @@ class ApprovalRequests:
         :raises AileronError: it cannot run now.
         """
         run = approval.run
-        self.planner.offerings.refresh()
-        plan = self.plan(run, preview)
+        self._planner.refresh()
+        plan = self._planner.plan_run(run, preview)
         digest_now = plan.digest(run)
         if digest_now == approval.digest:
             return approval
         status, of_it = preview.status.value, preview.digest()
-        event = self._runs.events.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
+        event = self._runs.event_of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
         events = [*found.events, event]
         ask = Ask(digest_now, plan.review(), approval.requested_at, approval.expires_at)
-        if self.plan(run).digest(run) == approval.digest:
+        if plan.with_preview(run.effect_key, NOT_YET).digest(run) == approval.digest:
             ask = evolve(ask, stale=approval.stale, changes=approval.changes)
         else:
             ask = mark_changed(approval, plan, ask)
-            events.append(self._runs.events.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
+            events.append(self._runs.event_of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
         await self._put(approval, ask, *events, flags=found.flags)
         return await self._runs.approval(run.id)
 
-    async def fresh(self, approval: Approval) -> Approval:
-        """C{approval} as it must be looked at now: asked anew where what would run is no longer what is shown.
+    async def refresh(self, run_id: str) -> tuple[Approval, Plan | None]:
+        """Read the files again and return the stored approval as it must be looked at now; see L{fresh}.
 
-        While it waits, what is shown is what would run, worked out now; the row's own text is not believed.
+        :return: with the plan that its digest binds, or None if it is not pending or cannot run.
+        :raises NotFound: there is no such approval.
         """
+        self._planner.refresh()
+        return await self._refresh(await self._runs.approval(run_id))
+
+    async def fresh(self, approval: Approval) -> Approval:
+        """Return C{approval} as it must be looked at now: requested again if what would run is not what it shows.
+
+        A pending approval shows the plan made now; the row's own text is not believed.
+        """
+        return (await self._refresh(approval))[0]
+
+    async def _refresh(self, approval: Approval) -> tuple[Approval, Plan | None]:
         if approval.run.state is not RunState.PENDING:
-            return approval
+            return approval, None
         plan, ask = self._look(approval)
         if ask is None:
-            return approval if plan is None else evolve(approval, review=plan.review())
-        with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
-            event = self._runs.events.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
+            return (approval if plan is None else evolve(approval, review=plan.review())), plan
+        with suppress(StateConflict, ApprovalStale):  # decided or requested again meanwhile, which the row then shows
+            event = self._runs.event_of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
             await self._put(approval, ask, event)
-        return await self._runs.approval(approval.run.id)
+        stored = await self._runs.approval(approval.run.id)
+        return stored, plan if plan is not None and plan.digest(stored.run) == stored.digest else None
+
+    def read_files(self) -> None:
+        """Read the files of actions and connectors again, so that what is shown next is by their present content."""
+        self._planner.refresh()
+
+    def cards(self, approval: Approval) -> tuple[Card, ...]:
+        """Return what to show of each step as a card, or nothing if the approval does not show what would run now."""
+        with suppress(AileronError):
+            plan = self._planner.plan_shown(approval)
+            if plan.digest(approval.run) == approval.digest:
+                return tuple(plan.cards())
+        return ()
 
     def compute(self, approval: Approval) -> Approval:
         """Return C{approval} as L{fresh} would leave it, without storing anything."""
@@ -523,6 +558,35 @@ class ApprovalRequests:
         except StoreUnavailable:
             return evolve(approval, stale="It has changed, and cannot be updated while the database refuses writes.")
 
+    def edit_run(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
+        """Return C{run} with other arguments.
+
+        :raises AileronError: it cannot run with them.
+        """
+        plan = self._planner.plan_run(evolve(run, arguments=arguments))
+        return evolve(run, arguments=plan.arguments)
+
+    async def put_edited(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
+        """Request approval of the edited run instead, if C{approval} is still what is stored.
+
+        :raises Conflict, ApprovalStale: it is not.
+        :raises AileronError: the edited run cannot run now.
+        """
+        self._planner.refresh()
+        plan = self._planner.plan_run(edited, preview)
+        ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
+        await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
+
+    def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
+        run, now = approval.run, self._runs.now()
+        changes: JSON = [to_json(change) for change in differences(run.arguments, edited.arguments)]
+        event = self._runs.event_of_run(
+            "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
+        )
+        unless_changed = require_digest(approval.digest)
+        arguments = edited.arguments
+        return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)
+
     async def ask_anew(self, run: Run, found: ApprovalStale, preview: Preview | None = None) -> None:
         """Put an approved run up for decision once more; that it was no decision at all is put on record as such.
 
@@ -532,27 +596,29 @@ class ApprovalRequests:
         """
         approval = await self._runs.table.approval(run.id)
         ask = self._ask_anew(run, approval, found.message, preview)
-        events = self._runs.events
-        event = events.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
+        event = self._runs.event_of_run(
+            "approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True
+        )
         if isinstance(found, NoDecision):
-            event = events.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
+            event = self._runs.event_of_run(
+                "tamper.detected", run, row="approvals", found=found.message, digest=ask.digest
+            )
         # Before the question that takes its place, so that no crash keeps it.
-        await self._decisions.outdate(run, events.now())
-        await self._runs.apply(transition(run, RunState.PENDING, events.now(), event, ask=ask))
-        self.expiry.watch(run.id, ask.expires_at)
+        await self._decisions.outdate(run, self._runs.now())
+        await self._runs.apply(transition(run, RunState.PENDING, self._runs.now(), event, ask=ask))
+        self.watch(run.id, ask.expires_at)
 
     def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
         """Find what would run now, if anything, and what to ask instead of what stands there, if it is another."""
         run = approval.run
         try:
-            plan = self.plan_shown(approval)
-            asked = plan.digest(run)
-            if asked == approval.digest:
+            plan = self._planner.plan_shown(approval)
+            if plan.digest(run) == approval.digest:
                 return plan, None
-            plan = self.plan(run)
+            plan = plan.with_preview(run.effect_key, NOT_YET)
         except AileronError as error:
             return None, self._cannot_run(approval, error)
-        ask = Ask(plan.digest(run), plan.review(), self._runs.events.now(), approval.expires_at)
+        ask = Ask(plan.digest(run), plan.review(), self._runs.now(), approval.expires_at)
         return plan, mark_changed(approval, plan, ask)
 
     def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
@@ -560,13 +626,13 @@ class ApprovalRequests:
         if (approval.stale or "").endswith(stale):
             return None
         asked = self._digest_of_nothing(approval.run, stale)
-        return Ask(asked, approval.review, self._runs.events.now(), approval.expires_at, stale)
+        return Ask(asked, approval.review, self._runs.now(), approval.expires_at, stale)
 
     def _ask_anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
         """Make what to ask of an approved run whose decision counts no more."""
-        now = self._runs.events.now()
+        now = self._runs.now()
         try:
-            plan = self.plan(run, preview)
+            plan = self._planner.plan_run(run, preview)
         except AileronError as error:
             cannot = f"It cannot run now: {error.message}"
             stale = stale if stale == cannot else f"{stale} {cannot}"
@@ -577,15 +643,15 @@ class ApprovalRequests:
 
     def _digest_of_nothing(self, run: Run, stale: str) -> str:
         """Make a digest that is of nothing that could run."""
-        return digest({"run": run.id, "stale": stale, "at": timestamp(self._runs.events.now())})
+        return digest({"run": run.id, "stale": stale, "at": timestamp(self._runs.now())})
 
     def _expires(self, rule: ApprovalRule) -> datetime | None:
         """When a wait for a decision that begins now ends, if it does."""
         seconds = rule.expires_after_seconds
-        return None if seconds is None else self._runs.events.now() + timedelta(seconds=seconds)
+        return None if seconds is None else self._runs.now() + timedelta(seconds=seconds)
 
     async def _put(self, approval: Approval, ask: Ask, *events: Event, flags: tuple[BindingFlag, ...] = ()) -> None:
-        run, now, unless_changed = approval.run, self._runs.events.now(), require_digest(approval.digest)
+        run, now, unless_changed = approval.run, self._runs.now(), require_digest(approval.digest)
         change = transition(run, RunState.PENDING, now, *events, ask=ask, verify=unless_changed, flags=flags)
         await self._runs.apply(change)
 
@@ -653,84 +719,37 @@ _OTHER_PREVIEW = {
 }
 
 
-@frozen(eq=False)
-class Expiry:
-    """Watches pending runs that may expire."""
-
-    _timers: Timers
-    _runs: RunRepository
-
-    def watch(self, run_id: str, expires_at: datetime | None) -> None:
-        """Expire the run at C{expires_at}, if it has not been decided by then; L{None}: it never expires."""
-        if expires_at is None:
-            self._timers.forget(run_id)
-        else:
-            self._timers.watch(run_id, expires_at, self._expire)
-
-    def forget(self, run_id: str) -> None:
-        """Forget it, which is decided, or taken back. Twice is safe."""
-        self._timers.forget(run_id)
-
-    async def _expire(self, run_id: str) -> None:
-        """End a wait that the manifest limits, unless it has ended by itself."""
-        run = await self._runs.run(run_id)
-        # guard of promise 2: an alarm ends what has expired -> NoDecisionTests.test_expires
-        if run.state is RunState.PENDING:
-            event = self._runs.events.of_run("approval.expired", run)
-            with suppress(StateConflict):  # decided or withdrawn at the last moment
-                await self._runs.apply(transition(run, RunState.EXPIRED, event.at, event))
-
-    def stop(self) -> None:
-        """Forget all alarms, of whatever kind."""
-        self._timers.stop()
-
-
-PREVIEW_SECONDS = 5.0
-"""How long a service has to answer."""
-
-AGAIN_SECONDS = 10.0
-"""What has failed is not tried again by looking before so long."""
-
-MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR, MOST_BEFORE_EFFECTS = 6, 2, 4
-"""How many are fetched at once: what agents ask for never keeps the operator's own decisions waiting."""
-
-_MOST_TRIES = 3  # what is asked anew while its preview is fetched is another question
+_MOST_TRIES = 3  # the approval may be requested again while its preview is fetched
 
 
 @define(eq=False)
 class Previews:
-    """Puts previews where they are looked at, and fetches them, in three queues, before anything rests on one.
+    """Fetches the missing previews of pending approvals and stores them.
 
-    :param read: sends the read of a preview, and answers what came of it within so many seconds.
+    :param reader: fetches a preview from its service.
     """
 
     _runs: RunRepository
     _requests: ApprovalRequests
-    _read: Callable[[PlannedStep, float], Awaitable[Outcome]]
+    _reader: PreviewReader
     _effects: EffectGate
     _tasks: Tasks
     _waiters: ResultWaiters[str, None]
-    _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
-    _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
-    _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
-    _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
-
-    # what is shown ---------------------------------------------------------------------------
 
     def begin(self, run_id: str, then: Callable[[str], Awaitable[None]] | None = None) -> bool:
-        """Have a preview fetched that is not there yet; C{False}: it is being fetched, or cannot be now.
+        """Start to fetch a missing preview; return False if it is being fetched already or cannot be fetched now.
 
-        :param then: what is done with the run once it is there.
+        :param then: called with the run's id once the preview is stored.
         """
         return self._effects.may_act() and self._tasks.start(_preview_task(run_id), self._show_and_tell(run_id, then))
 
     async def looked_at(self, approval: Approval) -> Approval:
-        """Return C{approval} as it is to be shown now: with a missed preview, if that comes in time."""
+        """Return C{approval} as it is to be shown now: with its missing preview, if that arrives in time."""
         run_id, task = approval.run.id, _preview_task(approval.run.id)
         if not lacks_preview(approval):
             return approval
         unanswered = approval.review.shown_preview.status is PreviewStatus.FETCHING
-        if run_id in self._recent() and not unanswered and not self._tasks.running(task):
+        if self._reader.was_tried(run_id) and not unanswered and not self._tasks.running(task):
             return approval  # it failed just now
         waiter = self._waiters.enlist(run_id)  # before it is begun: it may end at once
         if self._tasks.running(task) or self.begin(run_id):
@@ -752,7 +771,7 @@ class Previews:
         return await self._runs.approval(run_id)
 
     async def take_up(self) -> None:
-        """Begin with all that was missed."""
+        """Start to fetch every missing preview."""
         if self._effects.may_act():
             for run_id in await self._runs.table.unshown():
                 self.begin(run_id)
@@ -767,15 +786,15 @@ class Previews:
                     return None if then is None else await then(run_id)
         except StateConflict as conflict:
             _log.info("run {run} went {state} before its preview came", run=run_id, state=conflict.present.state.value)
-        except AileronError as error:  # it is looked at again; what it lacks is told there
+        except AileronError as error:  # the next look at the approval shows the reason
             _log.info("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
 
     async def _is_shown(self, run_id: str) -> bool:
-        """Fetch and store the preview of a run; C{False} if the approval changed meanwhile and needs another try."""
+        """Fetch and store the preview of a run; return False if the approval changed meanwhile."""
         approval = await self._runs.approval(run_id)
         if not lacks_preview(approval):
             return True
-        fetched = await self._fetch(approval.run, self._background, only_missed=True)
+        fetched = await self._reader.fetch_missing(approval.run)
         if fetched is None:
             return True
         try:
@@ -783,63 +802,6 @@ class Previews:
         except ApprovalStale:
             return False
         return True
-
-    # what decisions and effects rest on ------------------------------------------------------
-
-    async def fetch_again(self, run: Run, *, before_effect: bool = False) -> Preview | None:
-        """Fetch the preview of C{run} as it is now; L{None} if its action has none.
-
-        :param before_effect: whether it is to begin; else the operator waits for it.
-
-        :raises VaultLocked, Paused: it cannot be fetched now.
-        :raises AileronError: what the run needs is not there.
-        """
-        fetched = await self._fetch(run, self._before_effects if before_effect else self._foreground)
-        if fetched is None:
-            return None
-        preview, echoes = fetched
-        if echoes.events:
-            await self._runs.audit.append(*echoes.events)
-        return preview
-
-    async def _fetch(
-        self, run: Run, turns: DeferredSemaphore, *, only_missed: bool = False
-    ) -> tuple[Preview, Echoes] | None:
-        """Plan by what is there now, and ask the service, once, in its turn; L{None} if the action has no preview.
-
-        :param only_missed: ask only where the preview is still missed when its turn has come.
-        """
-        if self._requests.plan(run).preview is None:
-            return None
-        return await turns.run(self._fetch_now, run, only_missed)
-
-    async def _fetch_now(self, run: Run, only_missed: bool) -> tuple[Preview, Echoes] | None:
-        if only_missed and not lacks_preview(await self._runs.approval(run.id)):
-            return None
-        if not self._effects.may_act():
-            raise VaultLocked("The preview cannot be fetched while the vault is locked.")
-        self._effects.pauses.refuse(run.session_id)
-        self._tried = {**self._recent(), run.id: self._tasks.clock.seconds()}
-        self._requests.planner.offerings.refresh()
-        planned = self._requests.plan(run).preview
-        if planned is None:
-            return None
-        outcome = await self._read(planned.read, PREVIEW_SECONDS)
-        if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
-            raise VaultLocked(outcome.fault.message)
-        echoes = find_echoes(self._runs.events, run, planned.read, outcome)
-        return render_preview(planned.rule, outcome, planned.carried), echoes
-
-    def _recent(self) -> dict[str, float]:
-        """Those that were tried just now; a clock that was set back forgets them."""
-        now = self._tasks.clock.seconds()
-        return {run_id: at for run_id, at in self._tried.items() if 0 <= now - at < AGAIN_SECONDS}
-
-
-def lacks_preview(approval: Approval) -> bool:
-    """Tell whether what waits for a decision has a preview that is not shown."""
-    is_shown = approval.review.shown_preview.status is PreviewStatus.SHOWN
-    return approval.run.state is RunState.PENDING and approval.review.may_have_preview and not is_shown
 
 
 def _preview_task(run_id: str) -> str:
@@ -871,19 +833,14 @@ class PasskeyCheck(Protocol):
 
 @define(eq=False)
 class ApprovalGate:
-    """Stands between a gated run and its effect.  This is the one place that takes a decision.
-
-    :ivar requests: what is asked.
-    :ivar previews: what is shown of the service's side.
-    :ivar undo: knows when approved runs may begin.
-    """
+    """The gate between a gated run and its effect.  This is the one place that records a decision."""
 
     _runs: RunRepository
-    requests: ApprovalRequests
+    _planner: Planner
+    _requests: ApprovalRequests
     _decisions: Decisions
-    previews: Previews
-    undo: UndoWindow
-    _effects: EffectGate
+    _reader: PreviewReader
+    _pauses: Pauses
     _grants: GrantCheck
     _passkeys: PasskeyCheck
 
@@ -915,8 +872,7 @@ class ApprovalGate:
         approval = await self._runs.approval(run_id)
         if not decision.approved or not approval.review.may_have_preview:
             return None
-        self.requests.planner.offerings.refresh()
-        approval = await self.requests.fresh(approval)
+        approval, _ = await self._requests.refresh(run_id)
         if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
             return None
         return await self._fetch(approval.run)
@@ -926,19 +882,18 @@ class ApprovalGate:
 
         :param preview: from L{seen_before_decision}.
         """
-        looked = self._runs.events.now()
+        looked = self._runs.now()
         _check_time(decision, looked)
-        approval = await self.open(run_id, decision.digest)
+        approval, plan = await self.open(run_id, decision.digest)
         self.refuse_unsigned(approval, decision)
         undo_seconds = 0.0
         if decision.approved:
             await self._refuse_repetition(approval.run)
-            undo_seconds = (await self._confirm(approval, preview)).undo_seconds
-            self._effects.pauses.refuse(approval.run.session_id)
+            undo_seconds = (await self._confirm(approval, plan, preview)).undo_seconds
+            self._pauses.refuse(approval.run.session_id)
         else:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
-        self.undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
         decided = await self._runs.note_superseded(self._find_decided(approval, signed), approval.run)
         run = await self._runs.apply_or_refuse(decided)
         return evolve(
@@ -953,21 +908,22 @@ class ApprovalGate:
             mark=signed.mark,
         )
 
-    async def open(self, run_id: str, digest: str | None) -> Approval:
-        """Return what waits for a decision, if it is what C{digest} binds; L{None}: whatever waits.
+    async def open(self, run_id: str, digest: str | None) -> tuple[Approval, Plan | None]:
+        """Return the pending approval that C{digest} binds, or whichever is pending if C{digest} is None.
 
-        :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
+        :return: with the plan that its digest binds, or None if it cannot run.
+        :raises NotFound, Conflict: there is none.
+        :raises ApprovalStale: it is another.
         """
-        self.requests.planner.offerings.refresh()
-        approval = await self.requests.fresh(await self._runs.approval(run_id))
-        _check_open(approval, self._runs.events.now())
+        approval, plan = await self._requests.refresh(run_id)
+        _check_open(approval, self._runs.now())
         # guard of promise 3: a decision names what is shown -> ReviewedTests
         if digest not in (None, approval.digest):
             raise ApprovalStale(
                 "What would run is no longer what was shown. Review it again.",
                 describe_approval(approval),
             )
-        return approval
+        return approval, plan
 
     def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
         """Take the decision of a standing grant, its use counted, on what is put up in the same transaction.
@@ -975,7 +931,6 @@ class ApprovalGate:
         :raises VaultLocked, BindingFailed: it cannot be marked now.
         """
         signed = self._decisions.signed(approval.run, decision, rule.undo_seconds)
-        self.undo.hold(approval.run.id, rule.undo_seconds)
         return self._find_decided(approval, signed)
 
     async def seen_before_effect(self, run: Run) -> Preview | None:
@@ -985,7 +940,7 @@ class ApprovalGate:
         :raises NotYet: its decision lets it begin later.
         """
         try:
-            if self.requests.plan(run).preview is None:
+            if not self._planner.has_preview(run):
                 return None
             await self._sound(run)
             return await self._fetch(run, before_effect=True)
@@ -994,15 +949,15 @@ class ApprovalGate:
         except AileronError:
             return None  # it will be asked anew, in its turn
 
-    async def sound_plan(self, run: Run) -> Plan:
-        """Return what an approved run would do, its preview apart.
+    async def sound_outline(self, run: Run) -> PlanOutline:
+        """Return the connectors and credentials that an approved run will use.
 
-        :raises AileronError: it could not run, or no sound decision rests on what would use a credential.
+        :raises AileronError: it could not run, or it would use a credential without a sound decision.
         """
-        plan = self.requests.plan(run)
-        if any(planned.binding is not None for planned in plan.steps):
+        outline = self._planner.outline(run.action)
+        if any(planned.binding is not None for planned in outline.steps):
             await self._sound(run)
-        return plan
+        return outline
 
     async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
         """Return what an approved run would do, and the decision for it, if that still holds; else it is asked anew.
@@ -1017,7 +972,7 @@ class ApprovalGate:
             plan = self._as_approved(approval, preview)
             self._grants.check(approval, plan)
         except ApprovalStale as found:
-            await self.requests.ask_anew(run, found, preview)
+            await self._requests.ask_anew(run, found, preview)
             return None
         return plan, approval
 
@@ -1062,7 +1017,7 @@ class ApprovalGate:
         :raises ApprovalStale: it is none that counts.
         :raises StateConflict: the run went elsewhere meanwhile.
         """
-        self.requests.planner.offerings.refresh()
+        self._planner.refresh()
         approval = await self._runs.table.approval(run.id)
         if approval is None:
             raise NoDecision("No decision is recorded.")
@@ -1073,7 +1028,7 @@ class ApprovalGate:
 
     async def _fetch(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         try:
-            return await self.previews.fetch_again(run, before_effect=before_effect)
+            return await self._reader.fetch_again(run, before_effect=before_effect)
         except (Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:
@@ -1104,9 +1059,9 @@ class ApprovalGate:
         # guard of promise 6: the record names who decided -> RecordedTests.test_life,
         #    instead actor = Actor("service", "daemon")
         actor = get_decider(decision)
-        now = decision.decided_at or self._runs.events.now()
+        now = decision.decided_at or self._runs.now()
         waited = int((now - approval.requested_at).total_seconds() * 1000)
-        event = self._runs.events.of_run(
+        event = self._runs.event_of_run(
             "approval.approved" if decision.approved else "approval.denied",
             run,
             actor,
@@ -1129,11 +1084,16 @@ class ApprovalGate:
             start_after=decision.not_before,
         )
 
-    async def _confirm(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
-        """Confirm an approval that could run now, as it was shown, its preview fetched just now."""
+    async def _confirm(self, approval: Approval, opened: Plan | None, preview: Preview | None) -> ApprovalRule:
+        """Confirm that an approval could run now, as it was shown, its preview fetched just now.
+
+        :param opened: the plan that its digest binds, made when it was opened, or None if there was none.
+        """
+        present, run = approval, approval.run
         try:
-            present = approval if preview is None else await self.requests.previewed(approval, preview)
-            plan = self.requests.plan_shown(approval)
+            plan = self._planner.plan_shown(approval) if opened is None else opened
+            if preview is not None and plan.with_preview(run.effect_key, preview).digest(run) != approval.digest:
+                present = await self._requests.previewed(approval, preview)
         except StateConflict as conflict:
             raise make_conflict(conflict.present) from conflict
         except (ApprovalStale, StoreUnavailable, *UNUSABLE):
@@ -1154,7 +1114,7 @@ class ApprovalGate:
         :raises ApprovalStale: it is something else, or cannot run.
         """
         try:
-            plan = self.requests.plan(approval.run, preview)
+            plan = self._planner.plan_run(approval.run, preview)
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
         # guard of promise 3: the digest is built anew before the effect -> StillTests
@@ -1206,7 +1166,7 @@ _FILES = ("/manifest_digest", "/content_hash")
 
 
 @implementer(IDecisions)
-@define(eq=False)
+@frozen(eq=False)
 class DecisionService:
     """Records the operator's decisions, one at a time for each run, even if the caller disconnects meanwhile.
 
@@ -1216,6 +1176,9 @@ class DecisionService:
 
     _runs: RunRepository
     _gate: ApprovalGate
+    _requests: ApprovalRequests
+    _previews: Previews
+    _reader: PreviewReader
     _issue: Callable[[str, Decision, NewGrant, Preview | None], Coroutine[Any, Any, tuple[Approval, Grant]]]
     _begin: Callable[[Run], None]
     _denials: Denials
@@ -1224,13 +1187,12 @@ class DecisionService:
     _contents: TrustedTexts
 
     async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
-        requests = self._gate.requests
-        requests.planner.offerings.refresh()
+        self._requests.read_files()
         kept = await self._runs.approval(run_id)
         if only_read:
-            found = requests.compute(await self._gate.previews.wait_under_way(kept))
+            found = self._requests.compute(await self._previews.wait_under_way(kept))
         else:
-            found = await self._gate.previews.looked_at(await requests.show(kept))
+            found = await self._previews.looked_at(await self._requests.show(kept))
         return evolve(found, changes=tuple([await self._find_texts(each) for each in found.changes]))
 
     async def _find_texts(self, change: Change) -> Change:
@@ -1241,12 +1203,11 @@ class DecisionService:
         return change if before is None or after is None else evolve(change, before=before, after=after)
 
     async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
-        requests = self._gate.requests
-        requests.planner.offerings.refresh()
+        self._requests.read_files()
         page = await self._runs.table.approvals(query)
         found = []
         for approval in page.items:
-            found.append(requests.compute(approval) if only_read else await requests.show(approval))
+            found.append(self._requests.compute(approval) if only_read else await self._requests.show(approval))
             if heavy(approval.run.arguments):
                 await deferLater(self._tasks.clock, 0)  # it took milliseconds, and there may be a hundred
         return Page(tuple(found), page.cursor)
@@ -1255,7 +1216,7 @@ class DecisionService:
         return await self._runs.table.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        found, since = [], self._runs.events.now() - REPEATED_WITHIN
+        found, since = [], self._runs.now() - REPEATED_WITHIN
         for approval, before in zip(approvals, await find_precedents(self._runs.table, approvals), strict=True):
             repeats = await self._runs.table.repeats(approval.run, since, MOST_REPEATS)
             twins = await self._runs.table.twins(approval.run, since, MOST_TWINS)
@@ -1263,28 +1224,24 @@ class DecisionService:
         return tuple(found)
 
     def cards(self, approval: Approval) -> tuple[Card, ...]:
-        with suppress(AileronError):
-            plan = self._gate.requests.plan_shown(approval)
-            if plan.digest(approval.run) == approval.digest:
-                return tuple(plan.cards())
-        return ()
+        return self._requests.cards(approval)
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
         return suggest_predicates(approval.run.arguments)
 
     @shielded
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        approval = await self._gate.open(run_id, digest)
-        edited = self._edit_run(approval.run, arguments)
+        approval, _ = await self._gate.open(run_id, digest)
+        edited = self._requests.edit_run(approval.run, arguments)
         if canonical(edited.arguments) == canonical(approval.run.arguments):
             return approval
         preview = None
         with suppress(VaultLocked, Paused):
-            preview = await self._gate.previews.fetch_again(edited)
-        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, actor))
+            preview = await self._reader.fetch_again(edited)
+        await self._locks.run(run_id, lambda: self._requests.put_edited(approval, edited, preview, actor))
         present = await self._runs.approval(run_id)
         if lacks_preview(present):
-            self._gate.previews.begin(run_id)
+            self._previews.begin(run_id)
         return present
 
     @shielded
@@ -1312,7 +1269,7 @@ class DecisionService:
                 approval = await self._runs.approval(run.id)
                 word = evolve(decision, digest=approval.digest, assertion=None)
                 await self._locks.run(run.id, partial(self._gate.decide, run.id, word, None))
-                self._gate.requests.expiry.forget(run.id)
+                self._requests.forget(run.id)
 
     @shielded
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
@@ -1324,37 +1281,10 @@ class DecisionService:
         return approval, grant
 
     def _note_decided(self, approval: Approval) -> Approval:
-        self._gate.requests.expiry.forget(approval.run.id)
+        self._requests.forget(approval.run.id)
         if approval.run.state is RunState.DENIED:
             self._denials.note(approval)
         if approval.run.state is RunState.APPROVED:
             # guard of promise 4: a decision begins the run -> KeptTests.test_late_decision
             self._begin(approval.run)
         return approval
-
-    def _edit_run(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
-        """C{run} as it would be, with what it needs for that.
-
-        :raises AileronError: it cannot run so.
-        """
-        action = self._gate.requests.planner.offerings.find(run.action).action
-        edited = evolve(run, arguments=check_arguments(action, arguments))
-        self._gate.requests.plan(edited)
-        return edited
-
-    async def _put(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
-        """Ask for the edited run instead, if what was edited still stands there."""
-        self._gate.requests.planner.offerings.refresh()
-        plan = self._gate.requests.plan(edited, preview)
-        ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
-        await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
-
-    def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
-        run, now = approval.run, self._runs.events.now()
-        changes: JSON = [to_json(change) for change in differences(run.arguments, edited.arguments)]
-        event = self._runs.events.of_run(
-            "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
-        )
-        unless_changed = require_digest(approval.digest)
-        arguments = edited.arguments
-        return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)

@@ -18,7 +18,6 @@ from .approvals import (
     ApprovalRequests,
     Decisions,
     DecisionService,
-    Expiry,
     GrantCheck,
     PasskeyCheck,
     Previews,
@@ -30,6 +29,7 @@ from .limits import ArgumentNormalizer, Caps, Denials, EffectGate, Limits, Limit
 from .offerings import Offerings, TrustedTexts, TrustService
 from .outcomes import LateAnswers, RetryPolicy
 from .plan import Planner
+from .previews import PreviewReader
 from .reconciler import Reconciler, ReconciliationService
 from .recovery import Recovery, RollbackDetector
 from .runs import EventFactory, RunRepository
@@ -59,41 +59,21 @@ class Runner:
     limits: LimitService
     reconciliation: ReconciliationService
     _recovery: Recovery
-    _tasks: Tasks
+    _offerings: Offerings
 
     async def start(self) -> None:
-        """Take up what an earlier life left, before anybody is served."""
-        self.submission.planner.offerings.refresh()
+        """Recover runs left by the previous process.  Call before the sites start listening."""
+        self._offerings.refresh()
         await self._recovery.start()
-        self._recovery.limits.effects.could_act = self._recovery.rollbacks.compared
-        self._tasks.start("previews that were missed", self._recovery.previews.take_up())
 
     def look(self) -> None:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
-        self.submission.planner.offerings.refresh()
-        effects = self._recovery.limits.effects
-        effects.look()
-        could, can = effects.could_act, effects.may_act() and self._recovery.rollbacks.comparable
-        effects.could_act = can
-        if can:
-            effects.pauses.settle_up()
-        if effects.pauses.is_owing:
-            self._tasks.start("pauses that are not saved yet", effects.pauses.save())
-        if can and not could:
-            if not self._tasks.start("what waits for the vault or a credential", self._resume()):
-                effects.missed()
-        elif self._recovery.owing:
-            self._tasks.start("how far the vault has come", self._recovery.settle_up())
-
-    async def _resume(self) -> None:
-        if not await self._recovery.resume():
-            self._recovery.limits.effects.missed()
+        self._offerings.refresh()
+        self._recovery.look()
 
     async def stop(self, seconds: float) -> None:
-        """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""
-        self._recovery.stop()
-        await self._tasks.drain(seconds)
-        await self._recovery.rollbacks.note()
+        """Start nothing more; let effects under way finish within C{seconds}, else record them as uncertain."""
+        await self._recovery.stop(seconds)
 
 
 def _no_probe(point: str) -> None:
@@ -153,46 +133,19 @@ class _Assembly:
             clock=given.clock,
             pending_limits=given.limits,
         )
-        pauses = Pauses(
+        self.pauses = Pauses(
             operator_limits=given.operator_limits, watermarks=given.watermarks, runs=self.runs, clock=given.clock
         )
+        self.rates = RateLimits(clock=given.clock)
+        self.effects = EffectGate(vault=given.vault, bindings=given.bindings, pauses=self.pauses, rates=self.rates)
         normalizer = ArgumentNormalizer(catalogue=given.catalogue, connectors=given.connectors)
         breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
-        self.limits = Limits(
-            effects=EffectGate(
-                vault=given.vault, bindings=given.bindings, pauses=pauses, rates=RateLimits(clock=given.clock)
-            ),
-            caps=Caps(runs=self.runs, operator_limits=given.operator_limits, normalizer=normalizer, usual=given.loops),
-            denials=Denials(runs=self.runs, breaker=breaker, normalizer=normalizer),
+        self.caps = Caps(
+            runs=self.runs, operator_limits=given.operator_limits, normalizer=normalizer, usual=given.loops
         )
-        self.effects = self.limits.effects
-        self.decisions = Decisions(control=given.control, audit=given.audit, events=self.runs.events)
-        self.requests = self._build_requests()
-        self.late_answers = LateAnswers(runs=self.runs, tasks=self.tasks)
-        self.executor = Executor(
-            runs=self.runs,
-            bindings=given.bindings,
-            clock=given.clock,
-            retry=RetryPolicy(chance=given.chance),
-            effects=self.effects,
-            caps=self.limits.caps,
-            late_answers=self.late_answers,
-            probe=given.probe,
-        )
-        self.gate = self._build_gate()
-        self.scheduler = RunScheduler(
-            runs=self.runs,
-            gate=self.gate,
-            executor=self.executor,
-            tasks=self.tasks,
-            effects=self.effects,
-            locks=self.locks,
-            probe=given.probe,
-        )
-
-    def _build_requests(self) -> ApprovalRequests:
-        given = self.given
-        offerings = Offerings(
+        self.denials = Denials(runs=self.runs, breaker=breaker, normalizer=normalizer)
+        self.limits = Limits(pauses=self.pauses, effects=self.effects, caps=self.caps, denials=self.denials)
+        self.offerings = Offerings(
             catalogue=given.catalogue,
             connectors=given.connectors,
             trust=given.trust,
@@ -200,30 +153,57 @@ class _Assembly:
             settings=given.settings,
             clock=given.clock,
         )
-        return ApprovalRequests(
+        self.planner = Planner(offerings=self.offerings, connectors=given.connectors, bindings=given.bindings)
+        self._build_approvals()
+        self.scheduler = RunScheduler(
             runs=self.runs,
-            planner=Planner(offerings=offerings, connectors=given.connectors, bindings=given.bindings),
-            decisions=self.decisions,
-            expiry=Expiry(timers=self.timers, runs=self.runs),
+            gate=self.gate,
+            requests=self.requests,
+            executor=self.executor,
+            tasks=self.tasks,
+            effects=self.effects,
+            rates=self.rates,
+            undo=self.undo,
+            locks=self.locks,
+            probe=given.probe,
         )
 
-    def _build_gate(self) -> ApprovalGate:
+    def _build_approvals(self) -> None:
         given = self.given
-        previews = Previews(
+        self.undo = UndoWindow(timers=self.timers, events=self.runs.events, monotonic=self.monotonic)
+        self.decisions = Decisions(control=given.control, audit=given.audit, events=self.runs.events, undo=self.undo)
+        self.requests = ApprovalRequests(
+            runs=self.runs, planner=self.planner, decisions=self.decisions, timers=self.timers
+        )
+        self.late_answers = LateAnswers(runs=self.runs, tasks=self.tasks)
+        self.executor = Executor(
+            runs=self.runs,
+            bindings=given.bindings,
+            clock=given.clock,
+            retry=RetryPolicy(chance=given.chance),
+            effects=self.effects,
+            caps=self.caps,
+            late_answers=self.late_answers,
+            probe=given.probe,
+        )
+        self.reader = PreviewReader(
+            runs=self.runs, planner=self.planner, read=self.executor.preview, effects=self.effects, clock=given.clock
+        )
+        self.previews = Previews(
             runs=self.runs,
             requests=self.requests,
-            read=self.executor.preview,
+            reader=self.reader,
             effects=self.effects,
             tasks=self.tasks,
             waiters=ResultWaiters(given.clock),
         )
-        return ApprovalGate(
+        self.gate = ApprovalGate(
             runs=self.runs,
+            planner=self.planner,
             requests=self.requests,
             decisions=self.decisions,
-            previews=previews,
-            undo=UndoWindow(timers=self.timers, events=self.runs.events, monotonic=self.monotonic),
-            effects=self.effects,
+            reader=self.reader,
+            pauses=self.pauses,
             grants=GrantCheck(grants=given.grants, events=self.runs.events),
             passkeys=given.passkeys,
         )
@@ -231,7 +211,7 @@ class _Assembly:
     def _build_reconciler(self) -> Reconciler:
         reconciler = Reconciler(
             runs=self.runs,
-            requests=self.requests,
+            planner=self.planner,
             decisions=self.decisions,
             look_up=self.executor.look,
             late_answers=self.late_answers,
@@ -245,7 +225,8 @@ class _Assembly:
     def _build_submission(self, proposals: Proposals) -> Submission:
         return Submission(
             runs=self.runs,
-            planner=self.requests.planner,
+            offerings=self.offerings,
+            planner=self.planner,
             proposals=proposals,
             executor=self.executor,
             tasks=self.tasks,
@@ -256,9 +237,12 @@ class _Assembly:
         return DecisionService(
             runs=self.runs,
             gate=self.gate,
+            requests=self.requests,
+            previews=self.previews,
+            reader=self.reader,
             issue=grants.approve,
             begin=self.scheduler.start,
-            denials=self.limits.denials,
+            denials=self.denials,
             tasks=self.tasks,
             locks=self.locks,
             contents=self.given.contents,
@@ -269,7 +253,7 @@ class _Assembly:
             trust=self.given.trust,
             contents=self.given.contents,
             vault=self.given.vault,
-            offerings=self.requests.planner.offerings,
+            offerings=self.offerings,
             runs=self.runs,
             note=rollbacks.note,
             tasks=self.tasks,
@@ -278,7 +262,10 @@ class _Assembly:
     def _build_limits(self, reconciler: Reconciler) -> LimitService:
         return LimitService(
             runs=self.runs,
-            limits=self.limits,
+            pauses=self.pauses,
+            effects=self.effects,
+            caps=self.caps,
+            denials=self.denials,
             ask_again=self.requests.ask_anew,
             begin=self.scheduler.start,
             stop_looking=reconciler.stop,
@@ -289,6 +276,8 @@ class _Assembly:
     def _build_reconciliation(self, proposals: Proposals, reconciler: Reconciler) -> ReconciliationService:
         return ReconciliationService(
             runs=self.runs,
+            offerings=self.offerings,
+            planner=self.planner,
             requests=self.requests,
             keep=proposals.keep,
             decisions=self.decisions,
@@ -301,12 +290,15 @@ class _Assembly:
         return Recovery(
             runs=self.runs,
             scheduler=self.scheduler,
-            expiry=self.requests.expiry,
+            requests=self.requests,
             decisions=self.decisions,
             limits=self.limits,
+            pauses=self.pauses,
+            effects=self.effects,
             reconciler=reconciler,
-            previews=self.gate.previews,
+            previews=self.previews,
             rollbacks=rollbacks,
+            tasks=self.tasks,
         )
 
     def compose(self) -> Runner:
@@ -324,6 +316,7 @@ class _Assembly:
             grants=given.grants,
             runs=self.runs,
             gate=self.gate,
+            planner=self.planner,
             effects=self.effects,
             locks=self.locks,
             remember=rollbacks.remember,
@@ -333,13 +326,15 @@ class _Assembly:
             vault=given.vault,
             runs=self.runs,
             gate=self.gate,
+            planner=self.planner,
             matcher=matcher,
             note=rollbacks.note,
             tasks=self.tasks,
         )
         proposals = Proposals(
             runs=self.runs,
-            gate=self.gate,
+            requests=self.requests,
+            previews=self.previews,
             matcher=matcher,
             scheduler=self.scheduler,
             decisions=self.decisions,
@@ -354,5 +349,5 @@ class _Assembly:
             limits=self._build_limits(reconciler),
             reconciliation=self._build_reconciliation(proposals, reconciler),
             recovery=self._build_recovery(rollbacks, reconciler),
-            tasks=self.tasks,
+            offerings=self.offerings,
         )

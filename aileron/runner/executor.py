@@ -43,7 +43,7 @@ from .outcomes import (
     let_go,
     with_retries,
 )
-from .plan import Plan, PlannedStep
+from .plan import Plan, PlannedStep, PlanOutline
 from .runs import RunRepository, Verify, transition
 
 _log = Logger()
@@ -106,7 +106,7 @@ class Executor:
         :raises LimitExceeded: it could never be counted.
         """
         pinned: JSON = [planned.pinned() for planned in plan.steps]
-        event = self._runs.events.of_run(
+        event = self._runs.event_of_run(
             "execution.started",
             run,
             actor,
@@ -116,7 +116,7 @@ class Executor:
         )
         charges = self._caps.charges(plan, run.arguments, run.session_id)
         first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
-        verify = self._effects.pauses.guarded(verify)
+        verify = self._effects.guard_opening(verify)
         return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify, charges=charges)
 
     async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
@@ -148,10 +148,10 @@ class Executor:
 
     async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
         """End a run whose C{opening} is committed and of which nothing will be sent."""
-        now = self._runs.events.now()
+        now = self._runs.now()
         ended = [evolve(begun, state="failed", ended_at=now, fault=fault, sent=False) for begun in opening.attempts]
         connector = plan.steps[0].description.fqn
-        event = self._runs.events.of_run("execution.failed", run, fault=fault, connector=connector)
+        event = self._runs.event_of_run("execution.failed", run, fault=fault, connector=connector)
         ending = transition(run, RunState.FAILED, now, *found, event, attempts=tuple(ended), fault=fault)
         return await self._runs.insist(run.id, lambda: self._runs.apply(ending))
 
@@ -175,7 +175,7 @@ class Executor:
                 return with_retries(outcome, number - 1)
 
     async def _not_paused(self, execution: _Execution) -> bool:
-        return await self._effects.pauses.over(execution.run.session_id, self._remaining_seconds(execution))
+        return await self._effects.wait_unpaused(execution.run.session_id, self._remaining_seconds(execution))
 
     async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
         execution.built = None
@@ -183,7 +183,7 @@ class Executor:
             await self._effects.in_turn(planned, execution.run, self._remaining_seconds(execution))
             request = execution.plan.request_for(planned, execution.run.effect_key, execution.outputs)
             execution.built = None if planned.request is not None else request
-            return self._effects.rates.noted(planned, await self._send(execution, planned, request))
+            return self._effects.note_rate(planned, await self._send(execution, planned, request))
         except CancelledError as stopped:
             # guard of promise 5: an effect that is stopped leaves doubt -> DoubtTests.test_stopped,
             #    instead return Outcome(fault=_STOPPED.fault, sent=False)
@@ -220,9 +220,9 @@ class Executor:
             return None
         return self._bindings.credential(planned.binding, scope)
 
-    async def make_ready(self, plan: Plan) -> None:
-        """Renew what is due of the credentials that C{plan} uses; raises as L{ICredential.make_ready}."""
-        for planned in (*plan.steps, *((plan.preview.read,) if plan.preview else ())):
+    async def make_ready(self, outline: PlanOutline) -> None:
+        """Renew the credentials of a run that are due; raises as L{ICredential.make_ready}."""
+        for planned in (*outline.steps, *((outline.read,) if outline.read else ())):
             credential = self._credential(planned)
             if credential is not None:
                 await credential.make_ready()
@@ -254,7 +254,7 @@ class Executor:
         try:
             read = planned.connector.read(planned.request, self._credential(planned), seconds)
             outcome = await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
-            return self._effects.rates.noted(planned, outcome, of_preview=True)
+            return self._effects.note_rate(planned, outcome, of_preview=True)
         except (CancelledError, VaultLocked):
             raise
         except Overdue:
@@ -275,7 +275,7 @@ class Executor:
 
     async def _note_attempt(self, execution: _Execution, planned: PlannedStep, number: int) -> None:
         """Commit that another attempt begins, with what ended before it."""
-        begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._runs.events.now())
+        begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._runs.now())
         execution.current = begun
         events = (*execution.events, *self._list_failed_attempts(execution))
         rows = (*execution.attempts, begun)
@@ -292,7 +292,7 @@ class Executor:
         for row, went in zip(execution.attempts, execution.told[len(execution.told) - ended :], strict=True):
             if row.fault is not None:
                 shown = {name: went[name] for name in ("started_at", "ended_at", "sent", "status")}
-                yield self._runs.events.of_run(
+                yield self._runs.event_of_run(
                     "execution.attempt",
                     execution.run,
                     fault=row.fault,
@@ -306,7 +306,7 @@ class Executor:
         read = classify(outcome, planned.effect)
         begun = execution.current
         which = (begun.run_id, begun.step_id, begun.number)
-        took = begun.started_at, self._runs.events.now()
+        took = begun.started_at, self._runs.now()
         ended = AttemptRow(*which, read.value, *took, outcome.fault, outcome.sent, *outcome.kept_answer)
         execution.attempts = (*execution.attempts, ended)
         execution.told = (*execution.told, describe_attempt(ended, outcome, execution.built))
@@ -353,9 +353,7 @@ class Executor:
         self, execution: _Execution, state: RunState, type_: str, fault: Fault | None = None, result: JSON = None
     ) -> Run:
         connector = execution.plan.steps[-1].description.fqn
-        event = self._runs.events.of_run(
-            type_, execution.run, fault=fault, connector=connector, attempts=execution.told
-        )
+        event = self._runs.event_of_run(type_, execution.run, fault=fault, connector=connector, attempts=execution.told)
         ending = transition(
             execution.run,
             state,
@@ -375,10 +373,10 @@ class Executor:
         """Put on record what came of a run whose row somebody else has changed; the row stays as it is."""
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
-        event = self._runs.events.of_run(
+        event = self._runs.event_of_run(
             "tamper.detected", execution.run, row="runs", found=found, state=state, steps_done=done
         )
-        await self._runs.insist(execution.run.id, lambda: self._runs.audit.append(event, *execution.events))
+        await self._runs.insist(execution.run.id, lambda: self._runs.record(event, *execution.events))
         return present
 
     def _remaining_seconds(self, execution: _Execution) -> float:

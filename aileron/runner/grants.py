@@ -30,7 +30,7 @@ from .grant_terms import (
     validate_grant,
 )
 from .limits import EffectGate
-from .plan import Plan
+from .plan import Plan, Planner
 from .runs import RunRepository
 from .tasks import KeyedLocks, Tasks, shielded
 
@@ -55,6 +55,7 @@ class GrantMatcher:
     _grants: IGrants
     _runs: RunRepository
     _gate: ApprovalGate
+    _planner: Planner
     _effects: EffectGate
     _locks: KeyedLocks
     _remember: Callable[[], Awaitable[None]]
@@ -85,8 +86,8 @@ class GrantMatcher:
         """Put on record, once in this life, that a grant in force allows nothing."""
         if (grant.id, why) not in self._noted:
             self._noted.add((grant.id, why))
-            event = self._runs.events.of_home("grant.suspended", grant=grant.id, reason=why)
-            await self._runs.audit.append(evolve(event, action=grant.action, session_id=grant.session_id))
+            event = self._runs.event_of_home("grant.suspended", grant=grant.id, reason=why)
+            await self._runs.record(evolve(event, action=grant.action, session_id=grant.session_id))
 
     async def _keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
         decided = None if await self._is_known(run) else await self._decide(_put_up(run, asked), plan)
@@ -102,7 +103,7 @@ class GrantMatcher:
         first = approval.stale is None and run.asked is None  # what is asked anew is a person's to answer
         if run.state is not RunState.PENDING or not first or not self._may_allow(run):
             return None
-        plan = self._gate.requests.plan_shown(approval)
+        plan = self._planner.plan_shown(approval)
         is_shown = plan.preview is not None and plan.preview.shown.status is PreviewStatus.SHOWN
         if not is_shown or plan.lacks is not None or plan.digest(run) != approval.digest:
             return None
@@ -126,7 +127,7 @@ class GrantMatcher:
 
     def end_what_is_over(self) -> None:
         """Note in the vault which grants are over, so that no clock that is set back brings one again."""
-        now = self._runs.events.now()
+        now = self._runs.now()
         with suppress(AileronError):
             for grant in self._grants.all():
                 if grant.revoked_at is None and grant.state(now) is GrantState.OVER:
@@ -153,7 +154,7 @@ class GrantMatcher:
 
     def _for_caller(self, run: Run) -> Iterator[Grant]:
         """Those in force for this action and session."""
-        now = self._runs.events.now()
+        now = self._runs.now()
         for grant in self._grants.all():
             meant = grant.action == run.action and grant.session_id in (None, run.session_id)
             if meant and grant.state(now) is GrantState.LIVE:
@@ -162,7 +163,7 @@ class GrantMatcher:
     def _decision(self, approval: Approval, plan: Plan, grant: Grant) -> Transition:
         decision = Decision(True, approval.digest, name_decider(grant), ALLOWED, grant_id=grant.id)
         decided = self._gate.granted(approval, decision, plan.action.approval)
-        event = self._runs.events.of_run(
+        event = self._runs.event_of_run(
             "grant.used", approval.run, get_decider(decision), grant=grant.id, left=grant.left
         )
         return evolve(decided, events=(event, *decided.events))
@@ -188,6 +189,7 @@ class GrantService:
     _vault: IVault
     _runs: RunRepository
     _gate: ApprovalGate
+    _planner: Planner
     _matcher: GrantMatcher
     _note: Callable[[], Awaitable[None]]
     _tasks: Tasks
@@ -199,12 +201,12 @@ class GrantService:
 
         :param preview: as for L{ApprovalGate.decide}.
         """
-        approval = await self._gate.open(run_id, decision.digest)
+        approval, opened = await self._gate.open(run_id, decision.digest)
         self._gate.refuse_unsigned(approval, decision)
-        plan = self._gate.requests.plan(approval.run)
+        plan = self._planner.plan_run(approval.run) if opened is None else opened
         grant = self._new(approval.run, plan, self._check(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
-        await self._runs.audit.append(self._event("grant.issued", grant, actor, **_describe(grant)))
+        await self._runs.record(self._event("grant.issued", grant, actor, **_describe(grant)))
         self._grants.put(grant)
         decided = False
         try:
@@ -218,7 +220,7 @@ class GrantService:
     async def grants(self) -> tuple[StandingGrant, ...]:
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
-        self._gate.requests.planner.offerings.refresh()
+        self._planner.refresh()
         self._matcher.end_what_is_over()
         return tuple([await self._show(grant) for grant in self._grants.all()])
 
@@ -235,23 +237,21 @@ class GrantService:
         In this order it ends at once, even if the database cannot be written.
         """
         before = (await self.grant(grant_id)).grant
-        revoked = self._grants.revoke(grant_id, self._runs.events.now())
+        revoked = self._grants.revoke(grant_id, self._runs.now())
         await self._note()
         if before.revoked_at is None:
-            await self._runs.audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
+            await self._runs.record(self._event("grant.revoked", revoked, actor, left=revoked.left))
         return await self._show(revoked)
 
     def _check(self, wish: NewGrant, run: Run, plan: Plan) -> NewGrant:
         if wish.session and run.session_id is None:
             problem = "/grant/session", "the call has no session: grant it to all"
             raise InvalidRequest.listing("This cannot be granted.", problem)
-        return validate_grant(
-            wish, plan.arguments, [given.name for given in plan.action.inputs], self._runs.events.now()
-        )
+        return validate_grant(wish, plan.arguments, [given.name for given in plan.action.inputs], self._runs.now())
 
     def _new(self, run: Run, plan: Plan, wish: NewGrant, made_by: str) -> Grant:
         return Grant(
-            id=self._runs.events.fresh_id(),
+            id=self._runs.fresh_id(),
             action=plan.action.name,
             predicates=wish.predicates,
             exact=select_exact(wish.predicates, plan.arguments),
@@ -259,7 +259,7 @@ class GrantService:
             not_after=wish.not_after,
             bound=bounds_of_plan(plan),
             run_id=run.id,
-            made_at=self._runs.events.now(),
+            made_at=self._runs.now(),
             made_by=made_by,
             session_id=run.session_id if wish.session else None,
         )
@@ -267,16 +267,16 @@ class GrantService:
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
         """Take back the grant: the call was not approved after all."""
         try:
-            self._grants.revoke(grant.id, self._runs.events.now())
+            self._grants.revoke(grant.id, self._runs.now())
             await self._note()
-            await self._runs.audit.append(self._event("grant.revoked", grant, actor, left=grant.left))
+            await self._runs.record(self._event("grant.revoked", grant, actor, left=grant.left))
         except AileronError as error:
             _log.error(
                 "the grant {grant} stands, and its call was not approved: {why}", grant=grant.id, why=error.message
             )
 
     async def _show(self, grant: Grant) -> StandingGrant:
-        state = grant.state(self._runs.events.now())
+        state = grant.state(self._runs.now())
         why = self._suspension(grant) if state is GrantState.LIVE else None
         if why is not None:
             await self._matcher.note_suspended(grant, why)
@@ -284,13 +284,13 @@ class GrantService:
 
     def _suspension(self, grant: Grant) -> str | None:
         try:
-            action = self._gate.requests.planner.offerings.find(grant.action).action
-            return describe_changes(grant.bound, collect_bounds(action, *self._gate.requests.planner.unfilled(action)))
+            outline = self._planner.outline(grant.action)
+            return describe_changes(grant.bound, collect_bounds(outline.action, outline.steps, outline.read))
         except AileronError as error:
             return f"It cannot be used now: {error.message}"
 
     def _event(self, type_: str, grant: Grant, actor: Actor, **payload: JSON) -> Event:
-        event = self._runs.events.of_home(type_, actor, grant=grant.id, **payload)
+        event = self._runs.event_of_home(type_, actor, grant=grant.id, **payload)
         return evolve(event, action=grant.action, session_id=grant.session_id)
 
 

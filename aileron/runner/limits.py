@@ -258,7 +258,7 @@ class Pauses:
         :raises StoreUnavailable: the row cannot be read.
         """
         written = (await self._watermarks.all()).get(PAUSED_ROW)
-        found = {pause.session_id: pause for pause in _read_pauses(written, self._runs.events.now())}
+        found = {pause.session_id: pause for pause in _read_pauses(written, self._runs.now())}
         self._standing = {**found, **{pause.session_id: pause for pause in self._operator_limits.pauses()}}
         self._owed = bool(self._standing)
         self.settle_up()
@@ -303,7 +303,7 @@ class Pauses:
         if pause is not None:
             await self._writing.run(self._write)  # the record has the beginning before the end
             await self._writing.run(self._let_go, session_id)
-            await self._runs.audit.append(self._event("pause.ended", pause, actor))
+            await self._runs.record(self._event("pause.ended", pause, actor))
 
     async def _let_go(self, session_id: str | None) -> None:
         """Let go in the vault first: until the row says so as well, another life finds it paused."""
@@ -335,7 +335,7 @@ class Pauses:
             self._unwritten = written is not self._standing
         self.settle_up()
         while self._unrecorded:
-            await self._runs.audit.append(self._unrecorded[0])
+            await self._runs.record(self._unrecorded[0])
             del self._unrecorded[0]
 
     def _refuse_too_many(self, pause: Pause) -> None:
@@ -359,7 +359,7 @@ class Pauses:
         return True
 
     def _event(self, type_: str, pause: Pause, actor: Actor) -> Event:
-        event = self._runs.events.of_home(type_, actor, reason=pause.reason, since=to_json(pause)["since"])
+        event = self._runs.event_of_home(type_, actor, reason=pause.reason, since=to_json(pause)["since"])
         return evolve(event, session_id=pause.session_id)
 
 
@@ -393,16 +393,15 @@ def _read_pauses(written: str | None, now: datetime) -> tuple[Pause, ...]:
 class EffectGate:
     """Tells whether effects may begin now.
 
-    :ivar pauses: what is paused, though the vault be open.
-    :ivar rates: which services are to be left alone for now.
-    :ivar could_act: whether the last look found that they may; C{False} has the next look take up what waits.
+    :param pauses: what is paused, even if the vault is unlocked.
+    :param rates: which services asked for no requests for now.
     """
 
     _vault: IVault
     _bindings: IBindings
-    pauses: Pauses
-    rates: RateLimits
-    could_act: bool = field(default=False, init=False)
+    _pauses: Pauses
+    _rates: RateLimits
+    _could_act: bool = field(default=False, init=False)  # at the last look
     _held: bool = field(default=False, init=False)
     _generation: int = field(default=0, init=False)  # of the bindings, at the last look
 
@@ -413,31 +412,62 @@ class EffectGate:
         return not self._held and self._vault.state() is VaultState.UNLOCKED
 
     def hold(self) -> None:
-        """Let none begin any more in this life."""
+        """Let no effect begin until the daemon starts again."""
         self._held = True
 
-    def missed(self) -> None:
-        """Note that the vault or a credential could not be used: the next look takes up what waits for it."""
-        self.could_act = False
+    def refuse_paused(self, session_id: str | None) -> None:
+        """Raise L{Paused} if runs of the session are paused."""
+        self._pauses.refuse(session_id)
 
-    def look(self) -> None:
-        """Note what changed of the bindings: that may be what a run waits for."""
+    def is_paused(self, session_id: str | None) -> bool:
+        """Return whether runs of the session are paused."""
+        return self._pauses.find(session_id) is not None
+
+    async def wait_unpaused(self, session_id: str | None, seconds: float) -> bool:
+        """Wait until runs of the session are not paused; return False if they still are after C{seconds}."""
+        return await self._pauses.over(session_id, seconds)
+
+    def guard_opening(self, verify: Verify | None) -> Verify:
+        """Return a check for the transaction that begins a run: it raises L{Paused}, or as C{verify}."""
+        return self._pauses.guarded(verify)
+
+    def note_rate(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
+        """Store until when the service of C{planned} asked for no requests, if C{outcome} says so, and return it."""
+        return self._rates.noted(planned, outcome, of_preview=of_preview)
+
+    def missed(self) -> None:
+        """Have the next L{look} report that waiting runs may resume: the vault or a credential could not be used."""
+        self._could_act = False
+
+    def note_recovered(self) -> None:
+        """Note at the start that the runs of the previous process are recovered: nothing waits to be resumed."""
+        self._could_act = True
+
+    def look(self, can_act: bool) -> bool:
+        """Return whether runs that wait for the vault or a credential may resume: effects can begin, and could not.
+
+        A binding that has changed since the last look may be what a run waits for.
+
+        :param can_act: whether effects can begin now.
+        """
         generation = self._bindings.bindings_generation()
         if generation != self._generation:
             self._generation = generation
             self.missed()
+        could, self._could_act = self._could_act, can_act
+        return can_act and not could
 
     async def in_turn(self, planned: PlannedStep, run: Run, seconds: float) -> None:
         """Wait for as long as the service of a step of C{run} asked for.
 
         :raises LimitExceeded: that takes longer than C{seconds}, or everything is paused since.
         """
-        left = self.rates.seconds_left(planned, run.id)
+        left = self._rates.seconds_left(planned, run.id)
         if not left:
             return
-        why = f"{self.rates.explain(planned, left)} This request was not sent."
-        waited = await self.rates.wait(planned, run.id, seconds)
-        if not waited or not await self.pauses.over(run.session_id, seconds - left):
+        why = f"{self._rates.explain(planned, left)} This request was not sent."
+        waited = await self._rates.wait(planned, run.id, seconds)
+        if not waited or not await self._pauses.over(run.session_id, seconds - left):
             raise LimitExceeded(why, {"retry_after": max(1, round(left))})
 
     def require(self) -> None:
@@ -474,7 +504,7 @@ class LoopBreaker:
 
         :raises LimitExceeded: one of them is.
         """
-        now, limits = self._runs.events.now(), self._limits
+        now, limits = self._runs.now(), self._limits
         same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
         by_session, by_action = (_SESSION, session.id), (_ACTION, action)
         self._check(by_session, now)
@@ -517,7 +547,7 @@ class LoopBreaker:
         self._stopped[which] = at + BROKEN_FOR, why
         if not on_record:
             kind, name = which
-            event = self._runs.events.of_home("session.broken", why=why)
+            event = self._runs.event_of_home("session.broken", why=why)
             event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
             self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
 
@@ -533,7 +563,7 @@ class LoopBreaker:
         )
 
     async def _append(self, event: Event) -> None:
-        await self._runs.audit.append(event)
+        await self._runs.record(event)
 
 
 def _list_concerned(run: Run) -> list[_Which]:
@@ -621,7 +651,7 @@ class Denials:
 
         :raises StoreUnavailable: that cannot be read.
         """
-        since = self._runs.events.now() - LONGEST
+        since = self._runs.now() - LONGEST
         query = AuditQuery(type=FORGIVEN, since=since, limit=1000)
         forgiven = {record.event.run_id for record in (await self._runs.audit.list(query)).items}
         for approval in await self._runs.table.denials(since):
@@ -648,7 +678,7 @@ class Denials:
 
         :raises ApprovalDenied: it was.
         """
-        now, cool_down = self._runs.events.now(), timedelta(seconds=action.approval.cool_down_seconds)
+        now, cool_down = self._runs.now(), timedelta(seconds=action.approval.cool_down_seconds)
         lately = [each for each in self._of.get(action.name, ()) if each.at + cool_down > now]
         if not lately:
             return
@@ -675,7 +705,7 @@ class Denials:
             raise Conflict(f"The run is {run.state.value}, so there is no denial to lift.", {"state": run.state.value})
         kept = self._of.get(run.action, deque())
         if run.id in {each.run_id for each in kept}:
-            await self._runs.audit.append(self._runs.events.of_run(FORGIVEN, run, actor))
+            await self._runs.record(self._runs.event_of_run(FORGIVEN, run, actor))
             self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST_DENIALS)
             self._breaker.forgive(run)
         return approval
@@ -826,10 +856,10 @@ class Caps:
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """Set caps, on record first and then in the vault."""
-        now = self._runs.events.now()
+        now = self._runs.now()
         fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
         for each in fresh.values():
-            await self._runs.audit.append(self._runs.events.of_home("cap.set", actor, **_describe(each)))
+            await self._runs.record(self._runs.event_of_home("cap.set", actor, **_describe(each)))
         kept = {each.name: each for each in self.own()}
         self._operator_limits.keep_caps(tuple({**kept, **fresh}.values()))
         return tuple(fresh.values())
@@ -838,7 +868,7 @@ class Caps:
         """Remove a cap, on record first and then in the vault."""
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such limit.")
-        await self._runs.audit.append(self._runs.events.of_home("cap.removed", actor, **_describe(which)))
+        await self._runs.record(self._runs.event_of_home("cap.removed", actor, **_describe(which)))
         self._operator_limits.keep_caps(tuple(each for each in self.own() if each.name != which.name))
 
 
@@ -854,28 +884,37 @@ def _describe(own: OwnCap) -> dict[str, JSON]:
 
 @frozen(eq=False)
 class Limits:
-    """Admits calls that nothing stops: no pause, no limit, no earlier denial, no loop."""
+    """Refuses calls while a pause, a cap, an earlier denial or a stopped loop forbids them."""
 
-    effects: EffectGate
-    caps: Caps
-    denials: Denials
+    _pauses: Pauses
+    _effects: EffectGate
+    _caps: Caps
+    _denials: Denials
 
     async def learn(self) -> None:
-        """At the start: what an earlier life left.
+        """Load the pauses and denials that the previous process stored.
 
-        :raises StoreUnavailable: it cannot be read.
+        :raises StoreUnavailable: they cannot be read.
         """
-        await self.effects.pauses.learn()
-        await self.denials.learn()
+        await self._pauses.learn()
+        await self._denials.learn()
+
+    def require_effects(self) -> None:
+        """Raise L{VaultLocked} unless effects may begin now."""
+        self._effects.require()
+
+    async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
+        """Raise L{LimitExceeded} if a cap is reached; see L{Caps.refuse_full}."""
+        await self._caps.refuse_full(plan, arguments, session_id)
 
     def admit(self, session: Session | None, action: Action, arguments: Mapping[str, JSON]) -> None:
-        """Pass only a call that may be taken; the operator's own is stopped by a pause alone.
+        """Refuse a call that may not be accepted now; the operator's own is stopped by a pause alone.
 
-        :raises Paused, LimitExceeded, ApprovalDenied: it may not be now.
+        :raises Paused, LimitExceeded, ApprovalDenied: the call is refused.
         """
-        self.effects.pauses.refuse(None if session is None else session.id)
+        self._pauses.refuse(None if session is None else session.id)
         if session is not None:
-            self.denials.admit(session, action, arguments)
+            self._denials.admit(session, action, arguments)
 
 
 _UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
@@ -885,7 +924,7 @@ _AGAIN_HERE = "It was approved before its session was paused: approve it once mo
 
 
 @implementer(ILimitService)
-@define(eq=False)
+@frozen(eq=False)
 class LimitService:
     """Pauses and resumes runs, lifts denials, and stores the operator's caps, even if the caller disconnects meanwhile.
 
@@ -895,7 +934,10 @@ class LimitService:
     """
 
     _runs: RunRepository
-    _limits: Limits
+    _pauses: Pauses
+    _effects: EffectGate
+    _caps: Caps
+    _denials: Denials
     _ask_again: Callable[[Run, ApprovalStale], Awaitable[None]]
     _begin: Callable[[Run], None]
     _stop_looking: Callable[[], None]
@@ -903,43 +945,42 @@ class LimitService:
     _locks: KeyedLocks
 
     async def hold(self) -> None:
-        self._limits.effects.hold()
+        self._effects.hold()
         self._stop_looking()
         await self._tasks.at_rest()
 
     def pauses(self) -> tuple[Pause, ...]:
-        return self._limits.effects.pauses.all()
+        return self._pauses.all()
 
     def caps(self) -> tuple[OwnCap, ...]:
-        return self._limits.caps.own()
+        return self._caps.own()
 
     @shielded
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        return await self._limits.caps.put(caps, actor)
+        return await self._caps.put(caps, actor)
 
     @shielded
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
-        await self._limits.caps.remove(which, actor)
+        await self._caps.remove(which, actor)
 
     @shielded
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        return await self._limits.denials.forgive(run_id, actor)
+        return await self._denials.forgive(run_id, actor)
 
     @shielded
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
-        pauses = self._limits.effects.pauses
-        standing = await pauses.pause(pause, actor)
+        pause = Pause(self._runs.now(), actor.id, reason, session_id)
+        standing = await self._pauses.pause(pause, actor)
         under_way = tuple([run async for run in self._list_matching(_UNDER_WAY, session_id)])
-        return Halt(standing, under_way, saved=not pauses.is_owing)
+        return Halt(standing, under_way, saved=not self._pauses.is_owing)
 
     @shielded
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
         if session_id not in {pause.session_id for pause in self.pauses()}:
             return ()
-        self._limits.effects.require()
+        self._effects.require()
         asked = [run async for run in self._ask_anew(session_id)]
-        await self._limits.effects.pauses.lift(session_id, actor)
+        await self._pauses.lift(session_id, actor)
         async for run in self._list_matching(_NOT_BEGUN, session_id):
             self._begin(run)  # it was approved while the others were asked anew
         return tuple(asked)

@@ -314,7 +314,7 @@ class TrustService:
         _refuse_lacking(chosen)
         for candidate in chosen:
             await self._contents.put(candidate.text)
-        await self._runs.audit.append(*(self._read_given(candidate, actor) for candidate in chosen))
+        await self._runs.record(*(self._read_given(candidate, actor) for candidate in chosen))
         words = [self._word(candidate, actor) for candidate in chosen]
         await self._keep(lambda: self._trust.put(words))
         return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
@@ -325,7 +325,7 @@ class TrustService:
         word = self._trust.find(kind, name)
         if word is None:
             raise NotFound("This is not trusted.", {"kind": kind.value, "name": name})
-        await self._runs.audit.append(self._event("trust.taken", kind, name, actor, word.digest))
+        await self._runs.record(self._event("trust.taken", kind, name, actor, word.digest))
         await self._keep(lambda: self._trust.remove(kind, name))
 
     @shielded
@@ -335,11 +335,11 @@ class TrustService:
         word = self._trust.find(TrustKind.ACTION, name)
         if word is None:
             raise NotFound(f"The action {name} is not trusted.", {"action": name})
-        event = self._runs.events.of_home("action.enabled" if enabled else "action.disabled", actor)
-        await self._runs.audit.append(evolve(event, action=name))
+        event = self._runs.event_of_home("action.enabled" if enabled else "action.disabled", actor)
+        await self._runs.record(evolve(event, action=name))
         if self._trust.find(TrustKind.ACTION, name) != word:
             raise Conflict("Its trust has just changed. Review it again.", {"action": name})
-        switched = evolve(word, enabled=enabled, changed_at=self._runs.events.now(), changed_by=actor.id)
+        switched = evolve(word, enabled=enabled, changed_at=self._runs.now(), changed_by=actor.id)
         await self._keep(lambda: self._trust.put([switched]))
         return evolve(offer, enabled=enabled)
 
@@ -358,7 +358,7 @@ class TrustService:
         """Make the word: what was switched off stays off, however often it is read anew."""
         earlier = self._trust.find(*candidate.key)
         enabled = True if earlier is None else earlier.enabled
-        return Trusted(*candidate.key, candidate.digest, self._runs.events.now(), actor.id, enabled)
+        return Trusted(*candidate.key, candidate.digest, self._runs.now(), actor.id, enabled)
 
     def _read_given(self, candidate: Candidate, actor: Actor) -> Event:
         earlier = self._trust.find(*candidate.key)
@@ -370,7 +370,7 @@ class TrustService:
     ) -> Event:
         action = name if kind is TrustKind.ACTION else None
         connector = name if kind is TrustKind.CONNECTOR else None
-        event = self._runs.events.of_home(type_, actor, kind=kind.value, name=name, digest=digest, before=before)
+        event = self._runs.event_of_home(type_, actor, kind=kind.value, name=name, digest=digest, before=before)
         return evolve(event, action=action, connector=connector)
 
     def _require_unlocked(self) -> None:

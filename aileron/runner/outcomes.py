@@ -192,7 +192,7 @@ async def record_finding(runs: RunRepository, doubt: UncertainEffect, found: Loo
         return transition(
             run,
             end,
-            runs.events.now(),
+            runs.now(),
             *found.events,
             result=result,
             fault=fault,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from aileron.actions import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
+from aileron.actions import KnownValues, check_arguments, preview_paths, resolve, resolve_preview, uses_outputs
 from aileron.base.converter import to_json
 from aileron.base.json import JSON, digest
 from aileron.model.actions import Action, PreviewRule, Step
@@ -29,7 +29,7 @@ from aileron.model.reviews import (
     ReviewedRequest,
     ReviewedStep,
 )
-from aileron.model.runs import Run
+from aileron.model.runs import Approval, Run
 from aileron.model.vault import Binding
 
 from .offerings import Offerings
@@ -179,6 +179,19 @@ class Plan:
             preview=None if self.preview is None else self.preview.review(self.lacks),
         )
 
+    def with_preview(self, effect_key: str, shown: Preview) -> Plan:
+        """Return this plan as it is if the preview shows C{shown}; only steps that use the preview are prepared again.
+
+        :raises AileronError: a value that the preview shows makes no request.
+        """
+        if self.preview is None:
+            return self
+        steps = tuple(
+            _fill(planned, self.arguments, effect_key, shown) if preview_paths(planned.step.inputs) else planned
+            for planned in self.steps
+        )
+        return evolve(self, steps=steps, preview=evolve(self.preview, shown=shown))
+
     def request_for(self, planned: PlannedStep, effect_key: str, outputs: Mapping[str, JSON]) -> Request:
         """Build the request of a step, now that earlier steps have answered.
 
@@ -226,13 +239,22 @@ def step_key(effect_key: str, step: Step) -> str:
 
 
 @frozen
-class Planner:
-    """Works out plans from what is there now.
+class PlanOutline:
+    """The connectors, operations and credentials that a run of an action uses, without its requests.
 
-    :ivar offerings: the actions that can be planned.
+    :ivar read: the read of the preview, or None if the action has none.
     """
 
-    offerings: Offerings
+    action: Action
+    steps: tuple[PlannedStep, ...]
+    read: PlannedStep | None
+
+
+@frozen
+class Planner:
+    """Plans runs by the files, connectors and bindings as they are now."""
+
+    _offerings: Offerings
     _connectors: IConnectors
     _bindings: IBindings
 
@@ -249,38 +271,68 @@ class Planner:
         """
         rule = action.approval.preview
         shown = NOT_YET if preview is None or rule is None else preview
-        steps = tuple(self._step(step, arguments, effect_key, shown) for step in action.steps)
+        targets = (PlannedStep(*self._target(step), None) for step in action.steps)
+        steps = tuple(_fill(target, arguments, effect_key, shown) for target in targets)
         if not action.approval.gated:
             _check_unapproved(steps)
-        if rule is None:
-            return Plan(action, arguments, steps)
-        carried = tuple(dict.fromkeys(path for step in action.steps for path in preview_paths(step.inputs)))
-        read = self._read(rule, arguments, effect_key)
-        return Plan(action, arguments, steps, PlannedPreview(rule, read, carried, shown))
+        return Plan(action, arguments, steps, self._preview(action, arguments, effect_key, shown))
 
-    def unfilled(self, action: Action) -> tuple[tuple[PlannedStep, ...], PlannedStep | None]:
-        """Plan the steps of C{action} with all that they will use, but for their requests, which arguments make.
+    def refresh(self) -> None:
+        """Read the files again: the next plan is by their present content."""
+        self._offerings.refresh()
 
-        :return: the steps, and the read of the preview, if there is one.
-        :raises NotFound, BindingRequired: as of L{plan}.
+    def plan_run(self, run: Run, preview: Preview | None = None) -> Plan:
+        """Plan what C{run} would do now.
+
+        :param preview: as it was fetched, or None if it was not fetched yet.
+        :raises AileronError: the action is gone, switched off or no longer accepts the arguments, or see L{plan}.
         """
+        action = self._offerings.find(run.action).action
+        return self.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
+
+    def plan_shown(self, approval: Approval) -> Plan:
+        """Plan as L{plan_run} with the preview in the row: the digest shows whether that was tampered with."""
+        return self.plan_run(approval.run, approval.review.shown_preview)
+
+    def has_preview(self, run: Run) -> bool:
+        """Return whether the action of C{run} has a preview.
+
+        :raises NotFound, Conflict: the action is gone or switched off.
+        """
+        return self._offerings.find(run.action).action.approval.preview is not None
+
+    def plan_preview(self, run: Run) -> PlannedPreview | None:
+        """Plan the read of the preview of C{run} alone, or return None if its action has no preview.
+
+        :raises AileronError: see L{plan_run}.
+        """
+        action = self._offerings.find(run.action).action
+        return self._preview(action, check_arguments(action, run.arguments), run.effect_key, NOT_YET)
+
+    def outline(self, action_name: str) -> PlanOutline:
+        """Find all that a run of the action uses, without building its requests, which needs arguments.
+
+        :raises NotFound, Conflict: the action is gone or switched off.
+        :raises NotFound, BindingRequired: see L{plan}.
+        """
+        action = self._offerings.find(action_name).action
         rule = action.approval.preview
         steps = tuple(PlannedStep(*self._target(step), None) for step in action.steps)
-        return steps, None if rule is None else PlannedStep(*self._target(_reading(rule)), None)
+        return PlanOutline(action, steps, None if rule is None else PlannedStep(*self._target(_reading(rule)), None))
 
-    def _step(self, step: Step, arguments: Mapping[str, JSON], effect_key: str, shown: Preview) -> PlannedStep:
-        planned = self._target(step)
-        lacks = _lacking(step, shown)
-        if lacks is not None or uses_outputs(step):
-            return PlannedStep(*planned, None, lacks)
-        inputs = resolve(step, KnownValues(arguments, {}, shown.carried))
-        return self._prepare(planned, inputs, step_key(effect_key, step))
+    def _preview(
+        self, action: Action, arguments: Mapping[str, JSON], effect_key: str, shown: Preview
+    ) -> PlannedPreview | None:
+        rule = action.approval.preview
+        if rule is None:
+            return None
+        carried = tuple(dict.fromkeys(path for step in action.steps for path in preview_paths(step.inputs)))
+        return PlannedPreview(rule, self._read(rule, arguments, effect_key), carried, shown)
 
     def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
         """Plan the read of a preview, as a step that comes before all others."""
-        planned = self._prepare(
-            self._target(_reading(rule)), resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}"
-        )
+        target = PlannedStep(*self._target(_reading(rule)), None)
+        planned = _prepare(target, resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}")
         if planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied(f"{rule.connector} does not declare {rule.operation} as an idempotent read.")
         _check_unapproved((planned,))
@@ -293,10 +345,6 @@ class Planner:
         description = connector.describe()
         binding = self._binding(description)
         return step, connector, description, binding, _base_url(description, binding)
-
-    def _prepare(self, target: _Target, inputs: Mapping[str, JSON], key: str) -> PlannedStep:
-        step, connector, *_, base_url = target
-        return PlannedStep(*target, connector.prepare(step.operation, inputs, base_url, key))
 
     def _binding(self, description: ConnectorDescription) -> Binding | None:
         bound = self._bindings.for_connector(description.fqn)
@@ -314,6 +362,21 @@ class Planner:
 
 
 _Target = tuple[Step, IConnector, ConnectorDescription, Binding | None, str]
+
+
+def _fill(target: PlannedStep, arguments: Mapping[str, JSON], effect_key: str, shown: Preview) -> PlannedStep:
+    """Return the step with its request, or without if that needs an earlier result or the preview lacks a value."""
+    step = target.step
+    lacks = _lacking(step, shown)
+    if lacks is not None or uses_outputs(step):
+        return evolve(target, request=None, lacks=lacks)
+    inputs = resolve(step, KnownValues(arguments, {}, shown.carried))
+    return _prepare(evolve(target, lacks=None), inputs, step_key(effect_key, step))
+
+
+def _prepare(target: PlannedStep, inputs: Mapping[str, JSON], key: str) -> PlannedStep:
+    request = target.connector.prepare(target.step.operation, inputs, target.base_url, key)
+    return evolve(target, request=request)
 
 
 def _check_unapproved(steps: Iterable[PlannedStep]) -> None:

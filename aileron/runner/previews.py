@@ -1,21 +1,118 @@
-"""Renders what a service's answer to the read of a preview shows."""
+"""Fetches previews from their services and renders them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
+
+from attrs import define, field
+from twisted.internet.defer import DeferredSemaphore
+from twisted.internet.interfaces import IReactorTime
 
 from aileron.actions import look_up
 from aileron.base.json import JSON, canonical, digest_of_bytes, plain
 from aileron.model.actions import PreviewRule
 from aileron.model.connectors import Outcome
-from aileron.model.errors import ConnectorRuntimeError
+from aileron.model.errors import ConnectorRuntimeError, VaultLocked
 from aileron.model.reviews import Cut, Preview, PreviewField, PreviewStatus
+from aileron.model.runs import Approval, Run, RunState
 
-from .plan import make_unavailable
+from .limits import EffectGate
+from .outcomes import Echoes, find_echoes
+from .plan import PlannedStep, Planner, make_unavailable
+from .runs import RunRepository
+
+PREVIEW_SECONDS = 5.0
+"""How long a service has to answer."""
+
+AGAIN_SECONDS = 10.0
+"""A failed preview is not fetched again, only because somebody looks at it, before so many seconds have passed."""
+
+MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR, MOST_BEFORE_EFFECTS = 6, 2, 4
+"""How many are fetched at once: what agents ask for never keeps the operator's own decisions waiting."""
 
 MOST_BYTES, MOST_BYTES_IN_ALL = 64 * 1024, 256 * 1024
 MOST_CARRIED = 4096  # characters; it goes into a request
+
+
+@define(eq=False)
+class PreviewReader:
+    """Fetches previews from their services, in three queues.
+
+    :param read: sends the read of a preview and returns its outcome within so many seconds.
+    """
+
+    _runs: RunRepository
+    _planner: Planner
+    _read: Callable[[PlannedStep, float], Awaitable[Outcome]]
+    _effects: EffectGate
+    _clock: IReactorTime
+    _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
+    _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
+    _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
+    _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
+
+    async def fetch_missing(self, run: Run) -> tuple[Preview, Echoes] | None:
+        """Fetch the preview of C{run}; None if its action has none, or it is no longer missing at this fetch's turn.
+
+        :raises VaultLocked, Paused: it cannot be fetched now.
+        :raises AileronError: see L{Planner.plan_run}.
+        """
+        return await self._fetch(run, self._background, only_missing=True)
+
+    async def fetch_again(self, run: Run, *, before_effect: bool = False) -> Preview | None:
+        """Fetch the preview of C{run} as it is now, and record echoes of the credential; None if its action has none.
+
+        :param before_effect: whether the run is to begin; else the operator waits for the answer.
+        :raises VaultLocked, Paused: it cannot be fetched now.
+        :raises AileronError: see L{Planner.plan_run}.
+        """
+        fetched = await self._fetch(run, self._before_effects if before_effect else self._foreground)
+        if fetched is None:
+            return None
+        preview, echoes = fetched
+        if echoes.events:
+            await self._runs.record(*echoes.events)
+        return preview
+
+    def was_tried(self, run_id: str) -> bool:
+        """Return whether the preview of that run was fetched within the last L{AGAIN_SECONDS}."""
+        return run_id in self._recent()
+
+    async def _fetch(
+        self, run: Run, turns: DeferredSemaphore, *, only_missing: bool = False
+    ) -> tuple[Preview, Echoes] | None:
+        if not self._planner.has_preview(run):
+            return None
+        return await turns.run(self._fetch_now, run, only_missing)
+
+    async def _fetch_now(self, run: Run, only_missing: bool) -> tuple[Preview, Echoes] | None:
+        if only_missing and not lacks_preview(await self._runs.approval(run.id)):
+            return None
+        if not self._effects.may_act():
+            raise VaultLocked("The preview cannot be fetched while the vault is locked.")
+        self._effects.refuse_paused(run.session_id)
+        self._tried = {**self._recent(), run.id: self._clock.seconds()}
+        self._planner.refresh()
+        planned = self._planner.plan_preview(run)
+        if planned is None:
+            return None
+        outcome = await self._read(planned.read, PREVIEW_SECONDS)
+        if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
+            raise VaultLocked(outcome.fault.message)
+        echoes = find_echoes(self._runs.events, run, planned.read, outcome)
+        return render_preview(planned.rule, outcome, planned.carried), echoes
+
+    def _recent(self) -> dict[str, float]:
+        """Return the runs whose preview was fetched of late; none if the clock was set back."""
+        now = self._clock.seconds()
+        return {run_id: at for run_id, at in self._tried.items() if 0 <= now - at < AGAIN_SECONDS}
+
+
+def lacks_preview(approval: Approval) -> bool:
+    """Return whether a pending approval may have a preview that is not shown."""
+    is_shown = approval.review.shown_preview.status is PreviewStatus.SHOWN
+    return approval.run.state is RunState.PENDING and approval.review.may_have_preview and not is_shown
 
 
 def render_preview(rule: PreviewRule, outcome: Outcome, carried: Collection[str]) -> Preview:

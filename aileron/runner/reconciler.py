@@ -22,8 +22,9 @@ from aileron.model.runs import AttemptRow, Run, RunState, Transition
 
 from .approvals import UNUSABLE, ApprovalRequests, Decisions
 from .limits import EffectGate
+from .offerings import Offerings
 from .outcomes import LateAnswers, LookupResult, UncertainEffect, explain_not_done, find_echoes, record_finding
-from .plan import Plan, PlannedStep, step_key
+from .plan import Plan, PlannedStep, Planner, step_key
 from .runs import RunRepository, make_conflict, transition
 from .tasks import KeyedLocks, Tasks, Timers, shielded
 
@@ -50,7 +51,7 @@ class Reconciler:
     """
 
     _runs: RunRepository
-    _requests: ApprovalRequests
+    _planner: Planner
     _decisions: Decisions
     _look_up: Callable[[PlannedStep, Sought, float], Awaitable[Finding]]
     _late_answers: LateAnswers
@@ -69,7 +70,7 @@ class Reconciler:
 
     async def take_up(self) -> None:
         """Look again for what an earlier life of the daemon had not found, of the last day."""
-        since, looked_at = self._runs.events.now() - _TAKEN_UP, 0
+        since, looked_at = self._runs.now() - _TAKEN_UP, 0
         async for run in self._runs.all(RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)):
             looked_at += 1
             if looked_at > _MOST_TAKEN_UP:
@@ -100,13 +101,13 @@ class Reconciler:
     def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
         """Return when the run was given up, by the monotonic clock: setting the wall clock forward ends no wait."""
         passed = self._monotonic() - self._since.get(run_id, self._began)
-        return max(last_at, self._runs.events.now() - timedelta(seconds=passed))
+        return max(last_at, self._runs.now() - timedelta(seconds=passed))
 
     def _wait(self, run_id: str, number: int) -> None:
         if self._stopped:
             return
         before = LOOKS_AFTER_SECONDS[number - 1] if number else 0.0
-        at = self._runs.events.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
+        at = self._runs.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
         self._timers.watch(run_id, at, partial(self._ring, number))
 
     async def _ring(self, number: int, run_id: str) -> None:
@@ -130,7 +131,7 @@ class Reconciler:
         :raises AileronError: it cannot be looked up now, as while the run is paused.
         """
         try:
-            self._effects.pauses.refuse((await self._runs.run(run_id)).session_id)
+            self._effects.refuse_paused((await self._runs.run(run_id)).session_id)
             _, finding = await self.find_out(run_id, DAEMON)
         except _LATER:
             raise
@@ -145,7 +146,7 @@ class Reconciler:
         if finding.happened is False and on_its_way:  # what is not there may come yet
             finding = evolve(finding, happened=None)
         fqn, echoed = doubt.planned.description.fqn, find_echoes(self._runs.events, doubt.run, doubt.planned, finding)
-        event = self._runs.events.of_run(
+        event = self._runs.event_of_run(
             "execution.reconciled",
             doubt.run,
             actor,
@@ -191,7 +192,7 @@ class Reconciler:
         return doubt, _sought(plan, doubt, tried)
 
     async def _plan(self, run: Run) -> Plan:
-        self._requests.planner.offerings.refresh()
+        self._planner.refresh()
         try:
             plan = await self._plan_decided(run)
         except (Conflict, StoreUnavailable, *UNUSABLE):
@@ -208,7 +209,7 @@ class Reconciler:
         :raises Conflict: there is no decision, or it was on something else.
         """
         approval = await self._runs.table.approval(run.id)
-        plan = self._requests.plan(run) if approval is None else self._requests.plan_shown(approval)
+        plan = self._planner.plan_run(run) if approval is None else self._planner.plan_shown(approval)
         if approval is None:
             if plan.action.approval.gated or run.parent_id is not None:
                 raise Conflict("No decision is recorded.")
@@ -262,6 +263,8 @@ class ReconciliationService:
     """
 
     _runs: RunRepository
+    _offerings: Offerings
+    _planner: Planner
     _requests: ApprovalRequests
     _keep: Callable[[Run, Plan, Transition], Awaitable[Run]]
     _decisions: Decisions
@@ -297,7 +300,7 @@ class ReconciliationService:
             # guard of promise 5: only what is in doubt is settled -> DoubtTests
             raise make_conflict(run)
         await self._decisions.give_up(run)
-        event = self._runs.events.of_run("run.settled", run, actor, happened=happened, note=note)
+        event = self._runs.event_of_run("run.settled", run, actor, happened=happened, note=note)
         end = RunState.COMPLETED if happened else RunState.FAILED
         done: JSON = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
         result: JSON = {"output": None, "steps": done} if happened else None
@@ -311,7 +314,7 @@ class ReconciliationService:
         await self._check(parent)
         child, plan = self._child(parent)
         same = child.effect_key == parent.effect_key
-        event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
+        event = self._runs.event_of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
         noted = parent.note_repetition(event, note, run_again=child.id)
         return await self._keep(child, plan, evolve(self._requests.opening(child, plan, actor), note=noted))
 
@@ -329,22 +332,21 @@ class ReconciliationService:
 
     def _child(self, parent: Run) -> tuple[Run, Plan]:
         """Make the new run: under the old effect key where the service tells by that that it has done it already."""
-        planner = self._requests.planner
-        planner.offerings.refresh()
-        action = planner.offerings.find(parent.action).action
+        self._offerings.refresh()
+        action = self._offerings.find(parent.action).action
         arguments = check_arguments(action, parent.arguments)
-        plan, key = planner.plan(action, arguments, parent.effect_key), parent.effect_key
+        plan, key = self._planner.plan(action, arguments, parent.effect_key), parent.effect_key
         if any(planned.effect != READ and uses_outputs(planned.step) for planned in plan.steps):
             raise Conflict(
                 f"A step of {action.name} uses another step's answer, so it cannot be shown before you approve. Settle "
                 "this run; if it did not happen, let the agent request the action again."
             )
         if not all(planned.idempotent for planned in plan.steps if planned.effect != READ):
-            key = self._runs.events.fresh_id()
-            plan = planner.plan(action, arguments, key)
-        now = self._runs.events.now()
+            key = self._runs.fresh_id()
+            plan = self._planner.plan(action, arguments, key)
+        now = self._runs.now()
         run = Run(
-            id=self._runs.events.fresh_id(),
+            id=self._runs.fresh_id(),
             action=action.name,
             action_version=action.version,
             manifest_digest=action.digest,

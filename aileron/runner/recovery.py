@@ -14,11 +14,12 @@ from aileron.model.interfaces.store import IWatermarks
 from aileron.model.queries import RunQuery
 from aileron.model.runs import AWAITING, NOT_BEGUN, Run, RunState
 
-from .approvals import UNUSABLE, ApprovalRequests, Decisions, Expiry, Previews
-from .limits import Limits
+from .approvals import UNUSABLE, ApprovalRequests, Decisions, Previews
+from .limits import EffectGate, Limits, Pauses
 from .reconciler import Reconciler
 from .runs import RunRepository, transition
 from .scheduler import RunScheduler
+from .tasks import Tasks
 
 _log = Logger()
 _CURRENT = "vault"  # the name of the watermark that holds the vault's id
@@ -120,9 +121,7 @@ class RollbackDetector:
         if old_vault or old_record:
             await self._distrust(reached, old_vault, old_record)
         elif current != reached.vault:
-            await self._runs.audit.append(
-                self._runs.events.of_home("vault.replaced", before=current, now=reached.vault)
-            )
+            await self._runs.record(self._runs.event_of_home("vault.replaced", before=current, now=reached.vault))
         self.compared = True
         await self.note()
 
@@ -171,8 +170,8 @@ class RollbackDetector:
         """Ask anew what was approved, void trust if it is an old vault's, and seal the present, to tell it once."""
         found = ["The vault is older than what was done with it."] if old_vault else []
         found += ["The record is not the one that the vault sealed."] if old_record else []
-        event = self._runs.events.of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
-        await self._runs.audit.append(event)
+        event = self._runs.event_of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
+        await self._runs.record(event)
         _log.error("something was put back: {found}", found=found)
         if old_vault:
             self._trust.void()
@@ -188,64 +187,81 @@ class RollbackDetector:
             self._control.seal(*head)
 
 
-@define(eq=False)
+@frozen(eq=False)
 class Recovery:
-    """Takes up what an earlier life left, and what waited for the vault or a credential.
-
-    :ivar limits: what keeps runs from beginning.
-    :ivar previews: what is shown of services' sides.
-    :ivar rollbacks: finds whether the record or the vault was put back.
-    """
+    """Recovers runs left by the previous process, and resumes runs that wait for the vault or a credential."""
 
     _runs: RunRepository
     _scheduler: RunScheduler
-    _expiry: Expiry
+    _requests: ApprovalRequests
     _decisions: Decisions
-    limits: Limits
+    _limits: Limits
+    _pauses: Pauses
+    _effects: EffectGate
     _reconciler: Reconciler
-    previews: Previews
-    rollbacks: RollbackDetector
+    _previews: Previews
+    _rollbacks: RollbackDetector
+    _tasks: Tasks
 
     async def start(self) -> None:
-        """Take up what an earlier life left.
+        """Recover runs left by the previous process.
 
-        :raises StoreUnavailable: it cannot be read.
+        :raises StoreUnavailable: they cannot be read.
         """
-        await self.limits.learn()
-        await self.rollbacks.check()
+        await self._limits.learn()
+        await self._rollbacks.check()
         await self._reconciler.take_up()
         await self._recover()
+        if self._rollbacks.compared:
+            self._effects.note_recovered()
+        self._tasks.start("previews that were missed", self._previews.take_up())
 
-    def stop(self) -> None:
-        """Expire and look for nothing more.  Twice is safe."""
-        self._expiry.stop()
+    def look(self) -> None:
+        """Resume runs if the vault was unlocked or a binding changed, and retry writes that failed."""
+        can_act = self._effects.may_act() and self._rollbacks.comparable
+        resumable = self._effects.look(can_act)
+        if can_act:
+            self._pauses.settle_up()
+        if self._pauses.is_owing:
+            self._tasks.start("pauses that are not saved yet", self._pauses.save())
+        if resumable:
+            if not self._tasks.start("what waits for the vault or a credential", self.resume()):
+                self._effects.missed()
+        elif self._is_owing:
+            self._tasks.start("how far the vault has come", self._settle_up())
+
+    async def stop(self, seconds: float) -> None:
+        """Start nothing more; let tasks finish within C{seconds}, and record effects that do not as uncertain."""
+        self._requests.stop()
         self._reconciler.stop()
+        await self._tasks.drain(seconds)
+        await self._rollbacks.note()
 
-    async def resume(self) -> bool:
-        """Go on with what met a vault that was gone or another, or a credential that needed a person.
+    async def resume(self) -> None:
+        """Resume runs that wait for the vault or a credential; L{look} retries if the vault cannot be used."""
+        if not await self._resume():
+            self._effects.missed()
 
-        :return: C{False}: not yet.
-        """
+    async def _resume(self) -> bool:
         try:
-            await self.rollbacks.check()
+            await self._rollbacks.check()
             await self._decisions.settle_up()
             async for run in self._runs.all(_WAITING):
                 self._scheduler.start(run)
-            await self.previews.take_up()
+            await self._previews.take_up()
         except (StoreUnavailable, *UNUSABLE):
             _log.warn("what waits for the vault cannot be taken up yet")
             return False
         return True
 
     @property
-    def owing(self) -> bool:
-        """True if L{settle_up} has something to do."""
-        return self.rollbacks.moved or self._decisions.owing
+    def _is_owing(self) -> bool:
+        return self._rollbacks.moved or self._decisions.owing
 
-    async def settle_up(self) -> None:
-        """Write to vault and record what could not be written before, and how far the vault has come."""
+    async def _settle_up(self) -> None:
+        """Retry the writes to the vault that failed, and store how far the vault has come."""
         await self._decisions.settle_up()
-        await self.rollbacks.note()
+        await self._rollbacks.note()
 
     async def _recover(self) -> None:
         """Take every unfinished run to where it is safe, oldest first, and start none that may have happened."""
@@ -266,7 +282,7 @@ class Recovery:
         while True:
             page = await self._runs.table.approvals(query)
             for approval in page.items:
-                self._expiry.watch(approval.run.id, approval.expires_at)
+                self._requests.watch(approval.run.id, approval.expires_at)
                 asked.add(approval.run.id)
             if page.cursor is None:
                 return frozenset(asked)
@@ -296,10 +312,10 @@ class Recovery:
         # guard of promise 5: the decision for what is in doubt counts no more -> DoubtTests.test_settled_and_put_back
         await self._decisions.give_up(run)
         done = [step.step_id for step in await self._runs.table.steps(run.id)]
-        fault, now = _CRASHED.with_details(steps_done=done), self._runs.events.now()
+        fault, now = _CRASHED.with_details(steps_done=done), self._runs.now()
         begun = [attempt for attempt in await self._runs.table.attempts(run.id) if attempt.state == "started"]
         attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
-        event = self._runs.events.of_run("execution.unknown", run, fault=fault)
+        event = self._runs.event_of_run("execution.unknown", run, fault=fault)
         change = transition(
             run,
             # guard of promise 5: what a crash left is in doubt, not failed
@@ -320,11 +336,9 @@ class Recovery:
         await self._decisions.give_up(run)
         asked = await self._runs.table.approval(run.id) is not None
         if run.state is RunState.RECEIVED:
-            event = self._runs.events.of_run("run.approved", run)
-            run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.events.now(), event))
+            event = self._runs.event_of_run("run.approved", run)
+            run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.now(), event))
         reason = "The daemon ended before it began; nothing was sent."
-        found = (self._runs.events.of_run("tamper.detected", run, row="runs", found=_NOT_ASKED),) if asked else ()
-        event = self._runs.events.of_run("run.cancelled", run, reason=reason)
-        await self._runs.apply(
-            transition(run, RunState.CANCELLED, self._runs.events.now(), *found, event, reason=reason)
-        )
+        found = (self._runs.event_of_run("tamper.detected", run, row="runs", found=_NOT_ASKED),) if asked else ()
+        event = self._runs.event_of_run("run.cancelled", run, reason=reason)
+        await self._runs.apply(transition(run, RunState.CANCELLED, self._runs.now(), *found, event, reason=reason))

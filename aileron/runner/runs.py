@@ -173,6 +173,34 @@ class RunRepository:
     def __attrs_post_init__(self) -> None:
         self._waiters = ResultWaiters(self._clock)
 
+    def now(self) -> datetime:
+        """Return the current time."""
+        return self.events.now()
+
+    def fresh_id(self) -> str:
+        """Return a new ULID."""
+        return self.events.fresh_id()
+
+    def event_of_run(
+        self,
+        type_: str,
+        run: Run,
+        actor: Actor = DAEMON,
+        fault: Fault | None = None,
+        connector: str | None = None,
+        **payload: JSON,
+    ) -> Event:
+        """Return an audit event about C{run}, with a fresh id and the current time."""
+        return self.events.of_run(type_, run, actor, fault, connector, **payload)
+
+    def event_of_home(self, type_: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
+        """Return an audit event that concerns no run, with a fresh id and the current time."""
+        return self.events.of_home(type_, actor, **payload)
+
+    async def record(self, *events: Event) -> None:
+        """Append C{events} to the audit log."""
+        await self.audit.append(*events)
+
     def follow(self, told: Callable[[Run], None]) -> None:
         """Have C{told} be called with each run that becomes C{unknown}, after the commit."""
         self._in_doubt.append(told)

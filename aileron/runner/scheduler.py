@@ -24,10 +24,10 @@ from aileron.model.errors import (
 from aileron.model.reviews import Preview
 from aileron.model.runs import AWAITING, NOT_BEGUN, Approval, Run, RunState, Transition
 
-from .approvals import UNUSABLE, ApprovalGate, NotYet
+from .approvals import UNUSABLE, ApprovalGate, ApprovalRequests, NotYet, UndoWindow
 from .executor import Executor
-from .limits import EffectGate
-from .plan import Plan
+from .limits import EffectGate, RateLimits
+from .plan import Plan, PlanOutline
 from .runs import RunRepository, transition
 from .tasks import KeyedLocks, Tasks
 
@@ -44,9 +44,12 @@ class RunScheduler:
 
     _runs: RunRepository
     _gate: ApprovalGate
+    _requests: ApprovalRequests
     _executor: Executor
     _tasks: Tasks
     _effects: EffectGate
+    _rates: RateLimits
+    _undo: UndoWindow
     _locks: KeyedLocks
     _probe: Callable[[str], None]
     _restarted: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
@@ -80,7 +83,7 @@ class RunScheduler:
                 _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
                 await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
             except NotYet as early:  # whatever the run's row says of it
-                self._gate.undo.wait(run_id, early.at, self._on_time)
+                self._undo.wait(run_id, early.at, self._on_time)
                 return None
             except Paused:  # since it was looked at; who resumes asks it anew
                 return None
@@ -93,18 +96,19 @@ class RunScheduler:
         if self._is_held_back(run):
             return
         unlocked = self._effects.may_act()
-        lacking = await self._find_lacking(run) if unlocked else None
+        outline = await self._find_outline(run) if unlocked else None
+        lacking = None if outline is None else await self._find_lacking(outline)
         if run.state in AWAITING and unlocked and not (lacking and run.state is RunState.AWAITING_CREDENTIAL):
-            event = self._runs.events.of_run("run.resumed", run)
-            run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.events.now(), event))
+            event = self._runs.event_of_run("run.resumed", run)
+            run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.now(), event))
         if run.state is not RunState.APPROVED:
             return
         if lacking is not None:
             await self._wait(run, RunState.AWAITING_CREDENTIAL, lacking.message)
             return
         try:
-            if unlocked and not await self._is_put_off(run):
-                await self._begin(run)
+            if unlocked and not await self._is_put_off(run, outline):
+                await self._begin(run, outline)
         except UNUSABLE:
             unlocked = False
         # guard of promise 4: what met a locked vault waits for it -> KeptTests.test_waits_for_the_vault
@@ -113,57 +117,59 @@ class RunScheduler:
 
     async def _wait(self, run: Run, state: RunState, reason: str | None = None) -> None:
         why: dict[str, Any] = {} if reason is None else {"reason": reason}
-        event = self._runs.events.of_run(f"run.{state.value}", run, **why)
-        await self._runs.apply(transition(run, state, self._runs.events.now(), event))
+        event = self._runs.event_of_run(f"run.{state.value}", run, **why)
+        await self._runs.apply(transition(run, state, self._runs.now(), event))
         self._effects.missed()  # not before it stands there to be found
 
-    async def _find_lacking(self, run: Run) -> CredentialNeedsYou | None:
-        """Find what keeps a sound decision from being carried out until a person renews a credential."""
+    async def _find_outline(self, run: Run) -> PlanOutline | None:
+        """Find the connectors and credentials that a run with a sound decision will use, or None if there are none."""
         if run.state not in NOT_BEGUN:
             return None
         try:
-            await self._executor.make_ready(await self._gate.sound_plan(run))
+            return await self._gate.sound_outline(run)
+        except AileronError:
+            return None  # L{ApprovalGate.ready}, or the attempt itself, finds out what is wrong
+
+    async def _find_lacking(self, outline: PlanOutline) -> CredentialNeedsYou | None:
+        """Find the credential that a person must renew before the run can begin."""
+        try:
+            await self._executor.make_ready(outline)
         except CredentialNeedsYou as lacking:
             return lacking
         except AileronError:
-            return None  # the gate's last look, or the attempt itself, says what is wrong
+            return None  # as above
         return None
 
-    async def _is_put_off(self, run: Run) -> bool:
-        """Put a run off, on its row, if a service that its steps use asked for no requests for now."""
-        rates = self._effects.rates
-        if not rates.are_known():
+    async def _is_put_off(self, run: Run, outline: PlanOutline | None) -> bool:
+        """Postpone the run if a service that it uses has rate-limited us, and return whether it is postponed."""
+        if outline is None or not self._rates.are_known():
             return False
-        try:
-            plan = await self._gate.sound_plan(run)
-        except AileronError:
-            return False  # as above
-        held = max(plan.steps, key=lambda planned: rates.seconds_left(planned, run.id))
-        seconds = rates.put_off(held, run.id)
+        held = max(outline.steps, key=lambda planned: self._rates.seconds_left(planned, run.id))
+        seconds = self._rates.put_off(held, run.id)
         if not seconds:
             return False
-        now = self._runs.events.now()
-        until, reason = now + timedelta(seconds=seconds), rates.explain(held, seconds)
-        event = self._runs.events.of_run("run.scheduled", run, reason=reason, begins_at=timestamp(until))
+        now = self._runs.now()
+        until, reason = now + timedelta(seconds=seconds), self._rates.explain(held, seconds)
+        event = self._runs.event_of_run("run.scheduled", run, reason=reason, begins_at=timestamp(until))
         await self._runs.apply(transition(run, RunState.APPROVED, now, event, start_after=until))
-        self._gate.undo.wait(run.id, until, self._on_time)
+        self._undo.wait(run.id, until, self._on_time)
         return True
 
     def _is_held_back(self, run: Run) -> bool:
         """Tell whether it must not begin yet; who resumes, or an alarm, takes it up again."""
         # guard of promise 2: a pause holds an approved run -> NoDecisionTests.test_paused_run
-        if self._effects.pauses.find(run.session_id) is not None:
+        if self._effects.is_paused(run.session_id):
             return True
-        return run.state is RunState.APPROVED and self._gate.undo.waits(run, self._on_time)
+        return run.state is RunState.APPROVED and self._undo.waits(run, self._on_time)
 
-    async def _begin(self, run: Run) -> None:
+    async def _begin(self, run: Run, outline: PlanOutline | None) -> None:
         """Through the gate's last look to the effect, or back to be asked anew.
 
         :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
         :raises NotYet: its decision lets it begin later; likewise.
         """
         preview = await self._gate.seen_before_effect(run)
-        if preview is not None and await self._is_put_off(run):  # the answer to it said so
+        if preview is not None and await self._is_put_off(run, outline):  # the answer to it said so
             return
         opened = await self._locks.run(run.id, lambda: self._open(run, preview))
         if opened is not None:
@@ -181,9 +187,9 @@ class RunScheduler:
             opening = self._executor.opening(run, plan, verify=verify)
             return await self._runs.apply(opening), plan, opening, approval
         except ApprovalStale as found:
-            await self._gate.requests.ask_anew(run, found)
+            await self._requests.ask_anew(run, found)
         except LimitExceeded as full:
-            await self._gate.requests.ask_anew(run, ApprovalStale(self._until_room(full)))
+            await self._requests.ask_anew(run, ApprovalStale(self._until_room(full)))
         return None
 
     def _until_room(self, full: LimitExceeded) -> str:
@@ -191,7 +197,7 @@ class RunScheduler:
         left = full.details.get("retry_after")
         if not isinstance(left, int | float):
             return full.message
-        return f"{full.message} There is room at {timestamp(self._runs.events.now() + timedelta(seconds=left))}."
+        return f"{full.message} There is room at {timestamp(self._runs.now() + timedelta(seconds=left))}."
 
     async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
         """Use the decision, then have the effect; where it cannot be used nothing is sent."""
@@ -199,7 +205,7 @@ class RunScheduler:
         try:
             await self._gate.spend(approval)
         except Conflict as error:
-            found = self._runs.events.of_run(
+            found = self._runs.event_of_run(
                 "tamper.detected", run, row="runs", found="The recorded decision was already used."
             )
             await self._executor.abandon(run, plan, opening, error.fault(), found)

@@ -19,10 +19,11 @@ from aileron.model.interfaces.runner import ISubmission
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Call, DryRun, Run, RunState, StepRow, Transition
 
-from .approvals import ApprovalGate, Decisions
+from .approvals import ApprovalRequests, Decisions, Previews
 from .executor import Executor
 from .grants import GrantMatcher
 from .limits import Limits
+from .offerings import Offerings
 from .plan import Plan, Planner, make_unavailable
 from .runs import RunRepository, make_conflict, transition, with_tool_call
 from .scheduler import RunScheduler
@@ -38,7 +39,8 @@ class Proposals:
     """Keeps gated runs, put up for decision or decided by a standing grant, and takes back what has not begun."""
 
     _runs: RunRepository
-    _gate: ApprovalGate
+    _requests: ApprovalRequests
+    _previews: Previews
     _matcher: GrantMatcher
     _scheduler: RunScheduler
     _decisions: Decisions
@@ -46,7 +48,7 @@ class Proposals:
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor, tool_call: str | None = None) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
-        return await self.keep(run, plan, with_tool_call(self._gate.requests.opening(run, plan, actor), tool_call))
+        return await self.keep(run, plan, with_tool_call(self._requests.opening(run, plan, actor), tool_call))
 
     async def keep(self, run: Run, plan: Plan, asked: Transition) -> Run:
         """Keep a gated run with C{asked}, which puts it up, or have it decided by a grant, in one transaction."""
@@ -54,16 +56,16 @@ class Proposals:
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)
         elif created and asked.ask is not None:
-            self._gate.requests.expiry.watch(kept.id, asked.ask.expires_at)
+            self._requests.watch(kept.id, asked.ask.expires_at)
             if plan.preview is not None:
-                self._gate.previews.begin(kept.id, self._take_grant)
+                self._previews.begin(kept.id, self._take_grant)
         return kept
 
     async def _take_grant(self, run_id: str) -> None:
         """Its preview is there: a grant may decide the call, as it would have at once without one."""
         granted = await self._matcher.previewed(run_id)
         if granted is not None:
-            self._gate.requests.expiry.forget(run_id)
+            self._requests.forget(run_id)
             self._scheduler.start(granted)
 
     async def in_turn(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, Run]]) -> Run:
@@ -82,11 +84,11 @@ class Proposals:
         # guard of promise 2: what was taken back counts no more -> WrittenRowsTests.test_given_way
         if run.state is not RunState.PENDING:
             await self._decisions.give_up(run)
-        event = self._runs.events.of_run("run.cancelled", run, actor, reason=reason)
+        event = self._runs.event_of_run("run.cancelled", run, actor, reason=reason)
         cancelled = await self._runs.apply_or_refuse(
             transition(run, RunState.CANCELLED, event.at, event, reason=reason)
         )
-        self._gate.requests.expiry.forget(run_id)
+        self._requests.forget(run_id)
         return cancelled
 
 
@@ -96,18 +98,19 @@ class Submission:
     """Takes calls, begins those that nobody is asked about, and tells what became of them."""
 
     _runs: RunRepository
-    planner: Planner
+    _offerings: Offerings
+    _planner: Planner
     _proposals: Proposals
     _executor: Executor
     _tasks: Tasks
     _limits: Limits
 
     def offering(self) -> Offering:
-        self.planner.offerings.look()
-        return self.planner.offerings.current()
+        self._offerings.look()
+        return self._offerings.current()
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
-        return await self.planner.offerings.after(generation, seconds)
+        return await self._offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
         action, arguments = self._find_asked_for(call)
@@ -122,22 +125,22 @@ class Submission:
         run = self._new_run(call, action, arguments)
         if not run.gated:
             # guard of promise 2: a call meets a locked vault -> NoDecisionTests.test_locked_call
-            self._limits.effects.require()
-        plan = self.planner.plan(action, arguments, run.effect_key)
+            self._limits.require_effects()
+        plan = self._planner.plan(action, arguments, run.effect_key)
         if call.undoes is not None and any(map(uses_outputs, action.steps)):
             raise CapabilityDenied(f"A step of {action.name} uses another step's answer, so it cannot be shown before.")
         # guard of promise 2: a gated call is asked about -> NoDecisionTests.test_waits
         if run.gated:
-            await self._limits.caps.refuse_full(plan, arguments, run.session_id)
+            await self._limits.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor, call.tool_call))
         return await self._do(run, plan, call)
 
     def dry_run(self, name: str, arguments: JSON) -> DryRun:
-        offer = self.planner.offerings.on_disk(name)
+        offer = self._offerings.on_disk(name)
         checked = check_arguments(offer.action, arguments)
         run = self._new_run(Call(name, checked, DAEMON), offer.action, checked)
         run = evolve(run, id=_PLACEHOLDER, effect_key=_PLACEHOLDER, state=RunState.PENDING)
-        plan = self.planner.plan(offer.action, checked, run.effect_key, _NO_PREVIEW)
+        plan = self._planner.plan(offer.action, checked, run.effect_key, _NO_PREVIEW)
         asked = Approval(run, plan.digest(run), plan.review(), run.received_at)
         return DryRun(asked, offer, tuple(plan.cards()))
 
@@ -152,8 +155,8 @@ class Submission:
         async for run in self._runs.all(RunQuery(undoes=run_id)):
             if not await self._did_nothing(run):
                 return run
-        self.planner.offerings.refresh()
-        action = self.planner.offerings.find(undone.action).action
+        self._offerings.refresh()
+        action = self._offerings.find(undone.action).action
         if action.inverse is None:
             raise CapabilityDenied(f"The action {action.name} does not say how it is undone.")
         if action.digest != undone.manifest_digest:
@@ -198,7 +201,7 @@ class Submission:
 
         The caller plans with them before it does anything else.
         """
-        action = self.planner.offerings.find(call.action).action
+        action = self._offerings.find(call.action).action
         return action, check_arguments(action, call.arguments)
 
     async def _find_known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
@@ -214,16 +217,16 @@ class Submission:
         return run
 
     def _new_run(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run:
-        now = self._runs.events.now()
+        now = self._runs.now()
         return Run(
-            id=self._runs.events.fresh_id(),
+            id=self._runs.fresh_id(),
             action=action.name,
             action_version=action.version,
             manifest_digest=action.digest,
             arguments=arguments,
             state=RunState.RECEIVED,
             gated=action.approval.gated or call.undoes is not None,
-            effect_key=self._runs.events.fresh_id(),
+            effect_key=self._runs.fresh_id(),
             received_at=now,
             changed_at=now,
             session_id=call.session.id if call.session else None,

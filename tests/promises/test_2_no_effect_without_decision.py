@@ -38,7 +38,7 @@ class NoDecisionTests(PromiseCase):
         self.offer("gated", step("post"), expires='expires_after = "1h"')
         run = self.submit()
         yes = self.yes(run)
-        self.runner._recovery._expiry.stop()
+        self.runner._recovery._requests.stop()
         self.clock.advance(3601)
         self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
         self.assertEqual(self.sent, 0)

@@ -147,7 +147,7 @@ class StillTests(PromiseCase):
         """Nor has the digest of another action that was put in its place, true as it is."""
         run = self.held()
         self.offer("gated", step("put"))
-        other = self.runner.decisions._gate.requests.plan(run).digest(run)
+        other = self.runner.submission._planner.plan_run(run).digest(run)
         self.sql("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
         self.forge_record(run, other)
         self.asked_anew(run, "signature")

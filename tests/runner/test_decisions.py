@@ -15,8 +15,9 @@ from aileron.model.errors import ApprovalStale
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState
 from aileron.model.vault import VaultState
-from aileron.runner.approvals import APPROVAL_HOLDS, Decisions
+from aileron.runner.approvals import APPROVAL_HOLDS, Decisions, UndoWindow
 from aileron.runner.runs import EventFactory
+from aileron.runner.tasks import Timers
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
@@ -59,7 +60,9 @@ class DecidedCase(RunnerCase):
 
     def others(self) -> Decisions:
         """Decisions as another life checks them."""
-        return Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
+        events = EventFactory(self.clock, self.fresh_id)
+        undo = UndoWindow(Timers(self.clock), events, self.monotonic)
+        return Decisions(self.control, self.store.audit, events, undo)
 
 
 class ForgedTests(DecidedCase):
@@ -69,7 +72,7 @@ class ForgedTests(DecidedCase):
         """A run that was called ungated is not begun without a decision, in this life or the next."""
         run = self.submit()
         self.sql("UPDATE runs SET gated = 0, state = 'awaiting_vault' WHERE id = ?", run.id)
-        self.sync(self.runner._resume())
+        self.sync(self.runner._recovery.resume())
         self.assertEqual((self.state(run), self.found(run)), (RunState.PENDING, ["No decision is recorded."]))
         self.set_state(run)
         self.restart()
@@ -262,9 +265,9 @@ class UsedTests(DecidedCase):
     def restart_held(self) -> None:
         """Begin a life that begins no effect."""
         self.runner = self.build()
-        self.runner._recovery.limits.effects.hold()
+        self.runner._recovery._effects.hold()
         self.sync(self.runner.start())
-        self.runner._recovery.limits.effects._held = False
+        self.runner._recovery._effects._held = False
 
     def test_given_way(self) -> None:
         """However a decision gave way, it does not come back when its row and the record of before do."""

@@ -123,11 +123,11 @@ class UseTests(GrantedCase):
 
     def lose_record(self) -> None:
         """The database cannot be written."""
-        self.patch(self.runner._recovery.rollbacks, "_watermarks", NoWatermarks())
+        self.patch(self.runner._recovery._rollbacks, "_watermarks", NoWatermarks())
 
     def alter_vault(self) -> None:
         """Nobody can say how far the vault has come."""
-        self.patch(self.runner._recovery.rollbacks, "_control", AlteredVault())
+        self.patch(self.runner._recovery._rollbacks, "_control", AlteredVault())
 
     def fill_disk(self) -> None:
         """The vault cannot be written."""

@@ -110,7 +110,7 @@ class FullDiskTests(PausedCase):
     def setUp(self) -> None:
         """The disk is full."""
         super().setUp()
-        self.pauses = self.runner.limits._limits.effects.pauses
+        self.pauses = self.runner.limits._pauses
         self.disk = _FullDisk(self.pauses._watermarks)
         self.patch(self.pauses, "_watermarks", self.disk)
 

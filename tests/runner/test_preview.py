@@ -240,7 +240,7 @@ class MissedTests(PreviewedCase):
         run = self.submit()
         self.runner.look()
         self.unlock_anew()
-        self.runner._recovery.limits.effects._vault = self.vault
+        self.runner._recovery._effects._vault = self.vault
         self.runner.look()
         (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual((listed.run.id, self.looks()), (run.id, 1))
@@ -431,11 +431,11 @@ class FreshTests(PreviewedCase):
         """Who forges the digest as well is found out when it is decided, and nothing happens."""
         run = self.submit()
         approval = self.shown(run)
-        asking = self.runner.decisions._gate.requests
+        planner = self.runner.submission._planner
         self.show(subject="Harmless")
         other = self.submit()
         forged = evolve(approval, review=evolve(approval.review, preview=self.shown(other).review.preview))
-        digest = asking.plan_shown(forged).digest(run)
+        digest = planner.plan_shown(forged).digest(run)
         row = (json.dumps(to_json(forged.review)), digest, run.id)
         self.sql("UPDATE approvals SET review = ?, digest = ? WHERE run_id = ?", *row)
         self.show()

@@ -60,7 +60,7 @@ class DigestTests(RunnerCase):
     def worked_out(self) -> tuple[Run, Plan]:
         """A run, and what it would do."""
         run = self.submit()
-        return run, self.runner.decisions._gate.requests.plan(run)
+        return run, self.runner.submission._planner.plan_run(run)
 
     def test_run(self) -> None:
         """Run, session, action, file and arguments are bound."""
