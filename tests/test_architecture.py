@@ -25,6 +25,7 @@ _IN_PACKAGE: list[Rule] = [
     rules.arrows,
     rules.layers,
     rules.long_functions,
+    rules.long_chains,
     rules.wide_constructors,
     rules.fragments,
     rules.module_level_reactor,
@@ -73,6 +74,10 @@ class TreeTests(SynchronousTestCase):
         """No module of the package, and no test, shipped or not, breaks a rule."""
         self.assertEqual([line for rule in _IN_PACKAGE for source in _PACKAGE for line in rule(source)], [])
         self.assertEqual([line for rule in _EVERYWHERE for source in _PACKAGE + _TESTS for line in rule(source)], [])
+
+    def test_chains(self) -> None:
+        """Each chain of objects through which a call may still go stands somewhere."""
+        self.assertEqual(rules.needless_chains(_PACKAGE), set())
 
     def test_no_circles(self) -> None:
         """No modules import each other in a circle, not even for type checkers, but for those that are named."""
@@ -237,6 +242,13 @@ _TRIED: list[tuple[Rule, str, Sequence[str], Sequence[str]]] = [
     (rules.layers, "aileron.runner.other.x", ("",), ()),
     # the docstring of a function does not count
     (rules.long_functions, "aileron.runner._x", (_LONG + "    x = 1\n" * 51,), (_LONG + "    x = 1\n" * 50,)),
+    # calls go through the collaborators that an object owns, not through theirs
+    (
+        rules.long_chains,
+        "aileron.runner._x",
+        ("self._gate.requests.refresh()", "self.a.b.c.d(1)", "f(self._a.b.c())"),
+        ("self._requests.refresh()", "f(self._a.b.c)", "run.state.value.upper()", "self.f().b.c()"),
+    ),
     # what a class that acts is made of; a value may have more, and so may what is not given to the constructor
     (
         rules.wide_constructors,

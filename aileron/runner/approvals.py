@@ -594,7 +594,7 @@ class ApprovalRequests:
         :raises StateConflict: it is approved no longer.
         :raises VaultLocked, BindingFailed, StoreUnavailable: the decision would go on to count.
         """
-        approval = await self._runs.table.approval(run.id)
+        approval = await self._runs.find_approval(run.id)
         ask = self._ask_anew(run, approval, found.message, preview)
         event = self._runs.event_of_run(
             "approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True
@@ -773,7 +773,7 @@ class Previews:
     async def take_up(self) -> None:
         """Start to fetch every missing preview."""
         if self._effects.may_act():
-            for run_id in await self._runs.table.unshown():
+            for run_id in await self._runs.list_unshown():
                 self.begin(run_id)
 
     async def _show_and_tell(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
@@ -1018,7 +1018,7 @@ class ApprovalGate:
         :raises StateConflict: the run went elsewhere meanwhile.
         """
         self._planner.refresh()
-        approval = await self._runs.table.approval(run.id)
+        approval = await self._runs.find_approval(run.id)
         if approval is None:
             raise NoDecision("No decision is recorded.")
         if approval.run.state is not run.state:
@@ -1204,7 +1204,7 @@ class DecisionService:
 
     async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
         self._requests.read_files()
-        page = await self._runs.table.approvals(query)
+        page = await self._runs.list_approvals(query)
         found = []
         for approval in page.items:
             found.append(self._requests.compute(approval) if only_read else await self._requests.show(approval))
@@ -1213,13 +1213,13 @@ class DecisionService:
         return Page(tuple(found), page.cursor)
 
     async def pending(self, session_id: str | None) -> int:
-        return await self._runs.table.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
+        return await self._runs.count_runs(RunQuery(states=(RunState.PENDING,), session_id=session_id))
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
         found, since = [], self._runs.now() - REPEATED_WITHIN
         for approval, before in zip(approvals, await find_precedents(self._runs.table, approvals), strict=True):
-            repeats = await self._runs.table.repeats(approval.run, since, MOST_REPEATS)
-            twins = await self._runs.table.twins(approval.run, since, MOST_TWINS)
+            repeats = await self._runs.list_repeats(approval.run, since, MOST_REPEATS)
+            twins = await self._runs.list_twins(approval.run, since, MOST_TWINS)
             found.append(evolve(before, repeats=repeats, twins=twins))
         return tuple(found)
 

@@ -280,7 +280,7 @@ class Executor:
         events = (*execution.events, *self._list_failed_attempts(execution))
         rows = (*execution.attempts, begun)
         progress = Progress(execution.run.id, events, execution.steps, rows, execution.flags)
-        await self._runs.insist(execution.run.id, lambda: self._runs.table.progress(progress))
+        await self._runs.insist(execution.run.id, lambda: self._runs.record_progress(progress))
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _list_failed_attempts(self, execution: _Execution) -> Iterator[Event]:

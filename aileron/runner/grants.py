@@ -95,7 +95,7 @@ class GrantMatcher:
 
     async def _is_known(self, run: Run) -> bool:
         key = run.idempotency_key
-        return key is not None and await self._runs.table.find_by_key(run.session_id, run.action, key) is not None
+        return key is not None and await self._runs.find_by_key(run.session_id, run.action, key) is not None
 
     async def _previewed(self, run_id: str) -> Run | None:
         approval = await self._runs.approval(run_id)
@@ -114,7 +114,7 @@ class GrantMatcher:
         """Take the decision of the first grant that allows it, its use counted; L{None}: a person must say."""
         try:
             for grant in await self._find_matching(approval.run, plan):
-                head = await self._runs.audit.head() or _NOTHING
+                head = await self._runs.audit_head() or _NOTHING
                 try:
                     used = self._grants.use(grant.id, *head)
                 except (Conflict, NotFound):  # used up or revoked in this moment

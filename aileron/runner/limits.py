@@ -653,8 +653,8 @@ class Denials:
         """
         since = self._runs.now() - LONGEST
         query = AuditQuery(type=FORGIVEN, since=since, limit=1000)
-        forgiven = {record.event.run_id for record in (await self._runs.audit.list(query)).items}
-        for approval in await self._runs.table.denials(since):
+        forgiven = {record.event.run_id for record in (await self._runs.list_records(query)).items}
+        for approval in await self._runs.list_denials(since):
             if approval.run.id not in forgiven:
                 self._keep(approval)
                 self._breaker.denied(approval, on_record=True)
@@ -848,7 +848,7 @@ class Caps:
         """
         found = self.charges(plan, arguments, session_id)
         if found:
-            await self._runs.table.room(found)
+            await self._runs.require_room(found)
 
     def own(self) -> tuple[OwnCap, ...]:
         """Return the operator's own caps."""

@@ -111,7 +111,8 @@ class Offerings:
         :raises NotFound: there is none of that name, it did not load, or the file on disk is not trusted.
         """
         self.look()
-        offer = self._offering.offers.get(name)
+        offers = self._offering.offers
+        offer = offers.get(name)
         if offer is not None:
             return offer
         refused = self._refused.get(name)

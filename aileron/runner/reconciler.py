@@ -178,12 +178,12 @@ class Reconciler:
         :raises VaultLocked, BindingFailed: that cannot be told now.
         """
         plan = await self._plan(run)
-        done = {row.step_id: row.output for row in await self._runs.table.steps(run.id)}
+        done = {row.step_id: row.output for row in await self._runs.list_steps(run.id)}
         position = len(done)
         if position >= len(plan.steps) or list(done) != [each.step.id for each in plan.steps[:position]]:
             raise Conflict("The recorded steps do not match the action.")
         planned = plan.steps[position]
-        tried = [row for row in await self._runs.table.attempts(run.id) if row.step_id == planned.step.id]
+        tried = [row for row in await self._runs.list_attempts(run.id) if row.step_id == planned.step.id]
         if not tried:
             raise Conflict("No step is in doubt any more, and the rest never started.")
         if planned.effect != WRITE or not planned.operation.reconcilable:
@@ -208,7 +208,7 @@ class Reconciler:
 
         :raises Conflict: there is no decision, or it was on something else.
         """
-        approval = await self._runs.table.approval(run.id)
+        approval = await self._runs.find_approval(run.id)
         plan = self._planner.plan_run(run) if approval is None else self._planner.plan_shown(approval)
         if approval is None:
             if plan.action.approval.gated or run.parent_id is not None:
@@ -220,7 +220,7 @@ class Reconciler:
 
     async def _has_begun(self, run: Run, steps: Sequence[PlannedStep]) -> bool:
         """Return whether the record says that exactly these steps were started."""
-        records = (await self._runs.audit.list(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
+        records = (await self._runs.list_records(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
         pinned: JSON = [planned.pinned() for planned in steps]
         return bool(records) and canonical(records[0].event.payload.get("steps")) == canonical(pinned)
 
@@ -302,7 +302,7 @@ class ReconciliationService:
         await self._decisions.give_up(run)
         event = self._runs.event_of_run("run.settled", run, actor, happened=happened, note=note)
         end = RunState.COMPLETED if happened else RunState.FAILED
-        done: JSON = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
+        done: JSON = {step.step_id: step.output for step in await self._runs.list_steps(run_id)}
         result: JSON = {"output": None, "steps": done} if happened else None
         fault = None if happened else explain_not_done(run.fault)
         return await self._runs.apply_or_refuse(

@@ -164,7 +164,7 @@ class RollbackDetector:
         # guard of promise 6: the record reaches what the vault sealed -> PutBackTests.test_found, instead return True
         # guard against attack: the record reaches what the vault sealed -> test_rollback.DatabaseTests.test_a_copy,
         #    instead return True
-        return sealed is None or await self._runs.audit.at(sealed[0]) == sealed[1]
+        return sealed is None or await self._runs.record_digest(sealed[0]) == sealed[1]
 
     async def _distrust(self, reached: _Reached, old_vault: bool, old_record: bool) -> None:
         """Ask anew what was approved, void trust if it is an old vault's, and seal the present, to tell it once."""
@@ -177,12 +177,12 @@ class RollbackDetector:
             self._trust.void()
             self._grants.void()
         why = ApprovalStale(" ".join(found))
-        for run in await self._runs.table.unfinished():
+        for run in await self._runs.list_unfinished():
             # guard of promise 6: an old record's approvals are asked anew -> PutBackTests.test_waiting
             if run.gated and run.state in NOT_BEGUN:
                 with suppress(StateConflict):  # it moved by itself
                     await self._requests.ask_anew(run, why)
-        head = await self._runs.audit.head()
+        head = await self._runs.audit_head()
         if head is not None:
             self._control.seal(*head)
 
@@ -266,7 +266,7 @@ class Recovery:
     async def _recover(self) -> None:
         """Take every unfinished run to where it is safe, oldest first, and start none that may have happened."""
         asked = await self._watch_all()
-        for run in await self._runs.table.unfinished():
+        for run in await self._runs.list_unfinished():
             try:
                 await self._take_up(run, asked)
             except StateConflict:
@@ -280,7 +280,7 @@ class Recovery:
         asked: set[str] = set()
         query = _PENDING
         while True:
-            page = await self._runs.table.approvals(query)
+            page = await self._runs.list_approvals(query)
             for approval in page.items:
                 self._requests.watch(approval.run.id, approval.expires_at)
                 asked.add(approval.run.id)
@@ -311,9 +311,9 @@ class Recovery:
         """
         # guard of promise 5: the decision for what is in doubt counts no more -> DoubtTests.test_settled_and_put_back
         await self._decisions.give_up(run)
-        done = [step.step_id for step in await self._runs.table.steps(run.id)]
+        done = [step.step_id for step in await self._runs.list_steps(run.id)]
         fault, now = _CRASHED.with_details(steps_done=done), self._runs.now()
-        begun = [attempt for attempt in await self._runs.table.attempts(run.id) if attempt.state == "started"]
+        begun = [attempt for attempt in await self._runs.list_attempts(run.id) if attempt.state == "started"]
         attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
         event = self._runs.event_of_run("execution.unknown", run, fault=fault)
         change = transition(
@@ -334,7 +334,7 @@ class Recovery:
         One that the operator was asked about never stands like this by itself.
         """
         await self._decisions.give_up(run)
-        asked = await self._runs.table.approval(run.id) is not None
+        asked = await self._runs.find_approval(run.id) is not None
         if run.state is RunState.RECEIVED:
             event = self._runs.event_of_run("run.approved", run)
             run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.now(), event))

@@ -13,13 +13,13 @@ from twisted.logger import Logger
 
 from aileron.base.converter import to_json
 from aileron.base.json import JSON, compact, utc
-from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.audit import DAEMON, Actor, Event, Record
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import Conflict, NotFound, StateConflict, StoreUnavailable
 from aileron.model.faults import Fault
 from aileron.model.interfaces.store import IAudit, IRuns
-from aileron.model.queries import RunQuery
-from aileron.model.runs import Approval, Run, RunState, Transition
+from aileron.model.queries import AuditQuery, Page, RunQuery
+from aileron.model.runs import Approval, AttemptRow, Charge, Progress, Run, RunState, StepRow, Transition
 
 from .tasks import ResultWaiters
 
@@ -304,6 +304,78 @@ class RunRepository:
         if approval is None:
             raise NotFound("There is no such approval.")
         return approval
+
+    async def find_approval(self, run_id: str) -> Approval | None:
+        """Return the approval of a gated run, or None if there is none."""
+        return await self.table.approval(run_id)
+
+    async def find_by_key(self, session_id: str | None, action: str, idempotency_key: str) -> Run | None:
+        """Return the run that used this idempotency key in the last seven days, or None if there is none."""
+        return await self.table.find_by_key(session_id, action, idempotency_key)
+
+    async def list_runs(self, query: RunQuery) -> Page[Run]:
+        """Return a page of runs."""
+        return await self.table.list(query)
+
+    async def count_runs(self, query: RunQuery) -> int:
+        """Return the number of runs that match; C{limit} and C{cursor} are ignored."""
+        return await self.table.count(query)
+
+    async def list_most_used(self, limit: int) -> tuple[str, ...]:
+        """Return the actions that were completed most often of late."""
+        return await self.table.most_used(limit)
+
+    async def list_approvals(self, query: RunQuery) -> Page[Approval]:
+        """Return a page of approvals, oldest first."""
+        return await self.table.approvals(query)
+
+    async def list_repeats(self, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+        """Return runs of other sessions that ask for the same; see L{IRuns.repeats}."""
+        return await self.table.repeats(run, since, limit)
+
+    async def list_twins(self, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+        """Return other runs of the session that ask for the same; see L{IRuns.twins}."""
+        return await self.table.twins(run, since, limit)
+
+    async def list_denials(self, since: datetime) -> tuple[Approval, ...]:
+        """Return the newest thousand approvals denied after C{since}, oldest first."""
+        return await self.table.denials(since)
+
+    async def list_unshown(self) -> tuple[str, ...]:
+        """Return the ids of pending runs whose preview is missing, oldest first."""
+        return await self.table.unshown()
+
+    async def list_unfinished(self) -> tuple[Run, ...]:
+        """Return every run that has not ended, oldest first."""
+        return await self.table.unfinished()
+
+    async def list_steps(self, run_id: str) -> tuple[StepRow, ...]:
+        """Return the steps of the run that ended, in order."""
+        return await self.table.steps(run_id)
+
+    async def list_attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
+        """Return the attempts of the run, in order."""
+        return await self.table.attempts(run_id)
+
+    async def require_room(self, charges: Sequence[Charge]) -> None:
+        """Raise L{LimitExceeded} if a transition with these charges could not be applied now; nothing is counted."""
+        await self.table.room(charges)
+
+    async def record_progress(self, progress: Progress) -> None:
+        """Store the steps, attempts and events of an executing run."""
+        await self.table.progress(progress)
+
+    async def audit_head(self) -> tuple[int, str] | None:
+        """Return sequence and digest of the newest audit record, or None if there is none."""
+        return await self.audit.head()
+
+    async def record_digest(self, sequence: int) -> str | None:
+        """Return the digest of the audit record with that sequence, or None if there is none."""
+        return await self.audit.at(sequence)
+
+    async def list_records(self, query: AuditQuery) -> Page[Record]:
+        """Return a page of audit records."""
+        return await self.audit.list(query)
 
     async def settled(self, run_id: str, seconds: float, *, moving: bool = False) -> Run:
         """Wait for the run to be settled, or return it as it is after C{seconds}.

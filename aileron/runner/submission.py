@@ -161,7 +161,7 @@ class Submission:
             raise CapabilityDenied(f"The action {action.name} does not say how it is undone.")
         if action.digest != undone.manifest_digest:
             raise Conflict(f"The action {action.name} changed after this run, so it cannot be undone automatically.")
-        outputs = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
+        outputs = {step.step_id: step.output for step in await self._runs.list_steps(run_id)}
         arguments = resolve_inverse(action.inverse, KnownValues(undone.arguments, outputs))
         try:
             return await self.submit(Call(action.inverse.action, arguments, actor, undoes=run_id))
@@ -171,7 +171,7 @@ class Submission:
     async def _did_nothing(self, run: Run) -> bool:
         """Tell whether a run ended without an effect: it was not begun, or its first step failed."""
         if run.state is RunState.FAILED:
-            return not await self._runs.table.steps(run.id)
+            return not await self._runs.list_steps(run.id)
         return run.state in _NOT_BEGUN
 
     async def wait(self, run_id: str, seconds: float) -> Run:
@@ -181,16 +181,16 @@ class Submission:
         return await self._runs.run(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
-        return await self._runs.table.list(query)
+        return await self._runs.list_runs(query)
 
     async def count(self, query: RunQuery) -> int:
-        return await self._runs.table.count(query)
+        return await self._runs.count_runs(query)
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
-        return await self._runs.table.most_used(limit)
+        return await self._runs.list_most_used(limit)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        return await self._runs.table.steps(run_id), await self._runs.table.attempts(run_id)
+        return await self._runs.list_steps(run_id), await self._runs.list_attempts(run_id)
 
     @shielded
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
@@ -207,7 +207,7 @@ class Submission:
     async def _find_known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
         """Find the run that this idempotency key stands for, if it was used."""
         session_id = call.session.id if call.session else None
-        run = await self._runs.table.find_by_key(session_id, action.name, key)
+        run = await self._runs.find_by_key(session_id, action.name, key)
         if run is not None and (
             run.manifest_digest != action.digest
             # guard of promise 4: a key stands for the same arguments -> KeptTests.test_key

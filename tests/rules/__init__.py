@@ -1,6 +1,7 @@
 """The rules of the house as pure functions over source text; tests/test_architecture.py applies them."""
 
 from ._calls import connector_calls, foreign_readers, secrets_opened
+from ._chains import long_chains, needless_chains
 from ._database import database_access
 from ._docstrings import fragments, package_modules, undescribed_methods
 from ._files import list_files
@@ -36,9 +37,11 @@ __all__ = [
     "fragments",
     "layers",
     "list_files",
+    "long_chains",
     "long_functions",
     "mocks",
     "module_level_reactor",
+    "needless_chains",
     "one_sided_interfaces",
     "package_modules",
     "possessive_groups",
