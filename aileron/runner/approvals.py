@@ -436,6 +436,7 @@ class ApprovalRequests:
     _planner: Planner
     _decisions: Decisions
     _timers: Timers
+    _last_plan: tuple[Run, object, Plan] | None = field(default=None, init=False)  # by what it was made
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """C{run} put up for decision for the first time."""
@@ -529,10 +530,17 @@ class ApprovalRequests:
     def cards(self, approval: Approval) -> tuple[Card, ...]:
         """Return what to show of each step as a card, or nothing if the approval does not show what would run now."""
         with suppress(AileronError):
-            plan = self._planner.plan_shown(approval)
+            plan = self._recall_plan(approval) or self._planner.plan_shown(approval)
             if plan.digest(approval.run) == approval.digest:
                 return tuple(plan.cards())
         return ()
+
+    def _recall_plan(self, approval: Approval) -> Plan | None:
+        """Return the plan by which an approval was shown last, or None if that was another, or anything has changed."""
+        if self._last_plan is None or self._last_plan[:2] != (approval.run, self._planner.generation()):
+            return None
+        plan = self._last_plan[2]
+        return plan if plan.digest(approval.run) == approval.digest else None
 
     def compute(self, approval: Approval) -> Approval:
         """Return C{approval} as L{fresh} would leave it, without storing anything."""
@@ -613,6 +621,7 @@ class ApprovalRequests:
         run = approval.run
         try:
             plan = self._planner.plan_shown(approval)
+            self._last_plan = run, self._planner.generation(), plan
             if plan.digest(run) == approval.digest:
                 return plan, None
             plan = plan.with_preview(run.effect_key, NOT_YET)

@@ -74,6 +74,11 @@ class Offerings:
         self._config_problems = tuple(problem for file in self._settings for problem in file.problems())
         self.look()
 
+    def generation(self) -> int:
+        """Return a number that changes whenever the offering does."""
+        self.look()
+        return self._offering.generation
+
     def candidates(self) -> dict[tuple[TrustKind, str], Candidate]:
         """Every sound file as it is on disk, read now, by kind and name."""
         self.refresh()

@@ -281,6 +281,10 @@ class Planner:
         """Read the files again: the next plan is by their present content."""
         self._offerings.refresh()
 
+    def generation(self) -> tuple[int, int]:
+        """Return a value that changes whenever actions, connectors, trust or bindings do."""
+        return self._offerings.generation(), self._bindings.bindings_generation()
+
     def plan_run(self, run: Run, preview: Preview | None = None) -> Plan:
         """Plan what C{run} would do now.
 
