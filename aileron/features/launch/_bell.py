@@ -1,4 +1,4 @@
-"""Tells the person at the terminal that a call of the agent's waits, without spoiling what the agent shows."""
+"""Announces pending calls of the agent in its terminal, without disturbing the agent's screen."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def watch_waiting(
     clock: IReactorTime,
     show: Callable[[int, int], object] = lambda _now, _before: None,
 ) -> NoReturn:
-    """Tell how many of a session's calls wait whenever it becomes more, until this is cancelled.
+    """Announce the number of a session's pending calls whenever it grows, until this is cancelled.
 
     :param count: how many there are now; a daemon that does not answer has nothing to tell.
     :param show: called with how many there are and were, whenever that changes, now and then, and at the end.
@@ -100,11 +100,11 @@ async def watch_waiting(
 
 
 def is_multiplexed(environ: Mapping[str, str]) -> bool:
-    """Return whether the terminal is a window of tmux or screen, by what they say in the environment."""
+    """Return whether the terminal is a window of tmux or screen, according to the environment."""
     return bool(environ.get("TMUX") or environ.get("STY"))
 
 
 def format_waiting(waiting: int, operator_url: str | None) -> str:
-    """Render the message to a person about pending calls, with what shows them."""
+    """Return the message about pending calls, with the command that shows them."""
     calls = "1 pending approval" if waiting == 1 else f"{waiting} pending approvals"
     return f"{calls}: aileron open" if operator_url is None else f"{calls}: {visible(operator_url)}/approvals"

@@ -1,4 +1,4 @@
-"""One launch: everything is checked, a session opened, the agent run, and the session ended whatever happened."""
+"""Runs an agent: checks everything, opens a session, runs the agent, and ends the session in any case."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Launcher:
         self.say(f"{runs} Approvals: {facts.operator_url} (aileron open)")
 
     async def _end(self, daemon: Daemon, session: OpenedSession, code: int | None) -> None:
-        """End the session, through a restart of the daemon if need be; what goes wrong is only said."""
+        """End the session, also if the daemon restarts meanwhile. Report a failure, and raise nothing."""
         until = self.reactor.seconds() + _GOODBYE_SECONDS
         while True:
             try:
@@ -163,7 +163,7 @@ class Launcher:
 
 @contextmanager
 def _running(coroutine: Coroutine[Deferred[Any], Any, None]) -> Iterator[None]:
-    """Run something beside the agent, and cancel it when the agent has ended."""
+    """Run a coroutine beside the agent, and cancel it when the agent has ended."""
     running = Deferred.fromCoroutine(coroutine)
     running.addErrback(lambda failure: failure.trap(CancelledError))
     try:
@@ -173,7 +173,7 @@ def _running(coroutine: Coroutine[Deferred[Any], Any, None]) -> Iterator[None]:
 
 
 def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a session came to, by what the daemon says of one that ended; nothing of a daemon that does not."""
+    """Return a summary of an ended session from the daemon's answer, or nothing if the answer has no numbers."""
     summary = session.get("summary")
     if not isinstance(summary, Mapping):
         return

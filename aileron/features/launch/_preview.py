@@ -1,4 +1,4 @@
-"""The preview of a launch, for people and programs to read before it: every secret has a stand-in."""
+"""The preview of a launch, for people and programs. Placeholders stand for all secrets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def preview_launch(
     through_gateway: bool = True,
     sandboxed: bool = False,
 ) -> LaunchPreview:
-    """Describe what a launch would do; nothing is started, opened or written.
+    """Return what a launch would do. Nothing is started, opened or written.
 
     :param facts: of the daemon; its launch key is not used.
     :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
@@ -106,7 +106,7 @@ def _routes(gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
 
 
 def _addition(before: str, after: str) -> str:
-    """Return what of C{after} is ours, where the user has set C{before}."""
+    """Return the part of C{after} that Aileron adds to the user's value C{before}."""
     ours = _object(after)
     if not before.strip():
         return after if ours is None else _indent(ours)
@@ -117,7 +117,7 @@ def _addition(before: str, after: str) -> str:
 
 
 def _new(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return the parts of C{after} that C{before} does not have so."""
+    """Return the members of C{after} that C{before} lacks or has with other values."""
     new: dict[str, JSON] = {}
     for name, each in after.items():
         old = before.get(name)

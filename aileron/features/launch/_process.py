@@ -32,7 +32,7 @@ CatchSignals = Callable[[Any, Sequence[int], Deliver], AbstractContextManager[No
 
 @contextmanager
 def catch_signals(reactor: IReactorFromThreads, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
-    """Catch the process's own signals, in its main thread: by a handler for each, not SIG_IGN, which is inherited."""
+    """Catch signals of this process, each by a handler: the agent would inherit SIG_IGN. Call in the main thread."""
     before = {number: signal.getsignal(number) for number in numbers}
     for number in numbers:
         signal.signal(number, lambda got, _frame: reactor.callFromThread(deliver, got))
@@ -57,16 +57,16 @@ class AgentProcess(ProcessProtocol):
         self._forwarded: set[int] = set()
 
     def start(self, reactor: IReactorProcess, plan: LaunchPlan) -> None:
-        """Run it.
+        """Start the agent.
 
-        :raises OSError: it could not be started.
+        :raises OSError: the agent could not be started.
         """
         environment = {os.fsencode(name): os.fsencode(value) for name, value in plan.environment.items()}
         inherited = {0: 0, 1: 1, 2: 2, **plan.descriptors}
         self._running = reactor.spawnProcess(self, plan.argv[0], plan.argv, environment, None, childFDs=inherited)
 
     def signal(self, number: int) -> None:
-        """Tell it of a signal that came to us: each kind once, and none that it has from the terminal itself."""
+        """Forward a signal to the agent: each kind once, and none that the terminal sends to the agent itself."""
         if self._running is None:
             self.stopped_by = self.stopped_by or number
         elif number in FORWARDED and number not in self._forwarded:
@@ -75,11 +75,11 @@ class AgentProcess(ProcessProtocol):
                 self._running.signalProcess(number)
 
     def processEnded(self, reason: Failure) -> None:
-        """Note that it is over."""
+        """Record that the agent has ended."""
         number, code = getattr(reason.value, "signal", None), getattr(reason.value, "exitCode", None)
         self.ended.callback(exit_status(number) if number is not None else code or 0)
 
 
 def exit_status(number: int) -> int:
-    """Return what a shell reports of a process that a signal ended."""
+    """Return the exit status by which a shell reports that a signal ended a process."""
     return _SHELLS_OFFSET + number

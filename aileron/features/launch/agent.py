@@ -1,4 +1,4 @@
-"""An agent as a table: where its settings lie, what it may write, and a function that registers our tools with it."""
+"""The description of an agent: its settings, the files it may write, and the function that registers the tools."""
 
 from __future__ import annotations
 
@@ -68,26 +68,26 @@ class Agent:
     claim: str = ""
 
     def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """Return whether it draws on the whole terminal when started with these, so that no line may be printed there.
+        """Return whether the agent uses the whole terminal with these arguments, so that no line may be printed there.
 
-        None of its commands draws.
+        The agent's commands never do.
         """
         return not self.commands.intersection(arguments[:1]) and self.draws(arguments)
 
     def wait_seconds(self, arguments: tuple[str, ...], wanted: int | None) -> int:
-        """Choose how long one of its tool calls waits for a decision.
+        """Return how many seconds a tool call of the agent waits for a decision.
 
-        :param wanted: what the user said; or None.
+        :param wanted: the seconds that the user chose, or None.
         """
         usual = ATTENDED_WAIT_SECONDS if self.full_screen(arguments) else UNATTENDED_WAIT_SECONDS
         return usual if wanted is None else min(wanted, UNATTENDED_WAIT_SECONDS)
 
     def prepare(self, invocation: Invocation) -> Register:
-        """Read and check the user's settings for one launch; return what registers our server with the agent.
+        """Read and check the user's settings for a launch, and return the function that registers the tool server.
 
         Nothing is opened or started.
 
-        :raises InvalidRequest: something there cannot be added to without losing it.
+        :raises InvalidRequest: a setting cannot be extended without losing the user's own value.
         """
         if self.commands.intersection(invocation.arguments[:1]):
             note = f"aileron: {self.name} {invocation.arguments[0]} runs outside a session: {self.alone}"
@@ -111,15 +111,15 @@ class Agent:
         )
 
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """List the directories that it may write in a sandbox besides the project."""
+        """Return the directories that the agent may write in a sandbox besides the project."""
         return tuple(str(path) for each in self.own if (path := each.find(environment)))
 
     def own_paths(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """List the files that it may write in a sandbox besides these."""
+        """Return the files that the agent may write in a sandbox besides its directories and the project."""
         return tuple(str(path) for each in self.own_files if (path := each.find(environment)))
 
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """List the directories of its settings: what it writes there in a sandbox is thrown away."""
+        """Return the directories of the agent's settings. A sandbox discards what the agent writes there."""
         return tuple(str(path) for each in self.settings if (path := each.find(environment)))
 
     def _refuse_namesake(self, settings: AgentSettings) -> None:

@@ -1,4 +1,4 @@
-"""Ensures that a daemon runs before an agent does, its vault open and its routing the launch's."""
+"""Ensures before a launch that the daemon runs, its vault is open, and LLM traffic goes where this terminal says."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LOCKED = (
 
 
 def ensure_daemon(cli: CliContext) -> Discovery:
-    """Have a daemon run whose vault is made and, where a person can be asked, open.
+    """Return the running daemon. Start it, and create and unlock its vault, if necessary and there is a terminal.
 
-    The passphrase is read by children: an agent must not inherit from a process that held it.
+    Child processes read the passphrase: an agent must not inherit memory of a process that held it.
 
-    :raises CommandError: there is no vault, or the person did not make or open one.
+    :raises CommandError: there is no vault, or the user did not create or unlock it.
     """
     if not cli.home.secrets.exists():
         refuse_lost(cli)

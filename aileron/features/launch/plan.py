@@ -122,9 +122,9 @@ def prepare(agent: Agent, invocation: Invocation, interpreter: str) -> Preparati
 
 
 def write_files(plan: LaunchPlan) -> None:
-    """Have the plan's files lie in its directory, which is there and empty.
+    """Write the plan's files into its directory, which exists and is empty.
 
-    :raises OSError: they could not be written.
+    :raises OSError: a file could not be written.
     """
     for name, text in plan.files.items():
         (Path(plan.directory or "") / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The way from an agent to the gateway, and the lines that tell the user of it."""
+"""Helpers by which agents send LLM traffic through the gateway, and the messages to the user about it."""
 
 from __future__ import annotations
 

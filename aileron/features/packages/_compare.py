@@ -1,4 +1,4 @@
-"""Compares a package that was fetched with what is installed: its files, what they can do, and who signed them."""
+"""Compares a fetched package with the installed version: files, capabilities and signatures."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ def compare(
 
 
 def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
-    """Find which of the files each action and connector is in.
+    """Return the path of the file of each action and connector, by kind and name.
 
-    :raises InvalidRequest: a file has errors, or two have one name.
+    :raises InvalidRequest: a file has errors, or two files have the same name.
     """
     found: dict[tuple[str, str], str] = {}
     for place in sorted(files):
@@ -117,7 +117,7 @@ def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
 
 
 def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
-    """Yield that a source has a package of another name now, which what was agreed to does not cover."""
+    """Yield an objection if a source now has a package of another name, which the operator has not approved."""
     here = lock.find(after.name)
     is_agreed = here is not None and here.source == after.source
     for other in lock.packages if is_agreed else (*lock.packages, *lock.uninstalled):
@@ -126,7 +126,7 @@ def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
 
 
 def _objections(before: Installed | None, is_removed: bool, after: Installed) -> Iterator[str]:
-    """Yield what the operator's approval of an earlier version does not cover.
+    """Yield the changes that the operator's approval of an earlier version does not cover.
 
     :param is_removed: whether the earlier version was uninstalled.
     """
@@ -166,9 +166,9 @@ def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[
 
 
 def _capabilities(place: str, data: bytes) -> Iterator[str]:
-    """Yield what a file lets agents do, a line each, so that two versions can be compared.
+    """Yield the capabilities that a file gives to agents, a line each, so that versions can be compared.
 
-    :raises InvalidRequest: it has errors.
+    :raises InvalidRequest: the file has errors.
     """
     found = _read(place, data)
     yield from _of_action(found) if isinstance(found, Action) else _of_connector(found)

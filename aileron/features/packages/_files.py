@@ -43,7 +43,7 @@ class FileSet:
     def add(self, path: str, data: bytes) -> None:
         """Add a file.
 
-        :raises InvalidRequest: it may not be part of a package, or is too much.
+        :raises InvalidRequest: the file may not be part of a package, or exceeds the limits.
         """
         parts = path.split("/")
         plain = path.isprintable() and "\\" not in path and {"", ".", ".."}.isdisjoint(parts)
@@ -61,9 +61,9 @@ class FileSet:
 
 
 def read_directory(path: Path) -> Mapping[str, bytes]:
-    """Read the files below a directory.
+    """Return the files below a directory.
 
-    :raises InvalidRequest: it has links or other special files, or more than a package may have.
+    :raises InvalidRequest: the directory has links or other special files, or exceeds the limits of a package.
     """
     found = FileSet()
     for place, directories, names in os.walk(path):
@@ -76,9 +76,9 @@ def read_directory(path: Path) -> Mapping[str, bytes]:
 
 
 def read_local(path: str, most_bytes: int) -> bytes:
-    """Read a file; one more byte than C{most_bytes} at most.
+    """Return the bytes of a file, at most one more than C{most_bytes}.
 
-    :raises InvalidRequest: it cannot be read, or is a link or another special file.
+    :raises InvalidRequest: the file cannot be read, or is a link or another special file.
     """
     try:
         return read_file(path, most_bytes).data

@@ -60,7 +60,10 @@ class Installed:
         return self.publisher and f"{self.publisher} {self.source if '://' in self.source else self.name}"
 
     def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:
-        """Return which of some files, by their paths in the home, are as they were installed."""
+        """Return the paths of the files that equal the installed ones.
+
+        :param there: files in the home, by path.
+        """
         return {place for place, data in there.items() if self.files.get(place) == digest_of_bytes(data)}
 
 
@@ -81,7 +84,7 @@ class Lock:
 
     @property
     def keys(self) -> set[str]:
-        """The keys of all publishers."""
+        """The keys of all accepted publishers."""
         return {each.partition(" ")[0] for each in self.publishers}
 
     @property
@@ -90,11 +93,11 @@ class Lock:
         return {digest for package in self.packages for digest in package.files.values()}
 
     def find(self, name: str) -> Installed | None:
-        """Return a package; L{None}: it is not installed."""
+        """Return an installed package, or None if it is not installed."""
         return next((each for each in self.packages if each.name == name), None)
 
     def find_uninstalled(self, name: str) -> Installed | None:
-        """Return the package that was removed under a name; L{None}: there was none, or it is installed again."""
+        """Return the uninstalled package of a name, or None if there is none or it is installed again."""
         return next((each for each in self.uninstalled if each.name == name), None)
 
     def replace(self, name: str, package: Installed | None) -> Lock:
@@ -129,9 +132,9 @@ _FORM.differ(Lock, uninstalled=Member(optional=True))
 
 
 def read_lock(data: bytes | None) -> Lock:
-    """Read the file; L{None}: there is none.
+    """Parse the bytes of C{packages.json}. If C{data} is None, return an empty lock.
 
-    :raises InvalidRequest: it has errors.
+    :raises InvalidRequest: the file has errors.
     """
     try:
         return Lock() if data is None else _FORM.from_json(Lock, loads_strict(data))
@@ -142,9 +145,9 @@ def read_lock(data: bytes | None) -> Lock:
 @implementer(IConfigFile)
 @frozen
 class LockFile:
-    """C{packages.json} of one home, for the operator to trust; the daemon does not use it.
+    """C{packages.json} of a home, which the operator trusts. The daemon itself does not use it.
 
-    :ivar trust: the operator's word, as far as it is known.
+    :ivar trust: the files that the operator trusts.
     """
 
     path: Path

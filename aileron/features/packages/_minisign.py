@@ -17,9 +17,9 @@ _MOST_CHARACTERS = 4096
 
 
 def read_key(text: str) -> str:
-    """Return a public key, as minisign prints it or as its file has it, in one line of Base64.
+    """Return a minisign public key, given as one line or as its file, as one line of Base64.
 
-    :raises InvalidRequest: it is none.
+    :raises InvalidRequest: the text is not a public key.
     """
     line = text[:_MOST_CHARACTERS].strip().rpartition("\n")[2]
     if _decode(line, _KEY_BYTES)[:2] != b"Ed":
@@ -28,7 +28,7 @@ def read_key(text: str) -> str:
 
 
 def verify(data: bytes, signature: str, keys: Iterable[str]) -> str:
-    """Return which of some keys signed C{data}.
+    """Verify a signature of C{data} and return the key that made it.
 
     :param signature: the text of a C{.minisig} file.
     :raises InvalidRequest: the signature is malformed or wrong, or of a key that is not among them.

@@ -90,7 +90,7 @@ def _read_manifest(files: Mapping[str, bytes], manifest: bytes) -> Package:
 
 
 def _place(files: Mapping[str, bytes], members: tuple[str, ...] = ()) -> Mapping[str, bytes]:
-    """Find where each file goes in the home."""
+    """Return the files by their paths in the home."""
     placed: dict[str, bytes] = {}
     for path, data in files.items():
         found = _FILE.fullmatch(path)

@@ -54,7 +54,7 @@ class Fetched:
 
 
 def read_source(text: str, github: str) -> Source:
-    """Read a source as people write it.
+    """Parse a source as users write it.
 
     :param github: what C{github://} stands for.
     :raises InvalidRequest: it is none.
@@ -118,7 +118,7 @@ def _find_signer(files: Mapping[str, bytes], keys: Collection[str]) -> str:
 
 
 def version_key(version: str) -> tuple[object, ...]:
-    """Return what versions are ordered by (Semantic Versioning 2.0.0, 11)."""
+    """Return the sort key of a version (Semantic Versioning 2.0.0, 11)."""
     numbers, _, before = version.partition("+")[0].partition("-")
     labels = [(0, int(each), "") if each.isdecimal() else (1, 0, each) for each in before.split(".")]
     return [int(each) for each in numbers.split(".")], not before, labels

@@ -1,4 +1,4 @@
-"""Fetches packages from where they are published, with what the operator gave for it."""
+"""Fetches packages from their sources, with the keys and credentials that the operator gave."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ class PackageFetcher:
         return fetched
 
     def find_token_origins(self, sources: Iterable[str]) -> Collection[str]:
-        """Find which origin is sent the token, if there is one: that of the sources which the operator named.
+        """Return the origin that is sent the token, if there is one: that of the sources that the operator named.
 
-        :raises CommandError: they are at several.
+        :raises CommandError: the sources have several origins.
         """
         from ._source import read_source
 
@@ -134,16 +134,16 @@ class PackageFetcher:
         return RemoteRepository(source.url, ssh, cli.reactor(), private_network, key.decode("utf-8", "replace"))
 
     def known_host_key(self, source: Source) -> str:
-        """Return the key of an SSH server: what the operator gave, or what is remembered."""
+        """Return the host key of an SSH server: the one that the operator gave, or the stored one."""
         every = (*self.lock.packages, *self.lock.uninstalled)
         known = (each.host_key for each in every if each.source == source.text)
         return (self.host_key or next(known, "")) if source.url.startswith("ssh://") else ""
 
 
 def refuse_missing(lock: Lock, sources: Iterable[str]) -> None:
-    """Refuse sources on this machine that are not there, and what is no source.
+    """Refuse malformed sources, and sources on this machine that do not exist.
 
-    :raises CommandError: one is not there.
+    :raises CommandError: a source does not exist.
     """
     from ._source import read_source
 

@@ -1,4 +1,4 @@
-"""C{install}, C{update} and C{uninstall} of connectors and actions, and C{aileron package sync}: packages of both."""
+"""C{aileron package install}, C{update}, C{uninstall} and C{sync}: packages of connectors and actions."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class _Packages:
         return await self._install(packages)
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
-        """Remove the files of packages that nobody has changed since, and take their trust back."""
+        """Delete the unchanged files of packages and revoke trust in them."""
         found, lock, gone = [_find(self.lock, name) for name in names], self.lock, dict[str, bytes]()
         for each in found:
             lock, there = lock.replace(each.name, None), self._there(each.files)
@@ -120,7 +120,7 @@ class _Packages:
         return found
 
     async def sync(self) -> Sequence[str]:
-        """Fetch the files that are missing of packages, if they are what was installed; return what is still wrong."""
+        """Fetch missing files of packages if they equal the installed ones. Return the remaining problems."""
         missing, wrong = dict[str, bytes | None](), list[str]()
         packages = [(each, self._there(each.files)) for each in self.lock.packages]
         incomplete = [each.source for each, there in packages if not each.files.keys() <= there.keys()]
@@ -149,7 +149,7 @@ class _Packages:
         return {place: data for place, data in found.items() if data is not None}
 
     def _agree(self, changes: Sequence[PackageChange]) -> None:
-        """Show what would change, and ask."""
+        """Show the changes and ask the operator to confirm them."""
         for each in () if self.command.as_json else changes:
             _show(each, self.fetcher.publisher_key)
         objections = [objection for each in changes for objection in each.objections]
@@ -208,7 +208,7 @@ class _Packages:
             raise
 
     async def _find_gone(self, lock: Lock, names: Collection[tuple[str, str]]) -> Sequence[Item]:
-        """Find what is trusted and no longer part of a package, also where the file is gone or was moved."""
+        """Return trusted items that are no longer part of a package, also if their files were deleted or moved."""
         gone, items = self.lock.digests - lock.digests, (await self.operator.get("trust"))["items"]
         trusted = [item for item in items if item["trusted"] and item["trusted"]["digest"] in gone]
         return [item for item in trusted if (item["kind"], item["name"]) not in names]
@@ -244,9 +244,9 @@ def _show(change: PackageChange, given_key: str) -> None:
 
 
 async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
-    """Read C{packages.json}.
+    """Return the contents of C{packages.json}.
 
-    :raises CommandError: it is not trusted, or was trusted and is missing.
+    :raises CommandError: the file is not trusted, or was trusted and is missing.
     """
     from ._lock import read_lock
 
@@ -264,9 +264,9 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
 
 
 def _find(lock: Lock, name: str) -> Installed:
-    """Find an installed package.
+    """Return an installed package.
 
-    :raises CommandError: it is not installed.
+    :raises CommandError: the package is not installed.
     """
     found = lock.find(name)
     if found is None:

@@ -1,4 +1,4 @@
-"""The agents that can be launched: each is one module or package here, and nothing else names it."""
+"""The agents that can be launched. Each is one module of this package, which no other module names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aileron.features.launch.servers import EDITORS, ServerSource
 
 
 def find_agents() -> Mapping[str, Agent]:
-    """Return the agents by name: what each module of this package has as C{AGENT}."""
+    """Return the agents by name: the C{AGENT} of each module of this package."""
     modules = (import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__))
     agents: tuple[Agent, ...] = tuple(module.AGENT for module in modules)
     return {agent.name: agent for agent in agents}
 
 
 def find_server_sources() -> Mapping[str, tuple[ServerSource, ...]]:
-    """Return where each agent keeps the MCP servers that its user has set up; editors are agents as well."""
+    """Return the settings files with MCP servers of each agent and editor, by its name."""
     return {**{name: agent.servers for name, agent in find_agents().items() if agent.servers}, **EDITORS}
