@@ -123,17 +123,6 @@ class Daemon(BothSites):
             raise DaemonUnreachable("A stream of events can be followed over HTTP only.")
         await self._client.follow("v1", "sessions", session_id, "lease", on_event=lambda: None)
 
-    async def open_egress(self, session_id: str, allow: Sequence[str]) -> tuple[int, str]:
-        """Let a session connect to hosts; the proxy's port, and a ticket that opens one connection, within seconds.
-
-        :param allow: presets and hosts.
-        """
-        answer = await self._client.ask("POST", "v1", "sessions", session_id, "egress", body={"allow": list(allow)})
-        try:
-            return int(answer.body["port"]), str(answer.body["ticket"])
-        except (KeyError, ValueError):
-            raise AnswerNotUnderstood("The daemon's response names no proxy.", answer.status) from None
-
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
         """End the session.  Twice is safe."""
         return await self.post("sessions", session_id, "end", body={"exit_code": exit_code})

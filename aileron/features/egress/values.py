@@ -81,11 +81,6 @@ class EgressHost:
     received: int = 0
 
 
-def write_opening(ticket: str) -> bytes:
-    """Return the bytes that open a connection to the proxy: the line with the ticket."""
-    return EGRESS_LINE + ticket.encode("ascii") + b"\r\n"
-
-
 def read_egress_host(text: str) -> str:
     """Parse the name of a host with or without a port, and return the host with its port.
 

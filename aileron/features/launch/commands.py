@@ -15,7 +15,7 @@ from aileron.base.json import JSON
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.errors import CommandError
 from aileron.cli.output import block, heading, note, say, say_json, values
-from aileron.features.egress.values import EGRESS_PRESETS, read_egress, write_opening
+from aileron.features.egress.values import EGRESS_PRESETS, read_egress
 from aileron.features.gateway.values import BUILT_IN_PROVIDERS
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.ports import load_ports
@@ -154,6 +154,7 @@ async def _launch(
     from twisted.internet import reactor
 
     from aileron.client import DaemonUnreachable, Lease
+    from aileron.features.egress.client import open_connection
 
     from ._bell import Bell, is_multiplexed
     from ._launch import Launcher
@@ -179,8 +180,7 @@ async def _launch(
         daemon = _with_launch_key(cli, links)
         if daemon is None:
             raise DaemonUnreachable("The daemon is not running.")
-        port, ticket = await daemon.open_egress(session_id, egress)
-        return port, write_opening(ticket)
+        return await open_connection(daemon, session_id, egress)
 
     enclose = None if layout is None else _enclosing(layout, invocation.environment, say, egress, dial)
     return await launcher.launch(agent, invocation, through_gateway=gateway, enclose=enclose)

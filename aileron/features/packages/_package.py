@@ -11,6 +11,7 @@ from aileron.actions import MAX_FILE_BYTES
 from aileron.base.json import digest_of_bytes
 from aileron.base.tables import FileFaults, FileTable, TextRule
 from aileron.base.toml import NotToml, read_toml
+from aileron.features import FeatureSet
 from aileron.model.actions import SEMVER
 from aileron.model.errors import InvalidRequest
 
@@ -18,7 +19,7 @@ MANIFEST = "aileron-package.toml"
 _UNVERSIONED = "0.0.0"
 _FILE = re.compile(r"(?:[a-z0-9-]{1,40}/)*([a-z0-9][a-z0-9._-]{0,80}(?<!\.fixtures)\.(md|toml))")
 _DIRECTORIES = {"md": "actions", "toml": "connectors"}
-_RESERVED = frozenset((MANIFEST, "egress.toml", "packages.toml"))
+_RESERVED = frozenset((MANIFEST, *FeatureSet().file_names(), "packages.toml"))
 _MOST_MEMBERS, _MOST_CHARACTERS = 32, 200
 NAME = TextRule.shape(r"[a-z0-9][a-z0-9_-]{0,63}", "must be 1 to 64 of a-z, 0-9, '-' and '_'")
 VERSION = rf"(?=.{{1,100}}\Z){SEMVER}"

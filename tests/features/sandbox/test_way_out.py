@@ -10,7 +10,6 @@ from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.egress.values import write_opening
 from aileron.features.sandbox._socket_forwarder import forward_to
 from aileron.features.sandbox.way_out import WayOut, proxy_variables
 
@@ -52,7 +51,7 @@ class WayOutTests(SynchronousTestCase):
 
     def reach(self) -> None:
         """Have the proxy answer at the port that the daemon said."""
-        self.asked.callback((4711, write_opening("a-ticket")))
+        self.asked.callback((4711, b"AILERON-EGRESS a-ticket\r\n"))
         client: Any = self.reactor.tcpClients[0]
         self.assertEqual(client[:2], ("127.0.0.1", 4711))
         self.outside = client[2].buildProtocol(None)
@@ -80,7 +79,7 @@ class WayOutTests(SynchronousTestCase):
 
     def test_no_proxy(self) -> None:
         """Where the proxy does not answer, the program is told."""
-        self.asked.callback((4711, write_opening("a-ticket")))
+        self.asked.callback((4711, b"AILERON-EGRESS a-ticket\r\n"))
         outside: Any = self.reactor.tcpClients[0][2]
         outside.clientConnectionFailed(None, Failure(ConnectionRefusedError()))
         self.failed()
@@ -92,7 +91,7 @@ class WayOutTests(SynchronousTestCase):
 
     def test_left_late(self) -> None:
         """A ticket that is not needed any more is not handed in."""
-        self.asked.callback((4711, write_opening("a-ticket")))
+        self.asked.callback((4711, b"AILERON-EGRESS a-ticket\r\n"))
         self.inside.connectionLost(Failure(ConnectionDone()))
         factory: Any = self.reactor.tcpClients[0][2]
         outside = factory.buildProtocol(None)

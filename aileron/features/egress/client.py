@@ -1,0 +1,28 @@
+"""The client of the proxy: asks the daemon for one connection of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aileron.client import AnswerNotUnderstood, Daemon
+
+from .values import EGRESS_LINE
+
+_OK = 200
+
+
+async def open_connection(daemon: Daemon, session_id: str, allow: Sequence[str]) -> tuple[int, bytes]:
+    """Open network access for a session, and return the proxy's port and the first bytes of one connection to it.
+
+    The bytes hold a ticket, which the proxy accepts once, within seconds.
+
+    :param daemon: with the launch key.
+    :param allow: presets and hosts.
+    :raises AnswerNotUnderstood: the daemon named no proxy.
+    """
+    answer = await daemon.post("sessions", session_id, "egress", body={"allow": list(allow)})
+    try:
+        port, ticket = int(answer["port"]), str(answer["ticket"]).encode("ascii")
+    except (KeyError, ValueError):
+        raise AnswerNotUnderstood("The daemon's response names no proxy.", _OK) from None
+    return port, EGRESS_LINE + ticket + b"\r\n"
