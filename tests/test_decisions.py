@@ -9,7 +9,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 _PAGES = Path(__file__).resolve().parent.parent / "doc" / "adr"
-_LINK = re.compile(r"^(?:\* |\| )\[(?P<number>\d+)\. (?P<title>.+)\]\((?P<file>0[\w-]+\.md)\)", re.MULTILINE)
+_LINK = re.compile(r"^(?:\* |\| )\[(?P<number>\d+)\. (?P<title>.+?)\]\((?P<file>0[\w-]+\.md)\)", re.MULTILINE)
 
 
 class ListTests(SynchronousTestCase):
