@@ -66,7 +66,10 @@ WAYS: Mapping[str, Mapping[str, str]] = {
 }
 """What makes a way to the runner, each with all that make it."""
 
-HANDED_ON = {"daemon._sites"}
+REVIEWED = {"api.routes.approvals", "features.notices.running", "web.approvals.listing", "web.approvals.page"}
+"""Who hands the decisions to the room C{review}, which calls no method that leads to effects."""
+
+HANDED_ON = {"daemon._sites", *REVIEWED}
 """Who hands a part of the runner on, instead of calling it."""
 
 
@@ -114,6 +117,9 @@ class CodeTests(SynchronousTestCase):
                     found[node.attr].add(where)
         self.assertEqual(dict(found), dict(LEADS_TO_EFFECTS))
         self.assertEqual(handed_on, HANDED_ON)
+        reviewing = [each for each in _OUTSIDE if each.name.startswith("aileron.review")]
+        asked = {node.attr for source in reviewing for _, node, _ in mentions(source)}
+        self.assertEqual(asked & LEADS_TO_EFFECTS.keys(), set())
 
     def test_ways(self) -> None:
         """Whatever makes a way to these doors is made where it is known to be."""
