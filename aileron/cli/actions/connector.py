@@ -215,7 +215,7 @@ async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[s
 def show_one(found: Mapping[str, Any], state: str | None) -> None:
     """Print what the daemon tells of one connector.
 
-    :param state: how its file stands to what is trusted, or L{None}: it comes with the program.
+    :param state: how its file compares with the trusted one, or None if the connector comes with Aileron.
     """
     heading("{name} {version}", name=found["name"], version=found["version"])
     address = f"{found['base_url']}{' (a binding can set another)' if found['bindable'] else ''}"

@@ -43,7 +43,7 @@ class AwsModel:
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> AwsModel | None:
-        """Return what reads a document; L{None}: it is no service model.
+        """Return a reader of the document, or None if the document is no service model.
 
         :raises NotImported: it is one of a service that no connector file can speak to.
         """
@@ -103,7 +103,7 @@ class AwsModel:
         return effect_of(method if self.shapes.protocol == REST_JSON else "POST", name)
 
     def _discloses(self, key: str, about: Mapping[str, Any]) -> bool:
-        """Tell whether an answer may hold a secret, by the operation's name or by what AWS calls sensitive."""
+        """Return whether an answer may hold a secret, by the operation's name or by what AWS calls sensitive."""
         return discloses(name_of(key)) or text_of(table_of(about.get("output")).get("shape")) in self.sensitive
 
     @cached_property

@@ -214,7 +214,7 @@ class BodyArguments(ArgumentList):
             self.constant += [((key,), each) for key, each in part.items()]
 
     def find_object(self, node: Node) -> Node | None:
-        """Return what has members that can be given: a schema itself, or its alternatives; L{None}: it has none."""
+        """Return the schema with members that can be given, of the node or its alternatives, or None if there is none."""
         if node.keys.get("type", "object") != "object":
             return None
         return node if find_members(self.document, node, self.work).found else None
@@ -253,12 +253,12 @@ class BodyArguments(ArgumentList):
 
 
 def _may_hold(keys: Mapping[str, Any]) -> bool:
-    """Tell whether an object may have members."""
+    """Return whether an object may have members."""
     return bool(keys["properties"] or keys.get("additionalProperties")) or any(key in keys for key in ALTERNATIVES)
 
 
 def _is_file(keys: Mapping[str, Any], encoded_as: str) -> bool:
-    """Tell whether a part is a file.
+    """Return whether a part is a file.
 
     :param encoded_as: the types that the encoding of the part names.
     """

@@ -50,7 +50,8 @@ class CurlCredential:
 def split_path_key(text: str) -> tuple[str, CurlCredential | None]:
     """Take a key out of the path of a URL: a placeholder that is named like a secret, as in C{/bot$TOKEN/send}.
 
-    :return: the URL without the beginning of its path that has the key, and where the key is; L{None}: it has none.
+    :return: the URL without the beginning of its path that has the key, and where the key is, or None if the path has
+        no key.
     :raises NotImported: there is one, and a connector file cannot say where.
     """
     scheme, slashes, rest = text.partition("://")
@@ -73,13 +74,13 @@ def split_path_key(text: str) -> tuple[str, CurlCredential | None]:
 
 
 def _is_key(placeholder: str) -> bool:
-    """Tell whether a placeholder of a path is a credential; C{{key}} alone is the name of a thing as a rule."""
+    """Return whether a placeholder of a path is a credential; C{{key}} alone is the name of a thing as a rule."""
     words = placeholder.strip("${}<>:()").lower().removeprefix("your").strip("_- ")
     return words != "key" and names_secret(placeholder)
 
 
 def find_credential(request: CurlRequest, query: Sequence[tuple[str, str]]) -> CurlCredential | None:
-    """Find the key of a command; L{None}: it carries none.
+    """Return the key of a command, or None if the command carries no key.
 
     :raises NotImported: it carries several, or where one ends cannot be told.
     """
@@ -91,7 +92,7 @@ def find_credential(request: CurlRequest, query: Sequence[tuple[str, str]]) -> C
 
 
 def looks_random(text: str) -> bool:
-    """Tell whether a text may hold a key, as it is or escaped for a URL."""
+    """Return whether a text may hold a key, as it is or escaped for a URL."""
     return holds_secret(text) or holds_secret(unquote(text))
 
 
@@ -135,6 +136,6 @@ def _in_query(query: Sequence[tuple[str, str]]) -> Iterator[CurlCredential]:
 
 
 def _is_real(key: str) -> bool:
-    """Tell whether a text may be a key, and not what a page has in its place, such as C{xoxb-xxxx}."""
+    """Return whether a text may be a key, and not what a page has in its place, such as C{xoxb-xxxx}."""
     is_word = key.isupper() and _has_digit(key) is None
     return bool(key) and not (is_word or PLACEHOLDER.search(key) or key.endswith(("xxx", "XXX", "***", "...", "…")))

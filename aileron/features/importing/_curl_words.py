@@ -46,7 +46,7 @@ class CurlRequest:
     """The request of a command; its values may hold a key, so they are not shown.
 
     :ivar headers: that of C{-u} among them, with what stands there as it is.
-    :ivar data: the body; L{None}: there is none.
+    :ivar data: the body, or None.
     """
 
     method: str

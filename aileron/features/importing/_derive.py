@@ -168,7 +168,7 @@ def pages_of(
 
 
 def _items(paths: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Find the array that is paged: empty, if it is the answer itself; L{None}: there is none."""
+    """Return the path of the array that is paged, empty if the answer is the array, or None if there is no array."""
     arrays = [path for path, keys in paths.items() if keys.get("type") == "array" and path.count(".") < 2]
     if "" in arrays:
         return ""

@@ -62,7 +62,7 @@ class DiscoveryDocument:
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> DiscoveryDocument | None:
-        """Return what reads a document; L{None}: it is no Discovery document.
+        """Return a reader of the document, or None if it is no Discovery document.
 
         :raises NotImported: it is of no host of Google's, or too deep.
         """

@@ -226,7 +226,7 @@ def _schema(given: Any, words: str = "") -> dict[str, JSON]:
 
 
 def _is_connection(given: Any) -> bool:
-    """Tell whether a type is a page of others, as Relay has it."""
+    """Return whether a type is a page of others, as Relay has it."""
     fields = getattr(get_named_type(given), "fields", {})
     inside = getattr(get_named_type(fields["pageInfo"].type), "fields", {}) if "pageInfo" in fields else {}
     return "nodes" in fields and set(_PAGE_INFO) <= inside.keys()

@@ -47,7 +47,7 @@ class OpenApi:
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> OpenApi | None:
-        """Return what reads a document; L{None}: it is none of OpenAPI's.
+        """Return a reader of the document, or None if it is not OpenAPI.
 
         :raises NotImported: it is one of another version.
         """

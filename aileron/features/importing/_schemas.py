@@ -225,7 +225,7 @@ class _Narrowing:
         return {**own, key: found}
 
     def _is_nothing(self, value: JSON, trail: frozenset[str]) -> bool:
-        """Tell whether an alternative only says that there may be nothing: null, or an empty text."""
+        """Return whether an alternative only says that there may be nothing: null, or an empty text."""
         try:
             keys = self.document.follow(value, trail).keys
         except Inexpressible:
@@ -329,5 +329,5 @@ def _types_of_value(value: Any) -> Iterator[str]:
 
 
 def _is_beyond(value: Any) -> bool:
-    """Tell whether it is a number that no argument can be: as a bound it allows them all."""
+    """Return whether a bound is beyond every number that an argument can be, so that it allows all of them."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) > _MOST_NUMBER

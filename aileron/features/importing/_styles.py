@@ -29,7 +29,7 @@ def style_of(about: Mapping[str, Any], place: str) -> tuple[str, bool]:
 
 
 def joined_of(name: str, style: str, schema: Mapping[str, Any], *, explode: bool) -> dict[str, JSON] | None:
-    """Return how the parts of a parameter are joined; L{None}: it has none, or each stands by itself.
+    """Return how the parts of a parameter are joined, or None if there are no parts, or each is sent by itself.
 
     :param schema: of its input.
     :raises Inexpressible: its parts have parts of their own.

@@ -48,7 +48,7 @@ _REFUSED = ("cookie", "host", "proxy-authorization")
 class CurlCommand(OpenApi):
     """A command that was read.
 
-    :ivar credential: L{None}: it carries no key.
+    :ivar credential: the key that the command carries, or None.
     :ivar extra: keys of its operation that OpenAPI cannot say.
     """
 

@@ -37,7 +37,7 @@ class ApiParameter:
     marks: tuple[str, ...] = ()
 
     def is_placed_like(self, other: ApiParameter) -> bool:
-        """Tell whether only one of two arguments would reach the request; a header counts in any case."""
+        """Return whether only one of two arguments would reach the request. Names of headers are equal in any case."""
         mine, others = ((each.place, each.steps) for each in (self, other))
         if self.place == HEADER:
             mine, others = ((place, tuple(map(str.lower, steps))) for place, steps in (mine, others))

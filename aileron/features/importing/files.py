@@ -222,7 +222,7 @@ def _references(operation: ApiOperation, place: str) -> dict[str, JSON]:
 
 
 def _body(operation: ApiOperation) -> JSON:
-    """Make the template of the body; L{None}: nothing is in it."""
+    """Return the template of the body, or None if the body is empty."""
     body: dict[str, JSON] = {}
     for steps, value in operation.constant:
         _put(body, steps, value)
@@ -303,7 +303,7 @@ def _input(parameter: ApiParameter) -> Table:
 
 
 def _plain_keys(schema: Mapping[str, JSON]) -> dict[str, JSON] | None:
-    """Write a schema as keys of an input; L{None}: they cannot say it."""
+    """Return the keys of an input that express a schema, or None if no keys can."""
     keys: dict[str, JSON] = {"type": schema["type"]}
     for key, value in schema.items():
         if key == "items" and isinstance(value, Mapping) and value.keys() <= {"type"} and value.get("type") != "array":

@@ -110,7 +110,7 @@ def _listing_of(short: str) -> str:
 def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, force: bool) -> None:
     """Write a connector file without operations, and the action that lists the server's tools.
 
-    :param name: of the connector; L{None}: one is made of the host.
+    :param name: of the connector, or None to derive it from the host.
     :raises CommandError: the URL is invalid, or a file already exists.
     """
     from .readers import connector_name
@@ -187,7 +187,7 @@ def find_server(cli: CliContext, name: str) -> ServerConnector:
 
 
 def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str]) -> ServerTools | None:
-    """Have the daemon list the tools of a server, by the action for it; L{None}: there is no such action yet.
+    """Return the tools that a server lists, asked by its action, or None if there is no such action yet.
 
     :raises CommandError: the server did not list them.
     """
@@ -224,7 +224,7 @@ def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequen
 
 
 def _ask_for_tools(cli: CliContext, server: ServerConnector) -> Mapping[str, JSON] | None:
-    """Run the action; L{None}: there is none yet."""
+    """Run the action that lists the tools and return its answer, or None if there is no such action yet."""
     from aileron.client import DaemonFault
 
     async def ask(daemon: Daemon) -> DaemonAnswer:

@@ -21,7 +21,7 @@ READERS: Sequence[Callable[[Mapping[str, JSON], str, str], ApiReader | None]] = 
     DiscoveryDocument.recognise,
     AwsModel.recognise,
 )
-"""Each returns the reader of a document that it knows; L{None}: it is another's."""
+"""Functions that return a reader of a document, or None if the document has another format."""
 
 _KNOWN = (
     "Supported: OpenAPI 3.0 and 3.1, as JSON or YAML; Google API Discovery documents; AWS service models; "
@@ -54,7 +54,7 @@ def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
 
 
 def _is_sdl(data: bytes) -> bool:
-    """Tell whether a document begins as a schema does in GraphQL's own language."""
+    """Return whether a document begins as a schema does in GraphQL's own language."""
     lines = (line.strip() for line in data[:_MOST_COMMENTS].removeprefix(b"\xef\xbb\xbf").splitlines())
     return _SDL.match(next((line for line in lines if line and not line.startswith(b"#")), b"")) is not None
 

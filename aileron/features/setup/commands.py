@@ -85,7 +85,7 @@ def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
 
 
 def _read(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: bool) -> ReadyService | None:
-    """Read the name or the number of a service that comes with the program, a URL, or a command; L{None}: it is none.
+    """Return the service that a name, a number of the list, a URL or a curl command stands for, or None.
 
     :raises NotImported: nothing can be made of the URL or the command.
     """

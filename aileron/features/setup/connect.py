@@ -142,7 +142,7 @@ def connect_service(
 ) -> None:
     """Lead a person through everything behind the vault.
 
-    :param key: the operator's; L{None}: the passphrase is asked for.
+    :param key: the operator's key, or None to ask for the passphrase.
     :param saved: takes what is saved inside the vault, in words.
     :param usual: take the usual actions, and ask for no others.
     """

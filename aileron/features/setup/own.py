@@ -34,7 +34,7 @@ _NO_KEY = (
 
 
 def is_request(words: Sequence[str]) -> bool:
-    """Tell whether words are a C{curl} command or a URL."""
+    """Return whether words are a C{curl} command or a URL."""
     begins = words[0].split(maxsplit=2)[:2]
     is_command = begins[:1] == ["curl"] or begins == ["$", "curl"]
     return is_command or (len(words) == 1 and words[0].startswith(("https://", "http://")))
@@ -144,7 +144,7 @@ def _write(cli: CliContext, command: CurlCommand, name: str) -> tuple[WrittenFil
 
 
 def _is_free(home: Home, written: WrittenFiles) -> bool:
-    """Tell whether the connector is there already just as it is written, or neither it nor its action is there."""
+    """Return whether the connector exists with the same text, or neither it nor its action exists."""
     there = read_private(home.connectors / written.connector.name, _MOST_BYTES)
     if there is not None:
         return there == written.connector.text.encode()

@@ -60,7 +60,7 @@ class ReadyService:
     :ivar secret: what the service calls it.
     :ivar chosen: the names of the actions that a person gets who does not choose.
     :ivar check: the action that shows whether it works; it needs no arguments.  Empty: none does.
-    :ivar address: its base URL; empty: a binding must name one.  L{None}: a binding can name no other.
+    :ivar address: its base URL, empty if a binding must name one, or None if a binding can name no other.
     :ivar template: its base URL, if that has variables.
     :ivar connector_file: name and text of the connector's file, where it does not come with the program.
     :ivar providers: of which one is chosen, for whose servers the connector's file is then written.
