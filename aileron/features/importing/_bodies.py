@@ -214,7 +214,7 @@ class BodyArguments(ArgumentList):
             self.constant += [((key,), each) for key, each in part.items()]
 
     def find_object(self, node: Node) -> Node | None:
-        """Return the schema with members that can be given, of the node or its alternatives, or None if there is none."""
+        """Return the schema whose members can be given, of the node or its alternatives, or None if none has any."""
         if node.keys.get("type", "object") != "object":
             return None
         return node if find_members(self.document, node, self.work).found else None
