@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+from attrs import fields, frozen
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.base.yaml_keys import NotConfig
+from aileron.base.http1 import RelayHandler, RequestHead, parse_request
+from aileron.base.yaml_keys import Key, NotConfig, switch, with_key
 from aileron.daemon._config import Config, read_config, read_switches
-from aileron.features import FeatureSet
-from aileron.features.feature import Feature
+from aileron.features import Core, Feature, FeatureSet, RunningFeature, RunningFeatures
 from aileron.model.errors import InvalidRequest
 from aileron.model.interfaces.features import IFeature
 
@@ -21,6 +25,47 @@ class _Needy(Feature):
     name = "needy"
     summary = "Needs the example."
     needs = ("example",)
+
+
+_TAKEN = ["one", "two", "two"]
+
+
+@frozen(eq=False)
+class _RunningRelay(RunningFeature):
+    """A feature that takes the requests for its name and for C{/both}.
+
+    :ivar found: the name of the one that it found started before it.
+    """
+
+    name: str
+    found: str | None
+
+    @property
+    def parts(self) -> tuple[object, ...]:  # type: ignore[override]
+        return (self,)
+
+    def take_requests(self, routes: Any) -> Any:
+        return self
+
+    def route(self, head: RequestHead, client: Any) -> Any:
+        return self.name if head.target in {f"/{self.name}".encode(), b"/both"} else None
+
+
+class _Relay(Feature):
+    """A feature that relays."""
+
+    summary = "Relays."
+
+    def __init__(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+
+    async def start(self, core: Core) -> RunningFeature:
+        before = core.find(_RunningRelay)
+        return _RunningRelay(self.name, None if before is None else before.name)
+
+
+def _ask(taker: RelayHandler, target: bytes) -> Any:
+    return taker.route(parse_request(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\n\r\n"), cast(Any, None))
 
 
 class CollectionTests(SynchronousTestCase):
@@ -65,6 +110,30 @@ class CollectionTests(SynchronousTestCase):
         for text, line in (("features: [notices]", 1), ("features:\n  notices: maybe", 2), ("features:\n  No!: on", 2)):
             error = self.assertRaises(NotConfig, read_config, text, self.known)
             self.assertEqual(error.line, line)
+
+    def test_key_within(self) -> None:
+        """A feature can have a key in another's section; without such a section the key is refused."""
+        read = read_config("gateway: {in_band_turns: 3, providers: {openai: {provider_tools: note}}}", FeatureSet())
+        gateway = read.of_features["gateway"]
+        self.assertEqual(gateway.of_features, {"in_band_turns": 3})
+        self.assertEqual([*gateway.providers[0].of_features], ["provider_tools"])
+        with self.assertRaises(KeyError):
+            with_key({}, "nowhere.key", Key(switch, "", ""))
+        with self.assertRaises(NotConfig):
+            read_config("gateway: {providers: {openai: {in_band_turns: 3}}}", FeatureSet())
+
+    def test_order(self) -> None:
+        """Each feature finds those that started before it, and its handler stands before theirs."""
+        running = self.started(_Relay("one"), _Relay("two"))
+        self.assertEqual([each.found for each in running.running if isinstance(each, _RunningRelay)], [None, "one"])
+        taker = running.take_requests(cast(Any, None))
+        self.assertEqual([_ask(taker, target) for target in (b"/one", b"/two", b"/both", b"/none")], [*_TAKEN, None])
+
+    def started(self, *features: Feature) -> RunningFeatures:
+        """Start features over a core without any doors."""
+        nothing: dict[str, Any] = {each.name: None for each in fields(Core) if each.init}
+        core = Core(**nothing)
+        return self.successResultOf(Deferred.fromCoroutine(FeatureSet(features).start(core)))
 
     def test_foreign(self) -> None:
         """The settings of a feature that is not loaded are left alone; one that nobody has is refused, by name."""

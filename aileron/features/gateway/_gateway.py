@@ -60,10 +60,10 @@ _LONGEST_SECONDS = 10.0
 
 
 class SilenceWatch:
-    """The exchanges under way, all asked by one clock, since a timer for each would cost more.
+    """The silence timers of all exchanges under way, driven by one clock: one timer each would cost more.
 
-    An exchange is told that it is L{UpstreamExchange.silent} once nothing of it has stirred for C{seconds}, and at the
-    latest a quarter or ten seconds after that, whichever is less.
+    L{UpstreamExchange.silent} is called once an exchange was silent for C{seconds}, at most a quarter of that or ten
+    seconds late, whichever is less.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -74,22 +74,22 @@ class SilenceWatch:
         self._quiet: dict[UpstreamExchange, int] = {}
 
     def watch(self, exchange: UpstreamExchange) -> None:
-        """Begin with an exchange."""
+        """Watch an exchange from now on."""
         self._quiet[exchange] = 0
 
     def forget(self, exchange: UpstreamExchange) -> None:
-        """Note that it is over. Twice is safe."""
+        """Stop watching an exchange. Idempotent."""
         self._quiet.pop(exchange, None)
 
     def watched(self) -> list[UpstreamExchange]:
-        """All of them."""
+        """Return all watched exchanges."""
         return list(self._quiet)
 
     def look(self) -> None:
-        """Time has gone on by C{step}."""
+        """Advance the silence timers by one C{step}."""
         for exchange, quiet in list(self._quiet.items()):
             if exchange.over:
-                continue  # since this look began
+                continue  # it ended during this pass
             if exchange.stirred:
                 exchange.stirred = False
                 self._quiet[exchange] = 0
@@ -101,11 +101,11 @@ class SilenceWatch:
 
 @define(eq=False)
 class RelayRoute:
-    """Carries on one client's requests that differ in their length alone.  It is L{aileron.base.http1.Route}.
+    """A relay route of one client, for requests that differ in their length alone.  It is L{aileron.base.http1.Route}.
 
-    :ivar digest: SHA-256 of the gateway key that they bring; L{None}: they bring none.
-    :ivar onward: their heads as they go to the provider, but for what a proxy wants or a credential changes.
-    :ivar begin: finds the connection to the provider for an exchange, or has it fail.
+    :ivar digest: SHA-256 of the gateway key in these requests, or None if they have none.
+    :ivar onward: the heads sent to the provider, before a proxy's fields and a credential are added.
+    :ivar begin: finds the connection to the provider for an exchange, or fails the exchange.
     """
 
     terms: RelayTerms
@@ -122,7 +122,7 @@ class RelayRoute:
         return UpstreamExchange(self.terms, length, partial(self.begin, self))
 
     def account(self, session_id: str | None) -> Account:
-        """Return the session's account, which is looked up once for all requests of this route."""
+        """Return the session's account. It is looked up once for all requests of this route."""
         account = self._account
         if account is None or self._account_of != session_id:
             account = self._account = self._budget.account(session_id)
@@ -130,7 +130,7 @@ class RelayRoute:
         return account
 
     def notes_tools(self, session: Session | None) -> bool:
-        """Tell whether tools are noted whatever the configuration says; a sandboxed agent may leave out its key."""
+        """Return whether tools are noted regardless of the configuration. A sandboxed agent may send no key."""
         if session is not None:
             return session.notes_tools
         if self._sandboxed is None:
@@ -140,11 +140,11 @@ class RelayRoute:
 
 
 GoOn: TypeAlias = Callable[[UpstreamExchange, RelayRoute, Session | None], None]
-"""A step of an exchange whose session is known."""
+"""The next step of an exchange after its session was found."""
 
 
 class Gateway:
-    """Takes requests over and begins their exchanges.  It is L{aileron.base.http1.RelayHandler}."""
+    """The relay: takes requests over and starts their exchanges.  It is L{aileron.base.http1.RelayHandler}."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Gateway:
         injection: Injection,
         clock: IReactorTime,
     ) -> None:
-        """Make it; L{open} sets it going.
+        """Create a relay that does nothing before L{open}.
 
         :param destinations: by the provider's name.
         """
@@ -179,9 +179,9 @@ class Gateway:
         self._watch, self._watched = watch, watch.providers
 
     def open(self, own_ports: Collection[int]) -> None:
-        """Watch the clock from now on.
+        """Start the silence timers.
 
-        :param own_ports: of this daemon, to which nothing is relayed.
+        :param own_ports: the ports of this daemon, to which nothing is relayed.
         """
         self._looping = frozenset(
             name for name, destination in self._destinations.items() if destination.loopback_port in own_ports
@@ -189,7 +189,7 @@ class Gateway:
         self._looking.start(self._silence.step, now=False)
 
     def close(self) -> None:
-        """Watch it no more, break off what is under way, and close what is kept for later requests."""
+        """Stop the timers, abort exchanges under way, and close idle connections."""
         self._looking.stop()
         for exchange in self._silence.watched():
             exchange.fail(NetworkError(_STOPPING), 502, Ending.CUT)
@@ -253,7 +253,7 @@ class Gateway:
         return None if shut is None else VaultLocked(shut)
 
     def _go_on_once_known(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
-        """Look the session up, and go on with it if it lives and the exchange still does."""
+        """Find the session, then call C{go_on} if session and exchange have not ended."""
         Deferred.fromCoroutine(self._look_up(exchange, asked, go_on)).addErrback(_answer_failed, exchange)
 
     async def _look_up(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
@@ -302,7 +302,7 @@ class Gateway:
             self._go(exchange, asked, session)
 
     def _go_late(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
-        """Send what was held until it had come whole, if that may still be sent."""
+        """Send a request that was held until it was complete, unless the vault was locked meanwhile."""
         hindrance = self._hindrance()
         if hindrance is not None:
             exchange.fail(hindrance, asked.to.refusal)
@@ -364,7 +364,7 @@ def build(
 
 
 def _answer_failed(failure: Failure, exchange: UpstreamExchange) -> None:
-    """Answer for a request that failed while it waited for its session or its key."""
+    """Fail an exchange whose session or key could not be found."""
     error = failure.value
     if not isinstance(error, AileronError):
         _log.failure("beginning to relay", failure)

@@ -45,7 +45,7 @@ class Connection(Protocol):
         self._pool = pool
 
     def connectionMade(self) -> None:
-        """Be told when what is sent has to wait."""
+        """Register as push producer to learn about back-pressure."""
         heard_by(self.transport, self)
         self.transport.setTcpNoDelay(True)
         self.transport.setTcpKeepAlive(True)
@@ -53,14 +53,14 @@ class Connection(Protocol):
         self.write = writer(self.transport)
 
     def carry(self, exchange: UpstreamExchange) -> None:
-        """Send the exchange's request, and hand it the answer."""
+        """Send the exchange's request, and pass the response to the exchange."""
         self._served += 1
         self._exchange = exchange
         self.idle_since = self._pool.seconds()
         exchange.attach(self, fresh=self._served == 1)
 
     def dataReceived(self, data: bytes) -> None:
-        """Bytes of an answer; those that nobody asked for end the connection."""
+        """Pass bytes to the exchange. Without an exchange, close the connection."""
         if self._exchange is not None:
             self._exchange.receive(data)
         else:
@@ -68,7 +68,7 @@ class Connection(Protocol):
             self.abort()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Tell the exchange, or try it again where the provider only closed a connection that it had kept too long."""
+        """Report the end to the exchange, or retry the exchange if the provider closed an idle connection."""
         exchange, self._exchange = self._exchange, None
         self._pool.forget(self)
         if exchange is None:
@@ -118,12 +118,12 @@ class Connection(Protocol):
     # the transport's producer: what the client sends ----------------------------------------------------------------
 
     def pauseProducing(self) -> None:
-        """Note that what was sent has to wait."""
+        """Report to the exchange that sent bytes are waiting."""
         if self._exchange is not None:
             self._exchange.upstream_is_slow()
 
     def resumeProducing(self) -> None:
-        """Note that it was sent."""
+        """Report to the exchange that all bytes were sent."""
         if self._exchange is not None:
             self._exchange.upstream_has_caught_up()
 

@@ -1,4 +1,4 @@
-"""Counts what the relay does, beside it and never in its way; in memory, since the daemon's start."""
+"""Counts the relay's exchanges in memory since the daemon's start, without delaying them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 @define(eq=False)
 class TrafficCounts:
-    """The numbers of one provider."""
+    """The counts of one provider."""
 
     # Flat, and not an object for each histogram: each of these calls is made for each request.
     name: str
@@ -45,9 +45,9 @@ class TrafficCounts:
     _whole_seconds: float = field(default=0.0, init=False)
 
     def end(self, code: int, ending: Ending, seconds: float, sent_bytes: int, received_bytes: int) -> None:
-        """One exchange is over, after so long; so much of bodies went there and came back.
+        """Count an exchange that ended.
 
-        :param code: of its answer; 0: there was none.
+        :param code: the status of its response, or 0 if there was none.
         """
         self._answers[code // 100 if code < 600 else 0] += 1
         self._endings[ending] += 1
@@ -57,14 +57,14 @@ class TrafficCounts:
         self._received_bytes += received_bytes
 
     def wait(self, first_byte_seconds: float, added_seconds: float) -> None:
-        """Count an answer that came after so long."""
+        """Count the time to the first byte of a response, and the part that the gateway added."""
         self._first_byte[bisect_left(WAIT_BOUNDS, first_byte_seconds)] += 1
         self._first_byte_seconds += first_byte_seconds
         self._added[bisect_left(ADDED_BOUNDS, added_seconds)] += 1
         self._added_seconds += added_seconds
 
     def tell(self, usage: Usage | None) -> None:
-        """Count the tokens that an answer told, or that it told none."""
+        """Count the tokens that a response reported, or that it reported none."""
         if usage is None:
             self._untold += 1
             return
@@ -90,7 +90,7 @@ class TrafficCounts:
 
 @implementer(IMeter)
 class Uncounted:
-    """A meter of what nobody counts."""
+    """A meter that counts nothing."""
 
     completion = ""
 
@@ -116,7 +116,7 @@ UNCOUNTED = Uncounted()
 Later: TypeAlias = Callable[[Callable[[], None]], object]
 Note: TypeAlias = Callable[[str, str | None, Usage | None], object]
 Account: TypeAlias = tuple[TrafficCounts, str | None]
-"""The provider of an exchange, and its session; L{None}: it has none."""
+"""The provider of an exchange, and its session or None."""
 
 MOST_PACKED = 64
 MOST_UNREAD = 256
@@ -124,9 +124,9 @@ MOST_UNREAD = 256
 
 @implementer(IMeters, ITotals)
 class Tally:
-    """The counts of the providers that were called; what each call used is noted for its session and day.
+    """The counts of the providers that were called. The usage of each call is noted for its session and day.
 
-    :ivar reading: of copies of answers.
+    :ivar reading: reads copies of responses for their tokens.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Tally:
         reads: bool = True,
         completions: CompletionRecorder | None = None,
     ) -> None:
-        """Begin at nought.
+        """Start all counts at zero.
 
         :param clock: seconds, never set back.
         :param later: calls what it is given, once, when nothing is in the way.
