@@ -16,7 +16,8 @@ from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Approval
 from aileron.testing import SigningBrowser
 from aileron.web._table import fragments
-from tests.api.case import NOW
+from tests.api.case import NOW, running
+from tests.features.gateway.running import relaying
 
 from .case import COOKIE, WebCase
 
@@ -29,6 +30,7 @@ class GuardTests(WebCase):
     def setUp(self) -> None:
         """Have something to keep from others."""
         super().setUp()
+        self.build(features=running(relaying()))
         self.run_ = self.ask(SECRET)
         self.paths = [
             re.sub("<.*>", "none", rule.replace("<run_id>", self.run_.id)) for rule in fragments(FeatureSet())
