@@ -182,7 +182,11 @@ async def _read_steps(deps: Dependencies) -> Sequence[SetupStep]:
             "Review files",
             "/trust",
         ),
-        SetupStep("Start an agent", bool(sessions.items), "aileron launch claude"),
+        SetupStep(
+            "Start an agent",
+            bool(sessions.items),
+            next(iter(deps.features.features.next_steps("first")), "aileron mcp config CLIENT"),
+        ),
         SetupStep("Approve its first call", False, "", "Pending approvals", "/approvals"),
     )
 

@@ -209,6 +209,9 @@ class SetupTests(HomeCase):
         self.build(connectors=MemoryConnectors.of([]), features=RunningFeatures(FeatureSet().without("setup")))
         without = self.home().text
         self.assertEqual(("aileron setup" in without, "aileron action add FILE" in without), (False, True))
+        self.build(connectors=MemoryConnectors.of([]), features=RunningFeatures(FeatureSet().without("launch")))
+        without = self.home().text
+        self.assertEqual(("aileron launch" in without, "aileron mcp config CLIENT" in without), (False, True))
         self.build(connectors=MemoryConnectors.of([]))
         self.assertIn("/connectors", self.links())
         self.assertNotIn("vault init", text)

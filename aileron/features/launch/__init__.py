@@ -18,6 +18,8 @@ class LaunchFeature(Feature):
         return {"launch": Command("aileron.features.launch.commands:launch", "Start", 30, front=True)}
 
     def next_steps(self, state: str) -> Sequence[str]:
+        if state == "first":
+            return ("aileron launch claude",)
         if state != "ready":
             return ()
         from .agents import find_agents

@@ -80,7 +80,8 @@ class IFeature(Interface):
         """Return commands that C{aileron} suggests in a state.
 
         :param state: C{missing} if there is neither vault nor daemon, C{running} if the daemon runs without a vault,
-            C{empty} if there are no actions, or C{ready} if there are actions and nothing waits.
+            C{empty} if there are no actions, C{ready} if there are actions and nothing waits, or C{first} if no agent
+            was ever started.
         """
 
     def before_upgrade(home: Any) -> UpgradeAdvice | None:
