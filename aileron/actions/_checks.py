@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from attrs import define, evolve, frozen
 
 from aileron.base.json import JSON
-from aileron.model.places import compile_pattern
+from aileron.base.patterns import compile_pattern
 
 from ._formats import FORMATS, MOST_CHARACTERS
 

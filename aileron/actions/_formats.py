@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 
-from aileron.model.places import compile_pattern
+from aileron.base.patterns import compile_pattern
 
 _HOST_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"[^\s@<>(),;:\\\"\[\]\x00-\x20\x7f]{{1,64}}@{_HOST_LABEL}(?:\.{_HOST_LABEL})*")

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import evolve, frozen
 
 from aileron.base.addresses import BaseUrl, read_base_url, read_host_and_port
+from aileron.base.patterns import compile_pattern
 from aileron.base.tables import FileTable, quote
 from aileron.model.places import (
     MOST_PATTERN_CHARACTERS,
     UrlTemplate,
     UrlVariable,
-    compile_pattern,
     fill,
     misplaced,
     variables_in,

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from aileron.base.addresses import base_url_problem
-
-if TYPE_CHECKING:
-    import re2  # type: ignore[import-untyped]
+from aileron.base.patterns import compile_pattern
 
 MOST_PATTERN_CHARACTERS = 200
 
-_MEMORY_BYTES = 256 * 1024
 _REFERENCE = re.compile(r"\{([^{}]*)\}")
 _SEPARATORS = re.compile(r"([./:]+)")
 _VALUE = re.compile(r"[A-Za-z0-9_~-]{1,63}")
-
-
-@lru_cache(maxsize=256)
-def compile_pattern(pattern: str) -> re2._Regexp:
-    """Compile a pattern that somebody else wrote, which then takes time in proportion to the text.
-
-    :raises ValueError: it is none, or needs too much; as RE2 says it.
-    """
-    import re2  # two megabytes, and few files have a pattern
-
-    options = re2.Options()
-    options.max_mem = _MEMORY_BYTES
-    options.log_errors = False
-    options.never_capture = True
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        said = error.args[0] if error.args else ""
-        raise ValueError(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
 
 
 @frozen

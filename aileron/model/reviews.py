@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from attrs import field, frozen
 
 from aileron.base.converter import FALLBACK, Member, differ, from_json, to_json
-from aileron.base.json import JSON, compact, digest, plain, strings_in
+from aileron.base.json import JSON, digest, strings_in
 
 from .connectors import Request
 from .vault import Binding
@@ -147,20 +145,6 @@ class Card:
         for _, values in self.parts:
             if len(values) == 1 or not any("/" in text for text in strings_in(values)):
                 yield from values
-
-
-def join_values(values: Sequence[JSON]) -> JSON:
-    """Write several values as one, such as the owner and the name of a repository; one stays what it is."""
-    if len(values) == 1:
-        return values[0]
-    return "/".join(each if isinstance(each, str) else json.dumps(plain(each), ensure_ascii=False) for each in values)
-
-
-def find_in_cards(given: Sequence[ReviewedArgument], cards: Sequence[Card]) -> frozenset[str]:
-    """Find the arguments whose whole value stands in a card, by name; those that share one are told apart by labels."""
-    shown = {compact(value) for card in cards for value in card.plainly_shown()}
-    times = Counter(compact(each.value) for each in given)
-    return frozenset(each.name for each in given if compact(each.value) in shown and times[compact(each.value)] == 1)
 
 
 class PreviewStatus(StrEnum):

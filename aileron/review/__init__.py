@@ -4,6 +4,7 @@ The page, the API and the terminal show the same warnings because they call the 
 """
 
 from ._arguments import list_arguments
+from ._cards import find_in_cards, join_values
 from ._changes import MOST_CHANGES, differences, edits, place
 from ._comparison import compare_lines, comparing_steps, find_trust_difference
 from ._headline import Headline, find_places
@@ -46,6 +47,7 @@ __all__ = [
     "differences",
     "edits",
     "find_deceptive",
+    "find_in_cards",
     "find_notes",
     "find_places",
     "find_precedents",
@@ -54,6 +56,7 @@ __all__ = [
     "has_gaps",
     "host_of",
     "is_twin",
+    "join_values",
     "list_arguments",
     "list_labels",
     "markup",

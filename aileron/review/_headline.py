@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from aileron.model.connectors import PRESENTATIONS
-from aileron.model.reviews import Card, ReviewedStep, join_values
+from aileron.model.reviews import Card, ReviewedStep
 from aileron.model.runs import RunState
 
+from ._cards import join_values
 from ._warnings import host_of
 
 _MOST_CHARACTERS = 60

@@ -9,8 +9,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
-from aileron.model.reviews import Card, Cut, PreviewField, Review, ReviewedArgument, ReviewedRequest, find_in_cards
-from aileron.review import find_places
+from aileron.model.reviews import Card, Cut, PreviewField, Review, ReviewedArgument, ReviewedRequest
+from aileron.review import find_in_cards, find_places
 from aileron.web.approvals.requests import is_accounted_for, leaves
 
 from .case import Reading, WebCase, planned, previewed, read, sent

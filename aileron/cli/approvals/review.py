@@ -18,11 +18,9 @@ from aileron.model.reviews import (
     ReviewedPreview,
     ReviewedRequest,
     ReviewedStep,
-    find_in_cards,
-    join_values,
 )
 from aileron.model.runs import RunState
-from aileron.review import STALE, Headline, compare_lines, find_deceptive, place
+from aileron.review import STALE, Headline, compare_lines, find_deceptive, find_in_cards, join_values, place
 
 _IN = "  "
 

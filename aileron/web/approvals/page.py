@@ -14,15 +14,7 @@ from aileron.base.text import visible
 from aileron.model.actions import Offer
 from aileron.model.authority import Predicate
 from aileron.model.precedents import Precedents
-from aileron.model.reviews import (
-    Card,
-    PreviewField,
-    PreviewStatus,
-    Review,
-    ReviewedArgument,
-    ReviewedPreview,
-    find_in_cards,
-)
+from aileron.model.reviews import Card, PreviewField, PreviewStatus, Review, ReviewedArgument, ReviewedPreview
 from aileron.model.runs import Approval, RunState, StepRow
 from aileron.model.sessions import Session
 from aileron.review import (
@@ -32,6 +24,7 @@ from aileron.review import (
     RequestReview,
     ReviewWarning,
     edits,
+    find_in_cards,
     list_arguments,
     new_here,
     render_value,

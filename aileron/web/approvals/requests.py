@@ -14,9 +14,9 @@ from twisted.web.template import Flattenable, Tag, tags
 from aileron.base.json import JSON, plain
 from aileron.base.text import visible
 from aileron.model.connectors import READ
-from aileron.model.reviews import Card, ReviewedArgument, ReviewedRequest, ReviewedStep, join_values
+from aileron.model.reviews import Card, ReviewedArgument, ReviewedRequest, ReviewedStep
 from aileron.model.runs import Approval
-from aileron.review import host_of, render_value
+from aileron.review import host_of, join_values, render_value
 
 from .reading import TextReading, box, reading
 from .review import account, indent, lacking_text

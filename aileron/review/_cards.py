@@ -1,0 +1,27 @@
+"""Reads cards: a card's values as one text, and the arguments that a card shows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+from aileron.base.json import JSON, compact, plain
+from aileron.model.reviews import Card, ReviewedArgument
+
+
+def join_values(values: Sequence[JSON]) -> JSON:
+    """Join several values, such as the owner and the name of a repository, with slashes; return one value unchanged."""
+    if len(values) == 1:
+        return values[0]
+    return "/".join(each if isinstance(each, str) else json.dumps(plain(each), ensure_ascii=False) for each in values)
+
+
+def find_in_cards(given: Sequence[ReviewedArgument], cards: Sequence[Card]) -> frozenset[str]:
+    """Return the names of the arguments whose whole value a card shows.
+
+    Two arguments with one value are left out, because only their labels tell them apart.
+    """
+    shown = {compact(value) for card in cards for value in card.plainly_shown()}
+    times = Counter(compact(each.value) for each in given)
+    return frozenset(each.name for each in given if compact(each.value) in shown and times[compact(each.value)] == 1)
