@@ -106,7 +106,7 @@ class Noop:
         return self.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        return Request(self.description.fqn, operation, "write", False, "POST", base_url, (("Key", effect_key),))
+        return Request(self.description.name, operation, "write", False, "POST", base_url, (("Key", effect_key),))
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         return Outcome({"done": True})
@@ -204,7 +204,7 @@ def _words(reactor: Any, catalogue: ICatalogue, connectors: IConnectors) -> Iter
     for action in catalogue.current().actions.values():
         yield Trusted(TrustKind.ACTION, action.name, action.digest, now, "bench", True)
     for each in connectors.descriptions():
-        yield Trusted(TrustKind.CONNECTOR, each.fqn, each.content_hash, now, "bench", True)
+        yield Trusted(TrustKind.CONNECTOR, each.name, each.content_hash, now, "bench", True)
 
 
 async def started(

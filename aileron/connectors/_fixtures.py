@@ -43,7 +43,7 @@ def replay(target: str, directory: Path, kinds: KindTable = _SHIPPED) -> Replaye
         return replay_file(one_file(target), kinds)
     for file in all_files(directory):
         spec = read_connector(file, kinds).spec
-        if spec is not None and spec.description.fqn == target:
+        if spec is not None and spec.description.name == target:
             return replay_file(file, kinds)
     return None
 

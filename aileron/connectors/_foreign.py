@@ -95,7 +95,7 @@ class ForeignKind(ConnectorKind[Any]):
         except Exception as error:  # noqa: BLE001  (a stranger's code: the other files are read all the same)
             head.fault("kind", f"cannot be read: {type(error).__name__}")
             return None
-        own = isinstance(about, ConnectorDescription) and identity == (about.fqn, about.version, about.content_hash)
+        own = isinstance(about, ConnectorDescription) and identity == (about.name, about.version, about.content_hash)
         if not own:
             head.fault("kind", "cannot be read: its description is of another file")
         return spec

@@ -88,7 +88,7 @@ def _check(file: str, load: Callable[[], object]) -> FoundPlugin:
         return _fault("malformed", file, f"raises {type(error).__name__}")
     if not isinstance(described, ConnectorDescription):
         return _fault("malformed", file, "describes itself by something else than a ConnectorDescription")
-    if described.fqn.startswith(f"{SHIPPED}://"):
+    if described.name.startswith(f"{SHIPPED}://"):
         return _fault("malformed", file, f"is named {SHIPPED}://, as only what is shipped may be")
     return FoundPlugin(file, Screened(connector))
 

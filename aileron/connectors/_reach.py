@@ -45,14 +45,14 @@ class Reach:
                 return base
             return own_base_url(about.url_of(place, base_url), private_network=self.private_network)
         except ValueError as error:
-            raise CapabilityDenied(f"The base URL of {about.fqn} {error}.") from error
+            raise CapabilityDenied(f"The base URL of {about.name} {error}.") from error
 
     def check_own(self, request: Request, operation: Operation, method: str, place: str | None) -> None:
         """Check that the connector prepared a request itself, and its host once more.
 
         :raises CapabilityDenied: it is another connector's, or was changed.
         """
-        expected = (self.about.fqn, operation.effect, operation.idempotent, method)
+        expected = (self.about.name, operation.effect, operation.idempotent, method)
         if expected != (request.connector, request.effect, request.idempotent, request.method):
             raise CapabilityDenied("The request is not one of this connector.")
         try:
@@ -85,7 +85,7 @@ class Reach:
             "requested": f"network:{origin.host_and_port}",
             "granted": [f"network:{each}" for each in self.about.hosts],
         }
-        return CapabilityDenied(f"{self.about.fqn} does not declare the host {origin.host_and_port}.", details)
+        return CapabilityDenied(f"{self.about.name} does not declare the host {origin.host_and_port}.", details)
 
 
 def refuse_strangers(inputs: Mapping[str, JSON], known: Collection[str]) -> None:

@@ -137,7 +137,7 @@ class Registry:
 def _candidate(file: ConnectorFile, about: ConnectorDescription) -> Candidate | None:
     if file.scheme != LOCAL or file.data is None:
         return None
-    return Candidate(TrustKind.CONNECTOR, about.fqn, about.content_hash, file.name, file.data.decode("utf-8"))
+    return Candidate(TrustKind.CONNECTOR, about.name, about.content_hash, file.name, file.data.decode("utf-8"))
 
 
 def _merge(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:
@@ -156,7 +156,7 @@ def _merge(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:
 
 def _add(loaded: dict[str, FoundPlugin], found: list[FoundPlugin]) -> Iterator[LoadError]:
     """Add those of one source whose names are free and used once; a fault for each of the others."""
-    named = [(each.connector.describe().fqn, each) for each in found if each.connector is not None]
+    named = [(each.connector.describe().name, each) for each in found if each.connector is not None]
     names = Counter(fqn for fqn, _ in named)
     taken = set(loaded)
     for fqn, each in named:

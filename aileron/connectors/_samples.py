@@ -33,11 +33,11 @@ def _specimen(file: ConnectorFile, wanted: Collection[str], kinds: KindTable) ->
     if kind is None:
         return None if wanted else Specimen(file.name, None, problems=reading.problems)
     about = reading.spec.description
-    if wanted and about.fqn not in wanted:
+    if wanted and about.name not in wanted:
         return None
     usual = (about.base_url if about.template is None else about.template.example) or "https://service.example"
     if kind.recorded is None:
-        return Specimen(about.fqn, reading.spec, usual, kind=kind)
+        return Specimen(about.name, reading.spec, usual, kind=kind)
     toml, has_fixtures = read_toml(""), True
     try:
         toml = read_toml(read_fixtures(file))
@@ -45,11 +45,11 @@ def _specimen(file: ConnectorFile, wanted: Collection[str], kinds: KindTable) ->
         has_fixtures = isinstance(fault, NotToml)
     replayed = replay_file(file, kinds) if has_fixtures else None
     if replayed is not None and replayed.problems:
-        return Specimen(about.fqn, reading.spec, problems=replayed.problems, kind=kind)
+        return Specimen(about.name, reading.spec, problems=replayed.problems, kind=kind)
     base_url = str(toml.values.get("base_url") or usual)
     faults = FileFaults(file.name, toml, BOUNDARY)
     samples, without = kind.recorded.find_samples(reading.spec, base_url, faults)
-    return Specimen(about.fqn, reading.spec, base_url, samples, without, kind=kind)
+    return Specimen(about.name, reading.spec, base_url, samples, without, kind=kind)
 
 
 def keys_of(effect_key: str) -> tuple[str, str]:

@@ -98,7 +98,7 @@ class Screened:
             raised = type(error).__name__
         else:
             return self._echo(overheard).outcome(answered)
-        raise Broke(f"{self.describe().fqn} raised {raised}")  # out here, so that the error is not its context
+        raise Broke(f"{self.describe().name} raised {raised}")  # out here, so that the error is not its context
 
     def _clean(self, error: AileronError, overheard: _Overheard | None) -> AileronError:
         echo = self._echo(overheard)

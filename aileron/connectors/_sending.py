@@ -49,7 +49,7 @@ async def open_credential(
     :raises BindingFailed: it cannot stand in a header.
     :raises NetworkError: it had to be renewed, which took too long or did not work.
     """
-    fqn = description.fqn
+    fqn = description.name
     if description.credential is None:
         return Authorization()
     if credential is None:

@@ -23,7 +23,7 @@ class BaseSpec:
     @property
     def fqn(self) -> str:
         """The name of the connector."""
-        return self.description.fqn
+        return self.description.name
 
     def find_operation(self, name: str) -> Operation:
         """Return the declaration of an operation.

@@ -66,7 +66,7 @@ def build_request(
     files = all_files(directory) if "://" in target else (one_file(target),)
     readings = [read_connector(file, kinds) for file in files]
     sound = [(each.kind, each.spec) for each in readings if each.kind is not None]
-    named = [each for each in sound if "://" not in target or each[1].description.fqn == target]
+    named = [each for each in sound if "://" not in target or each[1].description.name == target]
     if not named:
         problems = [each.message for reading in readings for each in reading.problems] if "://" not in target else []
         raise NotTried(f"There is no valid connector {target}{f': {problems[0]}' if problems else ''}.")
@@ -79,18 +79,20 @@ def _build(
 ) -> TriedRequest:
     found = spec.operations.get(operation)
     if found is None:
-        raise NotTried(f"{spec.description.fqn} has no operation {operation}. It has: {', '.join(spec.operations)}.")
+        raise NotTried(f"{spec.description.name} has no operation {operation}. It has: {', '.join(spec.operations)}.")
     template = spec.description.template
     address = base_url or (spec.description.base_url if template is None else template.example)
     if not address:
-        raise NotTried(f"{spec.description.fqn} has no base URL of its own.")
+        raise NotTried(f"{spec.description.name} has no base URL of its own.")
     missing = sorted(found.inputs - inputs.keys())
     try:
         request = kind.build_request(spec, operation, inputs, address, EFFECT_KEY)
     except AileronError as error:
         message = f"These inputs make no request: {error.fault().message}"
-        raise NotTried(message, spec.description.fqn, missing) from None
+        raise NotTried(message, spec.description.name, missing) from None
     if request is None:
-        raise NotTried(f"{spec.description.fqn} is no HTTP connector: try one of its actions, with aileron action try.")
+        raise NotTried(
+            f"{spec.description.name} is no HTTP connector: try one of its actions, with aileron action try."
+        )
     need = spec.description.credential
     return TriedRequest(request, None if need is None else need.kind, missing)

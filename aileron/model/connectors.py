@@ -122,7 +122,7 @@ class CredentialNeed:
 class ConnectorDescription:
     """The description of a connector, without running it.
 
-    :ivar fqn: C{builtin://slack}, C{local://me/tracker}, …
+    :ivar name: C{builtin://slack}, C{local://me/tracker}, …
     :ivar content_hash: C{sha256:…} of the content that would run.
     :ivar base_url: where it talks to unless a binding says otherwise; L{None}: a binding must say.
     :ivar bindable: whether a binding may choose another base URL: any, or one of C{template}.
@@ -131,7 +131,7 @@ class ConnectorDescription:
     :ivar places: the base URLs of other hosts, by the names that operations know them by.
     """
 
-    fqn: str
+    name: str
     version: str
     content_hash: str
     base_url: str | None

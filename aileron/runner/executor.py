@@ -110,7 +110,7 @@ class Executor:
             "execution.started",
             run,
             actor,
-            connector=plan.steps[0].description.fqn,
+            connector=plan.steps[0].description.name,
             arguments=run.arguments,
             steps=pinned,
         )
@@ -150,7 +150,7 @@ class Executor:
         """End a run whose C{opening} is committed and of which nothing will be sent."""
         now = self._runs.now()
         ended = [evolve(begun, state="failed", ended_at=now, fault=fault, sent=False) for begun in opening.attempts]
-        connector = plan.steps[0].description.fqn
+        connector = plan.steps[0].description.name
         event = self._runs.event_of_run("execution.failed", run, fault=fault, connector=connector)
         ending = transition(run, RunState.FAILED, now, *found, event, attempts=tuple(ended), fault=fault)
         return await self._runs.insist(run.id, lambda: self._runs.apply(ending))
@@ -191,7 +191,7 @@ class Executor:
         except AileronError as error:  # raised, by contract, before anything is sent
             return Outcome(fault=error.fault(), sent=False)
         except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
-            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
+            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
             # guard of promise 5: a connector that breaks its contract leaves doubt -> DoubtTests.test_broken_connector,
             #    instead return Outcome(fault=_BROKEN.fault, sent=False)
             return _BROKEN
@@ -208,7 +208,7 @@ class Executor:
         if outcome is not None:
             return outcome
         execution.late = answer
-        slow = ResourceLimitExceeded(f"{planned.description.fqn} did not answer within {seconds:g} seconds.")
+        slow = ResourceLimitExceeded(f"{planned.description.name} did not answer within {seconds:g} seconds.")
         return Outcome(fault=slow.fault(), classified=False)
 
     def _credential(self, planned: PlannedStep) -> ICredential | None:
@@ -238,7 +238,7 @@ class Executor:
         except (CancelledError, AileronError):
             raise
         except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
-            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
+            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
             return Finding(None, fault=_BROKEN.fault)
 
     async def preview(self, planned: PlannedStep, seconds: float) -> Outcome:
@@ -262,7 +262,7 @@ class Executor:
         except AileronError as error:  # raised, by contract, before anything is sent
             return Outcome(fault=error.fault(), sent=False)
         except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
-            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
+            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
             return _BROKEN
 
     async def _pause(self, seconds: float) -> bool:
@@ -352,7 +352,7 @@ class Executor:
     async def _end(
         self, execution: _Execution, state: RunState, type_: str, fault: Fault | None = None, result: JSON = None
     ) -> Run:
-        connector = execution.plan.steps[-1].description.fqn
+        connector = execution.plan.steps[-1].description.name
         event = self._runs.event_of_run(type_, execution.run, fault=fault, connector=connector, attempts=execution.told)
         ending = transition(
             execution.run,

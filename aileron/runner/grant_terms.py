@@ -333,7 +333,7 @@ def collect_bounds(action: Action, steps: Iterable[PlannedStep], read: PlannedSt
 
 def _bounds_of_step(planned: PlannedStep, where: str) -> Iterator[tuple[str, str]]:
     binding, described = planned.binding, planned.description
-    yield f"the connector of {where}", f"{described.fqn} {described.version}"
+    yield f"the connector of {where}", f"{described.name} {described.version}"
     yield f"the content of the connector of {where}", described.content_hash
     yield f"the base URL of {where}", planned.base_url
     yield f"the credential of {where}", "none" if binding is None else f"{binding.name} {binding.revision}"

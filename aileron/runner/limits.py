@@ -187,7 +187,7 @@ class RateLimits:
     def explain(self, planned: PlannedStep, seconds: float) -> str:
         """Say what is waited for, which takes C{seconds}."""
         until = timestamp(utc(self._clock.seconds() + seconds))
-        return f"{planned.description.fqn} is at its rate limit and asked for no requests before {until}."
+        return f"{planned.description.name} is at its rate limit and asked for no requests before {until}."
 
 
 PAUSED_ROW = "paused"

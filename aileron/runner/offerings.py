@@ -239,21 +239,21 @@ class Offerings:
 def find_undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:
     """Find what C{action} relies on and the connector of that description does not declare."""
     for step in action.steps:
-        if step.connector == description.fqn:
+        if step.connector == description.name:
             yield from _of_step(step, description)
     preview = action.approval.preview
-    if preview is not None and preview.connector == description.fqn:
+    if preview is not None and preview.connector == description.name:
         yield from _of_preview(preview, description)
 
 
 def _of_step(step: Step, description: ConnectorDescription) -> Iterator[str]:
     operation = description.operations.get(step.operation)
     if operation is None:
-        yield f"{description.fqn} has no operation {step.operation}"
+        yield f"{description.name} has no operation {step.operation}"
         return
     if step.idempotent and not operation.idempotent:
-        yield (f"step {step.id} claims to be idempotent; {description.fqn} does not declare {step.operation} so")
-    yield from _find_untied(step, operation, description.fqn)
+        yield (f"step {step.id} claims to be idempotent; {description.name} does not declare {step.operation} so")
+    yield from _find_untied(step, operation, description.name)
 
 
 def _find_untied(step: Step, operation: Operation, fqn: str) -> Iterator[str]:
@@ -269,9 +269,9 @@ def _find_untied(step: Step, operation: Operation, fqn: str) -> Iterator[str]:
 def _of_preview(preview: PreviewRule, description: ConnectorDescription) -> Iterator[str]:
     operation = description.operations.get(preview.operation)
     if operation is None:
-        yield f"{description.fqn} has no operation {preview.operation}"
+        yield f"{description.name} has no operation {preview.operation}"
     elif operation.effect != READ or not operation.idempotent:
-        yield f"the preview must be an idempotent read; {description.fqn} does not declare {preview.operation} so"
+        yield f"the preview must be an idempotent read; {description.name} does not declare {preview.operation} so"
 
 
 _Key = tuple[TrustKind, str]

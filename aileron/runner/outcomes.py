@@ -133,7 +133,7 @@ def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outc
     """Find what C{outcome} of a step of C{run} has to say of echoes of the credential."""
     if not outcome.notes.get("echoed"):
         return Echoes()
-    binding, fqn = planned.binding, planned.description.fqn
+    binding, fqn = planned.binding, planned.description.name
     name, forms = None if binding is None else binding.name, outcome.notes["echoed"]
     event = pen.of_run("secret.echoed", run, connector=fqn, step=planned.step.id, binding=name, forms=forms)
     if binding is None:
@@ -289,7 +289,7 @@ class LateAnswers:
         self._open.pop(late.doubt.run.id, None)
         if isinstance(outcome, Failure):
             if not isinstance(outcome.value, CancelledError):
-                _log.failure("the connector {fqn} broke its contract", outcome, fqn=late.doubt.planned.description.fqn)
+                _log.failure("the connector {fqn} broke its contract", outcome, fqn=late.doubt.planned.description.name)
                 return
             outcome = Outcome(fault=_DROPPED, classified=False, notes=notes_of(outcome.value))
         if not _silent(outcome, late.doubt.planned.effect):
@@ -300,7 +300,7 @@ class LateAnswers:
 
     def _find(self, late: LateAnswer, outcome: Outcome) -> LookupResult:
         doubt, read = late.doubt, classify(outcome, late.doubt.planned.effect)
-        fqn, events = doubt.planned.description.fqn, self._runs.events
+        fqn, events = doubt.planned.description.name, self._runs.events
         echoed = find_echoes(events, doubt.run, doubt.planned, outcome)
         answer, kind = outcome.kept_answer
         ended = evolve(late.attempt, state=read.value, ended_at=events.now(), fault=outcome.fault)

@@ -81,13 +81,13 @@ class PlannedStep:
     @property
     def account(self) -> tuple[str, str | None]:
         """The connector and the credential, whose requests a service counts together."""
-        return self.description.fqn, None if self.binding is None else self.binding.name
+        return self.description.name, None if self.binding is None else self.binding.name
 
     def review(self) -> ReviewedStep:
         """Return what is shown of this step."""
         return ReviewedStep(
             id=self.step.id,
-            connector=self.description.fqn,
+            connector=self.description.name,
             version=self.description.version,
             # guard of promise 3: the digest binds the connector's content -> ChangesTests.test_asked_anew, instead ""
             content_hash=self.description.content_hash,
@@ -351,16 +351,16 @@ class Planner:
         return step, connector, description, binding, _base_url(description, binding)
 
     def _binding(self, description: ConnectorDescription) -> Binding | None:
-        bound = self._bindings.for_connector(description.fqn)
+        bound = self._bindings.for_connector(description.name)
         if len(bound) > 1:
             raise BindingRequired(
-                f"More than one credential is bound to {description.fqn}: revoke all but one.",
-                {"connector": description.fqn, "candidates": [binding.name for binding in bound]},
+                f"More than one credential is bound to {description.name}: revoke all but one.",
+                {"connector": description.name, "candidates": [binding.name for binding in bound]},
             )
         if not bound and (description.credential is not None or description.base_url is None):
             raise BindingRequired(
-                f"No credential is bound to {description.fqn}. Run `aileron credential setup {description.fqn}`.",
-                {"connector": description.fqn},
+                f"No credential is bound to {description.name}. Run `aileron credential setup {description.name}`.",
+                {"connector": description.name},
             )
         return bound[0] if bound else None
 
@@ -391,7 +391,7 @@ def _check_unapproved(steps: Iterable[PlannedStep]) -> None:
     for each in steps:
         if each.operation.needs_approval:
             raise CapabilityDenied(
-                f"{each.step.operation} of {each.description.fqn} needs an approval before it runs: "
+                f"{each.step.operation} of {each.description.name} needs an approval before it runs: "
                 f"{each.operation.needs_approval}. Set `required = true` under `[approval]` in the action's file."
             )
 
@@ -412,8 +412,8 @@ def _base_url(description: ConnectorDescription, binding: Binding | None) -> str
     base_url = chosen or description.base_url
     if base_url is None:
         raise BindingRequired(
-            f"The binding of {description.fqn} has no base URL, and the connector has no default.",
-            {"connector": description.fqn},
+            f"The binding of {description.name} has no base URL, and the connector has no default.",
+            {"connector": description.name},
         )
     return base_url
 

@@ -145,7 +145,7 @@ class Reconciler:
         finding = await self._ask(doubt, sought)
         if finding.happened is False and on_its_way:  # what is not there may come yet
             finding = evolve(finding, happened=None)
-        fqn, echoed = doubt.planned.description.fqn, find_echoes(self._runs.events, doubt.run, doubt.planned, finding)
+        fqn, echoed = doubt.planned.description.name, find_echoes(self._runs.events, doubt.run, doubt.planned, finding)
         event = self._runs.event_of_run(
             "execution.reconciled",
             doubt.run,
@@ -187,7 +187,7 @@ class Reconciler:
         if not tried:
             raise Conflict("No step is in doubt any more, and the rest never started.")
         if planned.effect != WRITE or not planned.operation.reconcilable:
-            raise CapabilityDenied(f"{planned.description.fqn} cannot look up whether this happened.")
+            raise CapabilityDenied(f"{planned.description.name} cannot look up whether this happened.")
         doubt = UncertainEffect(run, planned, position, done, position == len(plan.steps) - 1)
         return doubt, _sought(plan, doubt, tried)
 

@@ -162,7 +162,7 @@ class ConnectorContract(MixedIn):
         """A request names its connector, operation, effect and the header that the credential will fill."""
         rig = self.rig()
         request, description = self.prepared(rig, rig.writes), rig.connector.describe()
-        self.assertEqual((description.fqn, rig.writes, WRITE), (request.connector, request.operation, request.effect))
+        self.assertEqual((description.name, rig.writes, WRITE), (request.connector, request.operation, request.effect))
         self.assertEqual((description.credential and description.credential.header) or None, request.credential_header)
 
     def test_another_effect_is_another_request(self) -> None:

@@ -45,7 +45,7 @@ def scripted_description(
 ) -> ConnectorDescription:
     """Return a description of a connector with these operations, by default one that reads and three that write."""
     return ConnectorDescription(
-        fqn=fqn,
+        name=fqn,
         version="1.0.0",
         content_hash=digest(fqn),
         base_url="https://scripted.invalid",
@@ -113,7 +113,7 @@ class ScriptedConnector:
         if not self.description.bindable and read_origin(base_url).host_and_port not in self.description.hosts:
             raise CapabilityDenied("The host is not declared.")
         return Request(
-            connector=self.description.fqn,
+            connector=self.description.name,
             operation=operation,
             effect=declared.effect,
             idempotent=declared.idempotent,
@@ -210,7 +210,7 @@ class MemoryConnectors:
     @classmethod
     def of(cls, connectors: Iterable[IConnector]) -> MemoryConnectors:
         """One that holds C{connectors}."""
-        return cls({each.describe().fqn: each for each in connectors})
+        return cls({each.describe().name: each for each in connectors})
 
     def get(self, fqn: str) -> IConnector | None:
         """Return the connector as given."""
@@ -222,9 +222,9 @@ class MemoryConnectors:
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Return the connectors that stand for files."""
-        held = (each for each in self.descriptions() if each.fqn in self.of_files)
+        held = (each for each in self.descriptions() if each.name in self.of_files)
         return tuple(
-            Candidate(TrustKind.CONNECTOR, each.fqn, each.content_hash, f"{each.fqn}.toml", f"# {each.version}\n")
+            Candidate(TrustKind.CONNECTOR, each.name, each.content_hash, f"{each.name}.toml", f"# {each.version}\n")
             for each in held
         )
 
@@ -242,7 +242,7 @@ class MemoryConnectors:
 
     def add(self, connector: IConnector) -> None:
         """Hold C{connector}, in place of one of the same name."""
-        self._connectors[connector.describe().fqn] = connector
+        self._connectors[connector.describe().name] = connector
         self._generation += 1
 
     def remove(self, fqn: str) -> None:

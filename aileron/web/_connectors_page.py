@@ -96,15 +96,15 @@ def _changes(about: ConnectorDescription, runs: Sequence[Run]) -> Iterator[Part]
         yield tags.p("The server has changed tools since you reviewed them. They are not run.", **{"class": "warning"})
         yield runs_table(runs, "Runs that found it")
         yield quiet("To see what changed, in your terminal:")
-        yield command("aileron", "connector", "import", about.fqn)
+        yield command("aileron", "connector", "import", about.name)
 
 
 def _bound(about: ConnectorDescription, credentials: Sequence[ComparedBinding]) -> Sequence[ComparedBinding]:
-    return [each for each in credentials if each.binding.connector == about.fqn]
+    return [each for each in credentials if each.binding.connector == about.name]
 
 
 def _connector(about: ConnectorDescription, bound: Sequence[ComparedBinding]) -> tuple[Cell, ...]:
-    name = link(f"/connectors/{segment(about.fqn)}", about.fqn)
+    name = link(f"/connectors/{segment(about.name)}", about.name)
     accounts = ", ".join(each.binding.account for each in bound if each.binding.account)
     return name, _state(about, bound), accounts or None, ", ".join(about.hosts), about.version
 
@@ -161,8 +161,8 @@ def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]
         return
     yield quiet("To test it, add an action that only reads, takes no required arguments and needs no approval.")
     yield quiet("Operations that only read: ", ", ".join(reads), ". In your terminal:")
-    name = _OUTSIDE_NAMES.sub("-", about.fqn.rpartition("/")[2].lower()).strip("-")
-    yield command("aileron", "action", "new", f"check-{name}", "--connector", about.fqn, "--ungated", "--edit")
+    name = _OUTSIDE_NAMES.sub("-", about.name.rpartition("/")[2].lower()).strip("-")
+    yield command("aileron", "action", "new", f"check-{name}", "--connector", about.name, "--ungated", "--edit")
 
 
 def _is_test(offer: Offer) -> bool:
@@ -189,7 +189,7 @@ def _action(offer: Offer, fqn: str, caps: Sequence[OwnCap]) -> tuple[Cell, ...]:
 
 def _operations(about: ConnectorDescription, offers: Sequence[Offer]) -> Iterator[tuple[Cell, ...]]:
     for name, each in sorted(about.operations.items()):
-        users = ", ".join(offer.action.name for offer in offers if name in _used(offer.action, about.fqn))
+        users = ", ".join(offer.action.name for offer in offers if name in _used(offer.action, about.name))
         again, found = ("Yes" if which else "No" for which in (each.idempotent, each.reconcilable))
         pin = f" (pinned to {each.pin[:19]}…)" if each.pin else ""
         yield name, each.effect.capitalize(), users or None, again, found, f"{each.description}{pin}"

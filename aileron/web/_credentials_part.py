@@ -93,12 +93,12 @@ def draw_connect(about: ConnectorDescription, has_setup: bool) -> Iterator[Part]
     if about.template is not None:
         asked = [each for each in about.template.variables if each.default is None]
         chosen = [part for each in asked for part in ("--set", f"{each.name}={each.example}")]
-    if has_setup and about.fqn.startswith(_BUILTIN):
+    if has_setup and about.name.startswith(_BUILTIN):
         yield quiet("This shows where to get the credential, adds ready actions, and checks that it works:")
-        yield command("aileron", "setup", about.fqn.removeprefix(_BUILTIN))
+        yield command("aileron", "setup", about.name.removeprefix(_BUILTIN))
         yield quiet("To add only the credential:")
     yield quiet("Run this in your terminal. It asks for the secret there: no page shows or takes one.")
-    yield command("aileron", "credential", "setup", about.fqn, *chosen)
+    yield command("aileron", "credential", "setup", about.name, *chosen)
     if about.template is not None and about.template.placed:
         yield quiet("Its base URL is ", tags.code(about.template.text), ": set your own values.")
     elif about.template is not None:

@@ -136,7 +136,7 @@ _BINDING = Binding(
     scope=Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}"),
 )
 _CONNECTOR = ConnectorDescription(
-    fqn="builtin://slack",
+    name="builtin://slack",
     version="1.0.0",
     content_hash="sha256:e",
     base_url="https://slack.com",

@@ -333,8 +333,8 @@ class NewTests(CommandCase):
         """Of each connector that comes with the program an action can be begun, with what its operation takes."""
         for known, takes in read_descriptions(self.home.connectors):
             op, taken = max(takes.items(), key=lambda each: len(each[1]))
-            name = f"{known.fqn.removeprefix('builtin://')}-{op}".replace("_", "-")
-            code, out, err = self.command("action", "new", name, "--connector", known.fqn, "--op", op, "--gated")
+            name = f"{known.name.removeprefix('builtin://')}-{op}".replace("_", "-")
+            code, out, err = self.command("action", "new", name, "--connector", known.name, "--op", op, "--gated")
             self.assertEqual(code, 0, err)
             self.assertIn("Written: ", out)
             self.assertIn("Not active until you trust it", err)

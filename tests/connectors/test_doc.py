@@ -46,7 +46,7 @@ class PageTests(SynchronousTestCase):
     def test_listing(self) -> None:
         """The connector of the page loads, and makes the request that its reader expects."""
         connector = self.connector()
-        self.assertEqual("local://me/tracker", connector.describe().fqn)
+        self.assertEqual("local://me/tracker", connector.describe().name)
         inputs = {"project": "a/b", "title": "It breaks", "labels": ["bug"]}
         request = connector.prepare("create_issue", inputs, "https://tracker.example", "k1")
         self.assertEqual("https://tracker.example/api/projects/a%2Fb/issues", request.url)

@@ -148,7 +148,7 @@ class ForeignKindTests(ForeignCase):
         tried = build_request(str(self.file), self.directory, "add_note", {"text": "x"}, kinds=kinds)
         self.assertEqual((tried.request.method, tried.credential), ("POST", "api_key"))
         self.assertRaises(NotTried, build_request, str(self.file), self.directory, "add_note", {"text": "x"})
-        takes = {about.fqn: inputs for about, inputs in read_descriptions(self.directory, kinds)}
+        takes = {about.name: inputs for about, inputs in read_descriptions(self.directory, kinds)}
         self.assertEqual(takes["local://me/notes"], {"add_note": ["text"], "list_notes": []})
         schema = make_schema(kinds)
         Draft202012Validator.check_schema(schema)

@@ -54,7 +54,7 @@ class SchemaTests(SynchronousTestCase):
         spec = read_file(GOOD.encode(), "tracker.toml").spec
         assert spec is not None
         description = spec.description
-        self.assertEqual(("local://me/tracker", "1.2.3"), (description.fqn, description.version))
+        self.assertEqual(("local://me/tracker", "1.2.3"), (description.name, description.version))
         self.assertEqual(digest_of_bytes(GOOD.encode()), description.content_hash)
         create = description.operations["create"]
         self.assertEqual(("write", False), (create.effect, create.idempotent))

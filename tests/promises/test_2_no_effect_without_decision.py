@@ -72,7 +72,7 @@ class NoDecisionTests(PromiseCase):
 
     def test_untrusted_connector(self) -> None:
         """Nothing runs through a connector that the operator does not trust."""
-        self.sync(self.runner.trust.distrust(TrustKind.CONNECTOR, self.connector.description.fqn, OPERATOR))
+        self.sync(self.runner.trust.distrust(TrustKind.CONNECTOR, self.connector.description.name, OPERATOR))
         self.fails(self.runner.submission.submit(self.call("open")), AileronError)
         self.assertEqual(self.sent, 0)
 

@@ -52,7 +52,7 @@ class RecordedTests(PromiseCase):
         run = self.submit("open")
         last = self.records()[-1].event
         self.assertEqual((self.now(run).audit_id, last.type), (last.id, "execution.succeeded"))
-        self.assertEqual((last.run_id, last.connector), (run.id, self.connector.description.fqn))
+        self.assertEqual((last.run_id, last.connector), (run.id, self.connector.description.name))
 
     def test_untouchable(self) -> None:
         """The database lets nobody change or remove an event by accident."""

@@ -199,7 +199,7 @@ class RunnerCase(SynchronousTestCase):
     def believe_connectors(self) -> None:
         """Trust every connector as it is."""
         for each in self.connectors.descriptions():
-            self.believe(TrustKind.CONNECTOR, each.fqn, each.content_hash)
+            self.believe(TrustKind.CONNECTOR, each.name, each.content_hash)
 
     def fresh_id(self) -> str:
         """Ids that count."""

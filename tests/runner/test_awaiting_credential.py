@@ -23,10 +23,10 @@ class AwaitingCredentialCase(RunnerCase):
         super().setUp()
         description = scripted_description(credential=NEED)
         self.connector = ScriptedConnector(description, self.clock)
-        self.connectors._connectors[description.fqn] = self.connector
+        self.connectors._connectors[description.name] = self.connector
         self.believe_connectors()
         scope = Scope(description.hosts, str(description.base_url), NEED.header, NEED.format)
-        self.bindings.add(NewBinding("api_key", "scripted", "me", description.fqn, b"secret", scope=scope))
+        self.bindings.add(NewBinding("api_key", "scripted", "me", description.name, b"secret", scope=scope))
         self.bindings.needing[NAME] = WHY
         self.runner.look()
 

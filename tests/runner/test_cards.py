@@ -47,7 +47,7 @@ class CardsTests(RunnerCase):
         self.assertEqual(self.runner.decisions.cards(evolve(approval, digest="sha256:other")), ())
         tampered = evolve(approval, run=evolve(approval.run, arguments={"text": "something else"}))
         self.assertEqual(self.runner.decisions.cards(tampered), ())
-        self.connectors.remove(self.connector.describe().fqn)
+        self.connectors.remove(self.connector.describe().name)
         self.runner.look()
         self.assertEqual(self.runner.decisions.cards(approval), ())
 

@@ -293,7 +293,7 @@ class LaterLifeTests(DoubtCase):
     def successor(self) -> ScriptedConnector:
         """The same connector with other content, trusted."""
         description = evolve(self.connector.description, content_hash="sha256:other")
-        self.believe(TrustKind.CONNECTOR, description.fqn, description.content_hash)
+        self.believe(TrustKind.CONNECTOR, description.name, description.content_hash)
         return evolve(self.connector, description=description)
 
     def test_altered_rows(self) -> None:

@@ -82,7 +82,7 @@ class DigestTests(RunnerCase):
         others = (
             evolve(step, step=evolve(step.step, id="another")),
             evolve(step, step=evolve(step.step, operation="put")),
-            evolve(step, description=evolve(step.description, fqn="local://another")),
+            evolve(step, description=evolve(step.description, name="local://another")),
             evolve(step, description=evolve(step.description, version="2.0.0")),
             evolve(step, description=evolve(step.description, content_hash="another")),
             evolve(step, base_url="https://another.invalid"),

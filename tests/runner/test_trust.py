@@ -109,7 +109,7 @@ class OfferedTests(TrustCase):
 
     def test_connector(self) -> None:
         """An action whose connector was not read, or has changed, is not offered; what is shipped needs no word."""
-        shipped = evolve(self.connector.description, fqn="builtin://scripted")
+        shipped = evolve(self.connector.description, name="builtin://scripted")
         self.connectors.add(ScriptedConnector(shipped, clock=self.clock))
         self.write("new", _TEXT.replace(_CONNECTOR, "builtin://scripted"))
         self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)

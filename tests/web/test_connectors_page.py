@@ -63,7 +63,7 @@ class ConnectorsCase(WebCase):
     def connecting(self, off: Sequence[str] = (), **changed: Any) -> None:
         """Have the connector say this of itself from now on, with these features off."""
         self.about = evolve(self.about, **changed)
-        free = evolve(self.about, fqn=FREE, base_url=None, bindable=True)
+        free = evolve(self.about, name=FREE, base_url=None, bindable=True)
         every = (self.about, scripted_description(fqn=PLAIN), free)
         connectors = MemoryConnectors.of([ScriptedConnector(each) for each in every])
         self.build(connectors=connectors, features=RunningFeatures(FeatureSet().without(*off)))
@@ -213,7 +213,7 @@ class ConnectorPageTests(ConnectorsCase):
 
     def test_built_in(self) -> None:
         """For a connector that comes with Aileron the command that does every step is shown first."""
-        self.connecting(fqn="builtin://scripted")
+        self.connecting(name="builtin://scripted")
         tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
         commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
         self.assertEqual(commands, ["aileron setup scripted", "aileron credential setup builtin://scripted"])

@@ -162,7 +162,6 @@ ANSWERS.differ(Event, id=Member("audit_id"), failure_class=Member("class"))
 ANSWERS.differ(BindingFlag, binding=OMITTED, revision=OMITTED)
 ANSWERS.differ(
     ConnectorDescription,
-    fqn=Member("name"),
     operations=Member(write=lambda operations: [to_json(each) for each in operations.values()]),
     template=Member(optional=True),
     places=Member(optional=True),

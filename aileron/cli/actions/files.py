@@ -115,7 +115,7 @@ def new(
     operation, given = _operation(cli, description.operations, takes, op)
     draft = Draft(
         name,
-        description.fqn,
+        description.name,
         description.version,
         operation,
         gated=_is_gated(cli, gated),
@@ -139,7 +139,7 @@ def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription
     """
     from aileron.connectors import read_descriptions
 
-    there = {each.fqn: (each, takes) for each, takes in read_descriptions(cli.home.connectors, cli.kinds)}
+    there = {each.name: (each, takes) for each, takes in read_descriptions(cli.home.connectors, cli.kinds)}
     text = named or _ask(cli, "connector", f"Which connector ({', '.join(there)})? ")
     name, _, version = text.partition("@")
     if name in there:

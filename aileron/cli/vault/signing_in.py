@@ -47,7 +47,7 @@ def find_description(cli: CliContext, connector: str) -> ConnectorDescription | 
     """Return what a connector's file says, as far as it is one; the daemon need not go by it."""
     from aileron.connectors import read_descriptions
 
-    return next((each for each, _ in read_descriptions(cli.home.connectors, cli.kinds) if each.fqn == connector), None)
+    return next((each for each, _ in read_descriptions(cli.home.connectors, cli.kinds) if each.name == connector), None)
 
 
 def renewal(item: Mapping[str, Any]) -> str:

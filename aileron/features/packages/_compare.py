@@ -188,25 +188,25 @@ def _read(place: str, data: bytes) -> Action | Spec:
 
 
 def _name_of(found: Action | Spec) -> tuple[str, str]:
-    return ("action", found.name) if isinstance(found, Action) else ("connector", found.description.fqn)
+    return ("action", found.name) if isinstance(found, Action) else ("connector", found.description.name)
 
 
 def _of_connector(spec: Spec) -> Iterator[str]:
     about, operations = spec.description, dict[str, object](spec.operations)
     for name in _SETTINGS:
         if value := getattr(spec, name, None):
-            yield f"{about.fqn}: {name.replace('_', ' ')}: {value}"
-    yield from (f"{about.fqn}: connects to {host}" for host in about.hosts)
+            yield f"{about.name}: {name.replace('_', ' ')}: {value}"
+    yield from (f"{about.name}: connects to {host}" for host in about.hosts)
     if about.bindable:
-        yield f"{about.fqn}: a binding can choose where it connects to"
+        yield f"{about.name}: a binding can choose where it connects to"
     if need := about.credential:
-        yield f"{about.fqn}: needs a credential, {need.kind}, in {need.place}"
-        yield from (f"{about.fqn}: credential setting {name}: {value}" for name, value in need.settings.items())
+        yield f"{about.name}: needs a credential, {need.kind}, in {need.place}"
+        yield from (f"{about.name}: credential setting {name}: {value}" for name, value in need.settings.items())
     for each in about.operations.values():
         kind = f"{each.effect}, destructive" if each.destructive and each.effect != READ else each.effect
         scopes = f", with {', '.join(each.scopes)}" if each.scopes else ""
         program = getattr(operations.get(each.name), "program", "")
-        yield f"{about.fqn}: {each.name}, {kind}{scopes}{program and f', runs {program}'}"
+        yield f"{about.name}: {each.name}, {kind}{scopes}{program and f', runs {program}'}"
 
 
 def _of_action(action: Action) -> Iterator[str]:

@@ -124,7 +124,7 @@ class Bench:
         path.write_bytes(text)
         self._parts.connectors.add(connector)
         now, action = utc(self.clock.seconds()), (TrustKind.ACTION, name, digest_of_bytes(text))
-        words = (action, (TrustKind.CONNECTOR, about.fqn, about.content_hash))
+        words = (action, (TrustKind.CONNECTOR, about.name, about.content_hash))
         self._parts.vault.put([Trusted(*word, now, _PROVER.id) for word in words])
         self._parts.runner.look()
 

@@ -21,7 +21,7 @@ class ProofConnectors:
 
     def add(self, connector: IConnector) -> None:
         """Add a connector, in place of one of the same name."""
-        self._connectors[connector.describe().fqn] = connector
+        self._connectors[connector.describe().name] = connector
         self._generation += 1
 
     def get(self, fqn: str) -> IConnector | None:

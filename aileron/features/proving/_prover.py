@@ -95,7 +95,7 @@ async def prove(
     rig = none if kept is None else set_up(specimen, bench)
     if kept is None or isinstance(rig, str):
         checks = {check: Check(NOT_APPLICABLE, why=str(rig)) for check in CHECKS}
-        return ProofCard(about.fqn, about.version, checks=checks)
+        return ProofCard(about.name, about.version, checks=checks)
     cases = {name: each for name, each in rig.cases.items() if not operations or name in operations}
     remarks = {name: why for name, why in rig.without.items() if not operations or name in operations}
     remarks |= {name: remark for name, each in cases.items() if (remark := _remark(each))}
@@ -104,9 +104,9 @@ async def prove(
     checks = {check: _sum_up(check, results, check in noticed) for check in CHECKS}
     if need is None:
         checks[SECRET] = Check(NOT_APPLICABLE, why="the connector needs no credential")
-    used = [each for each in actions if any(step.connector == about.fqn for step in each.steps)]
+    used = [each for each in actions if any(step.connector == about.name for step in each.steps)]
     tried = {each.name: await proof.run_action(each, cases) for each in used}
-    return ProofCard(about.fqn, about.version, tuple(cases), checks, remarks, actions=tried)
+    return ProofCard(about.name, about.version, tuple(cases), checks, remarks, actions=tried)
 
 
 def _sum_up(check: str, results: Sequence[Result], control: bool) -> Check:
@@ -195,7 +195,7 @@ class _Proof:
             kind=about.credential.kind if about.credential else DEFAULT_KIND,
             service="proof",
             identity="prove",
-            connector=about.fqn,
+            connector=about.name,
             secret=self.kept,
             base_url=None if about.base_url == base_url else base_url,
             scope=about.scope(base_url, {each.name: each.default or each.example for each in unplaced}),

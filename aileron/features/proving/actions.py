@@ -45,7 +45,7 @@ class ProofCall:
 
 def make_call(about: ConnectorDescription, case: Case) -> ProofCall:
     """Make up an action for one operation, with an argument for each input."""
-    fqn, version, name = (json.dumps(each) for each in (about.fqn, about.version, case.operation.name))
+    fqn, version, name = (json.dumps(each) for each in (about.name, about.version, case.operation.name))
     lines = [f'name = "{_NAME}"', 'version = "1.0.0"', "timeout_seconds = 3600"]
     lines += ["[[requires.connectors]]", f"name = {fqn}", f"version = {version}", f"capabilities = [{name}]"]
     for number, value in enumerate(case.inputs.values()):
@@ -72,7 +72,7 @@ def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str,
         return f"its preview reads {preview.operation}, and the double answers one operation"
     if step.operation not in cases:
         return f"there is no sample of {step.operation}"
-    if not any((each.name, each.version) == (about.fqn, about.version) for each in action.connectors):
+    if not any((each.name, each.version) == (about.name, about.version) for each in action.connectors):
         return "it is for another version of the connector"
     arguments = _make_arguments(action, step.inputs, cases[step.operation].inputs)
     return ProofCall(action.name, step.id, action.text.encode("utf-8"), arguments)

@@ -43,7 +43,7 @@ class MailTests(TrustCase):
         """The file that was written, which must be sound."""
         path = self.home.connectors / "smtp.toml"
         self.assertEqual([], check(path))
-        (found,) = [each for each, _ in read_descriptions(self.home.connectors) if each.fqn == "local://me/smtp"]
+        (found,) = [each for each, _ in read_descriptions(self.home.connectors) if each.name == "local://me/smtp"]
         return found, tomllib.loads(path.read_text("utf-8"))
 
     def test_known_provider(self) -> None:
@@ -121,13 +121,13 @@ class MailTests(TrustCase):
         """Each operation has an action that fits it; reads are free, and what writes is asked."""
         self.connected("ada@gmail.com", "")
         described, _ = self.described()
-        inputs = {each.fqn: given for each, given in read_descriptions(self.home.connectors)}["local://me/smtp"]
+        inputs = {each.name: given for each, given in read_descriptions(self.home.connectors)}["local://me/smtp"]
         used = set()
         for each in read_service("smtp").actions:
             action = parse(each.text.encode(), f"{each.name}.md")
             (step,) = action.steps
             operation = described.operations[step.operation]
-            self.assertEqual(described.fqn, step.connector)
+            self.assertEqual(described.name, step.connector)
             self.assertEqual(operation.effect != READS, action.approval.gated)
             self.assertEqual(READ if operation.effect == READS else ASKED, each.kind)
             self.assertLessEqual(set(step.inputs), set(inputs[step.operation]))

@@ -84,7 +84,7 @@ class Home(RunnerCase):
         description = evolve(self.service.description, content_hash=digest(version))
         self.connectors.add(evolve(self.service, description=description))
         if trusted and self.vault.state() is VaultState.UNLOCKED:
-            self.believe(TrustKind.CONNECTOR, description.fqn, description.content_hash)
+            self.believe(TrustKind.CONNECTOR, description.name, description.content_hash)
 
     def content(self) -> str:
         """The digest of the connector's file as it lies there."""

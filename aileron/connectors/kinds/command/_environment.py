@@ -129,7 +129,7 @@ async def reveal(about: ConnectorDescription, credential: ICredential | None) ->
     if about.credential is None:
         return b""
     if credential is None:
-        raise BindingRequired(f"{about.fqn} needs a credential, and none is bound to it.")
+        raise BindingRequired(f"{about.name} needs a credential, and none is bound to it.")
     return await credential.reveal()
 
 

@@ -92,7 +92,7 @@ class _Replay:
         except AileronError as error:
             table.fault("inputs", f"make no request: {error.fault().message}")
             return None
-        outcome, asked = _read_all(self.spec.description.fqn, operation, request, answers)
+        outcome, asked = _read_all(self.spec.description.name, operation, request, answers)
         if asked != len(answers):
             table.fault("more_answers", f"must hold the answers of all pages: {asked} are asked for")
         return outcome
@@ -113,7 +113,7 @@ class _Replay:
         outcome = self._ask(read, operation.lookup.inputs_for(sought), table)
         finding, expected = None, table.choice("finding", tuple(_FINDINGS.values()), "happened")
         if outcome is not None:
-            finding = operation.lookup.finding(self.spec.description.fqn, outcome, sought, _LATER, Redactor.of())
+            finding = operation.lookup.finding(self.spec.description.name, outcome, sought, _LATER, Redactor.of())
             _compare(table, "finding", expected, _FINDINGS[finding.happened])
             _compare(table, "output", table.json("output"), finding.output)
         table.close()

@@ -54,7 +54,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     body, media_type, parts = _encode(operation, scope)
     description, need = spec.description, spec.description.credential
     return Request(
-        connector=description.fqn,
+        connector=description.name,
         operation=operation.operation.name,
         effect=operation.operation.effect,
         idempotent=operation.operation.idempotent,

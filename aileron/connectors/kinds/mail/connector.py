@@ -84,7 +84,7 @@ class MailConnector:
         description, account = self.spec.description, self.spec.account
         declared = self.spec.find_operation(operation)
         if base_url != description.base_url:
-            raise CapabilityDenied(f"{description.fqn} does not declare the server {base_url}.")
+            raise CapabilityDenied(f"{description.name} does not declare the server {base_url}.")
         headers: tuple[tuple[str, str], ...] = ()
         path = ""
         if operation in {SEND, DRAFT}:
@@ -94,7 +94,7 @@ class MailConnector:
             asked = _read_inputs(operation, inputs)
             body, path = canonical(asked), f"/{quote(str(asked.get('mailbox', '')), safe='')}"
         return Request(
-            connector=description.fqn,
+            connector=description.name,
             operation=operation,
             effect=declared.effect,
             idempotent=declared.idempotent,
@@ -234,10 +234,10 @@ class MailConnector:
         sent = await open_credential(description, request, credential, seconds=within, clock=self.clock)
         login = _read_login(sent, self.spec.account.user)
         secrets = (*sent.secrets, login.secret) if login else sent.secrets
-        attempt = MailAttempt(description.fqn, self.clock, Redactor.of(*secrets))
+        attempt = MailAttempt(description.name, self.clock, Redactor.of(*secrets))
         left = until - self.clock.seconds()
         if left <= 0:
-            raise NetworkError(f"The credential for {description.fqn} was not there in time; nothing was sent.")
+            raise NetworkError(f"The credential for {description.name} was not there in time; nothing was sent.")
         outcome = await attempt.outcome(Deferred.fromCoroutine(work(login, attempt)), left, limits[1])
         if attempt.login_refused and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
@@ -261,10 +261,10 @@ class MailConnector:
         description = self.spec.description
         declared = description.operations.get(request.operation)
         found = (request.connector, request.effect, request.idempotent, request.method)
-        if not declared or found != (description.fqn, declared.effect, declared.idempotent, _METHODS[declared.name]):
+        if not declared or found != (description.name, declared.effect, declared.idempotent, _METHODS[declared.name]):
             raise CapabilityDenied("The request is not one of this connector.")
         if not f"{request.url}/".startswith(f"{self._url(request.operation)}/"):
-            raise CapabilityDenied(f"{description.fqn} does not declare the server of the request.")
+            raise CapabilityDenied(f"{description.name} does not declare the server of the request.")
 
 
 def _read_inputs(operation: str, inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:

@@ -67,7 +67,7 @@ class MailServers:
 
         server = self.spec.account.imap
         if server is None:
-            raise CapabilityDenied(f"{self.spec.description.fqn} declares no IMAP server.")
+            raise CapabilityDenied(f"{self.spec.description.name} declares no IMAP server.")
         return self._open(server, converse)
 
     async def find(self, session: ImapSession, use: str) -> str:

@@ -167,7 +167,7 @@ class ApiRelay:
         if not calls:
             self._strays += 1
             if self._strays == 1:
-                self.report(self.about.fqn)
+                self.report(self.about.name)
             raise ApiRefused(403, "Requests are passed on only while a call of this server executes")
         call = exchange.call = calls[0]
         try:
@@ -210,7 +210,7 @@ class ApiRelay:
 
         form = self.api.need.format
         found = [one for each in sent.secrets for one in secrets_in(each, form.replace("{key}", each))]
-        filters = [SecretFilter(each.encode("utf-8"), self.about.fqn, echoed) for each in dict.fromkeys(found)]
+        filters = [SecretFilter(each.encode("utf-8"), self.about.name, echoed) for each in dict.fromkeys(found)]
 
         def take(piece: bytes) -> bool:
             exchange.call.counts["received"] += len(piece)

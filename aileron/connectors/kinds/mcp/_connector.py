@@ -72,7 +72,7 @@ class McpConnector:
         """Build the request: a JSON body with all that a call consists of but for the credential."""
         about, description = self.spec.find_operation(operation), self.spec.description
         if base_url != description.base_url:
-            raise CapabilityDenied(f"{description.fqn} talks to {description.base_url} and to nobody else.")
+            raise CapabilityDenied(f"{description.name} talks to {description.base_url} and to nobody else.")
         declared = self.spec.operations.get(operation)
         if declared is None and inputs:
             raise InvalidRequest(f"The operation {operation} takes no inputs.")
@@ -87,7 +87,7 @@ class McpConnector:
             raise InvalidRequest("An input holds a number or a text that JSON cannot carry exactly.") from error
         need = description.credential if self.spec.local is None else None
         return Request(
-            description.fqn,
+            description.name,
             operation,
             about.effect,
             about.idempotent,

@@ -83,7 +83,7 @@ class MailFileTests(SynchronousTestCase):
         path = directory / "mail.toml"
         path.write_text(FILE)
         self.assertEqual([], check(path))
-        described = {each.fqn: inputs for each, inputs in read_descriptions(directory)}
+        described = {each.name: inputs for each, inputs in read_descriptions(directory)}
         self.assertEqual(["mailbox", "uid"], described["local://me/mail"]["read_mail"])
         replayed = replay("local://me/mail", directory)
         assert replayed is not None

@@ -172,7 +172,7 @@ class LocalService(McpService):
 
             self._servers = LocalServers(self, bridged, maybeDeferred)
         assert found.local is not None
-        name, environment = found.description.fqn, {"PATH": "/bin", "OTHER": "x"}
+        name, environment = found.description.name, {"PATH": "/bin", "OTHER": "x"}
         about, api = found.description, found.local.api
         relay = ApiRelay(about, api, HttpTransport(self.opener), self.reactor, lambda _: None) if api else None
         shared, most = self._servers.of(name), found.max_response_bytes
