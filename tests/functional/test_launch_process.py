@@ -18,7 +18,10 @@ import os, sys
 from twisted.internet import task
 from twisted.internet.defer import Deferred
 from aileron.client import Connections
-from aileron.features.launch import DaemonFacts, Invocation, Launcher, find_agents
+from aileron.features.launch._launch import Launcher
+from aileron.features.launch.agents import find_agents
+from aileron.features.launch.plan import DaemonFacts
+from aileron.features.launch.registration import Invocation
 
 async def ensure():
     return DaemonFacts(sys.argv[1], "http://localhost:1", "ail_l_key")
