@@ -22,6 +22,7 @@ from .output import set_width
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+_TURN_ON = "Turn it on: change features in config.yaml, then: aileron config trust"
 _NEARLY, _MOST_MEANT = 0.9, 3
 _ALL = "aileron.all"
 _ABOUT = {
@@ -138,7 +139,8 @@ def refuse_off(cli: CliContext | None, words: Sequence[str]) -> None:
         return
     off = cli.features.off_commands()
     if feature in off:
-        raise CommandError(f"aileron {feature} is off: config.yaml has the feature {off[feature]} off.")
+        told = f"The command aileron {feature} is off: config.yaml has the feature {off[feature]} off."
+        raise CommandError(told, _TURN_ON)
 
 
 @click.group(

@@ -48,8 +48,8 @@ class OffCommandsTests(CommandCase):
                 for called in (name, *command.old):
                     code, out, err = self.command(*called.split())
                     self.assertEqual((code, out), (1, ""), called)
-                    said = rf"aileron: aileron .* is off: config\.yaml has the feature {feature.name} off\.\n"
-                    self.assertTrue(re.fullmatch(said, err), (called, err))
+                    told = rf"aileron: The command aileron .* is off: config\.yaml has the feature {feature.name} off\."
+                    self.assertTrue(re.fullmatch(told, err.splitlines()[0]), (called, err))
 
     def test_neighbours(self) -> None:
         """Other commands of a group, of which a feature has one, are not off."""

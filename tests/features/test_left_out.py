@@ -176,8 +176,8 @@ class CommandTests(CommandCase):
                 code, _out, err = self.command(*command.split())
                 group = command.partition(" ")[0]
                 named = group if group in off else command
-                said = f"aileron {named} is off: config.yaml has the feature {feature} off."
-                self.assertEqual((code, " ".join(err.split())), (1, f"aileron: {said}"), command)
+                said = f"The command aileron {named} is off: config.yaml has the feature {feature} off."
+                self.assertEqual((code, err.splitlines()[0]), (1, f"aileron: {said}"), command)
             for old, present in OLD_NAMES.items():
                 gone = next((each for each in off if f"{present.now} ".startswith(f"{each} ")), None)
                 if gone is not None:

@@ -24,8 +24,9 @@ from aileron.model.trust import TrustKind
 from aileron.testing import SoftwareAuthenticator
 from aileron.web import pages
 from aileron.web._table import fragments
-from tests.api.case import NOW
+from tests.api.case import NOW, running
 from tests.extent import is_all, place_among
+from tests.features.gateway.running import relaying
 from tests.hostile import MANY, hostile_strings
 
 from .case import ADDRESS, Heard, Reading, WebCase, bound, notifying, planned, previewed, sent
@@ -126,7 +127,7 @@ class HostileCase(WebCase):
     def setUp(self) -> None:
         """Have something of everything to show."""
         super().setUp()
-        self.build(features=notifying("x"))
+        self.build(features=running(*notifying("x").running, relaying()))
         self.runs = list(self.furnish())
         self.known: Mapping[str, Sequence[str]] = {
             "run_id": self.runs,

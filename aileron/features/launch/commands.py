@@ -198,7 +198,8 @@ def _refuse_off(cli: CliContext, **wanted: bool) -> None:
     """
     for name in cli.features.off:
         if wanted.get(name):
-            raise CommandError(f"--{_OPTIONS.get(name, name)} is off: config.yaml has the feature {name} off.")
+            told = f"The option --{_OPTIONS.get(name, name)} is off: config.yaml has the feature {name} off."
+            raise CommandError(told, "Turn it on: change features in config.yaml, then: aileron config trust")
 
 
 def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:

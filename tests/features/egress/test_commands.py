@@ -108,5 +108,5 @@ class LaunchTests(CommandCase):
             self.home.config.write_text(f"features:\n  {feature}: off\n")
             self.home.config.chmod(0o600)
             code, out, err = self.command("launch", "--sandbox", "--egress", "npm", "opencode")
-            said = f"aileron: --{feature} is off: config.yaml has the feature {feature} off."
-            self.assertEqual((code, out, " ".join(err.split())), (1, "", said))
+            said = f"aileron: The option --{feature} is off: config.yaml has the feature {feature} off."
+            self.assertEqual((code, out, err.splitlines()[0]), (1, "", said))
