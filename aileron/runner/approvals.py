@@ -84,18 +84,39 @@ _NOTHING = (0, "")  # of a record that somebody emptied: the next start finds th
 _TAG = "aileron.decision.v1"
 _log = Logger()
 
+_BY = "grant:"
+_NO_ECHOES = Echoes()
+_OTHER_PREVIEW = {
+    (PreviewStatus.SHOWN, PreviewStatus.UNAVAILABLE): "The preview cannot be fetched any more.",
+    (PreviewStatus.UNAVAILABLE, PreviewStatus.SHOWN): "The preview could be fetched this time.",
+    (PreviewStatus.UNAVAILABLE, PreviewStatus.UNAVAILABLE): "The preview fails in another way than before.",
+}
+_MOST_TRIES = 3  # the approval may be requested again while its preview is fetched
+_OTHERWISE = "What would run has just changed."
+_INTERRUPTED = (
+    "The approval no longer counts: the request was being denied or updated when it was given, or when Aileron last "
+    "stopped."
+)
+REPEATED_WITHIN = timedelta(days=1)
+"""A call that another session completed within this time is worth a warning where the same is asked again."""
+
+MOST_REPEATS = 3
+MOST_TWINS = 20
+_FILES = ("/manifest_digest", "/content_hash")
+"""Where a review names a file by its digest."""
+
 
 class NoDecision(ApprovalStale):
-    """Refuses a row that is no decision of the operator's that may still be used: somebody else wrote it."""
+    """Raised for a stored decision that the operator did not make, or that was used already."""
 
 
 class GaveWay(NoDecision):
-    """Refuses a decision that counts no more.  Where the record does not tell of that, nobody need have written it."""
+    """Raised for a decision that was withdrawn.  A crash before the audit log told of that is no tampering."""
 
 
 @define(eq=False)
 class NotYet(Exception):
-    """Says that a decision lets its run begin later.
+    """Raised if a decision lets its run begin later.
 
     :ivar at: no sooner than this.
     """
@@ -104,12 +125,12 @@ class NotYet(Exception):
 
 
 class EarlierKey(ApprovalStale):
-    """Refuses a decision under a key that is no longer this vault's."""
+    """Raised for a decision signed with an earlier key of the vault."""
 
 
 @define(eq=False)
 class Decisions:
-    """Marks decisions, tells which are sound, and uses them up in the vault, where no row brings them back."""
+    """Signs decisions, verifies them, and records their use in the vault, where no database row brings them back."""
 
     _control: IControl
     _audit: IAudit
@@ -136,7 +157,7 @@ class Decisions:
         return evolve(_add_times(decision, at, begins), mark=mark)
 
     def check(self, run: Run, approval: Approval) -> None:
-        """Pass only where C{approval} is a decision for C{run} that may still be used.
+        """Verify that C{approval} is a decision for C{run} that may still be used.
 
         :raises NoDecision: it is none.
         :raises GaveWay: it was one, which the vault was told to let count no more.
@@ -152,7 +173,7 @@ class Decisions:
             raise GaveWay("The recorded decision was already withdrawn.")
 
     def was_taken(self, run: Run, approval: Approval) -> bool:
-        """Tell whether C{approval} was a yes to C{run}, under the present key, used or not.
+        """Return whether C{approval} approves C{run} with a valid signature, used or not.
 
         :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
         """
@@ -170,7 +191,7 @@ class Decisions:
         return forgotten is not None and ends <= forgotten
 
     async def on_record(self, run: Run, approval: Approval) -> bool:
-        """Tell whether the record tells of this very decision, and of nothing since by which it would count no more.
+        """Return whether the audit log has this decision, and nothing later that withdraws it.
 
         Older events do not name it: for these, any decision with the same digest is taken for theirs.
         """
@@ -181,7 +202,7 @@ class Decisions:
         return payload.get("digest") == approval.digest and payload.get("decision_digest", name) == name
 
     async def refuse_repetition(self, run_id: str) -> None:
-        """Pass only where nothing on record, whatever the row says, tells that a run in doubt was done whole.
+        """Refuse to repeat an uncertain run if the audit log says that it was done, whatever its row says.
 
         :raises ApprovalStale: it was, or the contents that would tell are gone or others: it could be done twice.
         """
@@ -195,7 +216,7 @@ class Decisions:
             query = None if page.cursor is None else evolve(query, cursor=page.cursor)
 
     def verification(self, digest: str, mark: bytes | None) -> Verify:
-        """Make the check inside the transaction that commits C{executing}: the decision stands there, and is for this.
+        """Return a check for the transaction that commits C{executing}: the row still has a decision for this digest.
 
         :param mark: of the decision that will be used.
         :raises VaultLocked, BindingFailed: as of L{check}.
@@ -210,7 +231,7 @@ class Decisions:
         return verify
 
     async def spend(self, approval: Approval, last_look: Callable[[Approval], None]) -> None:
-        """Use the decision, for good, before anything leaves.
+        """Record in the vault that the decision is used, before anything is sent.
 
         :param last_look: raises where it must not be used after all; nothing happens between it and the use.
         :raises Conflict: it was used.
@@ -225,14 +246,14 @@ class Decisions:
         self._control.spend(approval.mark, approval.not_after, *head)
 
     async def outdate(self, run: Run, up_to: datetime) -> None:
-        """Let whatever was decided on C{run} up to a moment count no more, whatever its row says now or later.
+        """Withdraw every decision on C{run} taken up to a moment, whatever its row says now or later.
 
         :raises VaultLocked, BindingFailed, StoreUnavailable: it still counts.
         """
         await self._outdate(run.id, up_to + _REMEMBERED)
 
     async def give_up(self, run: Run) -> None:
-        """Do as L{outdate}, up to now; if that cannot be written it holds until restart, and L{settle_up} tries it."""
+        """Withdraw every decision on C{run} up to now; if that cannot be written yet, L{settle_up} retries."""
         self._owed[run.id] = self._events.now() + _REMEMBERED
         await self.settle_up()
         if run.id in self._owed:
@@ -242,11 +263,11 @@ class Decisions:
 
     @property
     def owing(self) -> bool:
-        """True if L{settle_up} has something to do."""
+        """True if L{settle_up} has something to write."""
         return bool(self._owed)
 
     async def settle_up(self) -> None:
-        """Write what L{give_up} could not, as far as that can be done now."""
+        """Write the withdrawals that L{give_up} could not write, as far as possible."""
         with suppress(AileronError):
             for run_id, until in list(self._owed.items()):
                 await self._outdate(run_id, until)
@@ -258,18 +279,18 @@ class Decisions:
 
 
 def decision_digest(decided: Approval | Decision) -> str:
-    """Compute the SHA-256 of the mark under a decision, by which its event names it."""
+    """Compute the SHA-256 of a decision's signature, by which its audit event names the decision."""
     return digest_of_bytes(decided.mark or b"")
 
 
 def _begins_at(decision: Decision, now: datetime, undo: timedelta) -> datetime | None:
-    """No sooner than when it begins, by the clock as it is now, wherever it stood before; L{None}: at once."""
+    """Return when the approved run may begin, by the present clock, or None if it may begin at once."""
     begins = max(now + undo, decision.not_before or now)
     return begins if decision.approved and begins > now else None
 
 
 def _add_times(decision: Decision, at: datetime, begins: datetime | None) -> Decision:
-    """C{decision} with its times; one that only says no has none but that it was taken."""
+    """Return C{decision} with its times: when it was taken, when it takes effect and when it expires."""
     ends = max(at, begins or at) + APPROVAL_HOLDS
     return evolve(decision, decided_at=at, not_before=begins, not_after=ends)
 
@@ -329,7 +350,7 @@ def _is_whole(told: Mapping[str, JSON]) -> bool:
 
 @define(eq=False)
 class UndoWindow:
-    """Holds approved runs back until they may begin: one was put off, or can still be taken back.
+    """Delays approved runs until their start time, and until the operator can no longer undo the decision.
 
     Two clocks are asked.  When a run may begin is told by the wall clock, and stands under the decision's mark.  The
     seconds in which it can be taken back must have passed by a clock that nobody sets as well, as far as this life of
@@ -345,14 +366,14 @@ class UndoWindow:
     _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when on the monotonic clock
 
     def hold(self, run_id: str, seconds: float) -> None:
-        """Hold an approved run, which can be taken back for so long from now on."""
+        """Delay an approved run for so many seconds, in which the operator can undo the decision."""
         now = self._monotonic()
         self._held = {held: until for held, until in self._held.items() if until > now}
         if seconds > 0:
             self._held[run_id] = now + seconds
 
     def waits(self, run: Run, ring: Callback) -> bool:
-        """Return whether an approved run must not begin yet; if so, C{ring} is called when its time has come."""
+        """Return whether an approved run must not begin yet; if so, call C{ring} when it may."""
         at = self._begins(run)
         if at <= self._events.now():
             return False
@@ -360,28 +381,25 @@ class UndoWindow:
         return True
 
     def wait(self, run_id: str, at: datetime, ring: Callback) -> None:
-        """Call back at C{at}, whatever the run's row says."""
+        """Call C{ring} at C{at}, whatever the run's row says."""
         self._timers.watch(run_id, at, ring)
 
     def _begins(self, run: Run) -> datetime:
-        """No sooner than this, by the wall clock as it goes now."""
+        """Return when the run may begin, by the wall clock."""
         now = self._events.now()
         left = max(0.0, self._held.get(run.id, 0.0) - self._monotonic())
         return max(run.start_after or now, now + timedelta(seconds=left))
 
 
-_BY = "grant:"
-
-
 @define(eq=False)
 class GrantCheck:
-    """Looks at what grants approved, until it begins; what a person approved is none of its business."""
+    """Verifies that the grant which approved a run still allows it; ignores runs that a person approved."""
 
     _grants: IGrants
     _events: EventFactory
 
     def check(self, approval: Approval, plan: Plan) -> None:
-        """Look at all of it.
+        """Verify that the grant allows the run as planned now; do nothing if a person approved it.
 
         :raises NoDecision: no grant in the vault ever allowed this.
         :raises ApprovalStale: it does so no longer.
@@ -396,7 +414,7 @@ class GrantCheck:
             raise ApprovalStale(f"The grant that allowed it no longer does. {why}")
 
     def in_force(self, approval: Approval | None) -> None:
-        """Look only whether it was revoked; cheap, and in any thread.
+        """Verify that the grant was not revoked and is not over; cheap, and safe in any thread.
 
         :raises ApprovalStale, NoDecision: as of L{check}.
         """
@@ -421,16 +439,13 @@ class GrantCheck:
 
 
 def name_decider(grant: Grant) -> str:
-    """Name C{grant} as who decided: it stands under the decision's mark."""
+    """Return the name of C{grant} as the decider, which the decision's signature covers."""
     return f"{_BY}{grant.id}"
-
-
-_NO_ECHOES = Echoes()
 
 
 @define(eq=False)
 class ApprovalRequests:
-    """Works out what the operator is asked by what is there now, and asks again when that is something else."""
+    """Requests approvals by the present plan of a run, and requests them again when the plan changes."""
 
     _runs: RunRepository
     _planner: Planner
@@ -439,7 +454,7 @@ class ApprovalRequests:
     _last_plan: tuple[Run, object, Plan] | None = field(default=None, init=False)  # by what it was made
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
-        """C{run} put up for decision for the first time."""
+        """Return the transition that requests the first approval of C{run}."""
         now = self._runs.now()
         ask = Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval))
         event = self._runs.event_of_run("approval.requested", run, actor, digest=ask.digest)
@@ -470,7 +485,7 @@ class ApprovalRequests:
                 await self._runs.apply(transition(run, RunState.EXPIRED, event.at, event))
 
     async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NO_ECHOES) -> Approval:
-        """C{approval} with its preview as it is now: asked anew where that is not what stands there.
+        """Store a fetched preview and return the approval, requested again if the preview changes its digest.
 
         What has no preview yet is not stale by getting one.
 
@@ -560,7 +575,7 @@ class ApprovalRequests:
         )
 
     async def show(self, approval: Approval) -> Approval:
-        """Return what L{fresh} does; if that cannot be written, the row marked stale: looking needs no disk."""
+        """Return what L{fresh} does, or, if that cannot be written, the stored approval marked as stale."""
         try:
             return await self.fresh(approval)
         except StoreUnavailable:
@@ -596,7 +611,7 @@ class ApprovalRequests:
         return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)
 
     async def ask_anew(self, run: Run, found: ApprovalStale, preview: Preview | None = None) -> None:
-        """Put an approved run up for decision once more; that it was no decision at all is put on record as such.
+        """Request another approval of an approved run, and record it as tampering if there was no valid decision.
 
         :param preview: as it was fetched just now, if it was.
         :raises StateConflict: it is approved no longer.
@@ -617,7 +632,7 @@ class ApprovalRequests:
         self.watch(run.id, ask.expires_at)
 
     def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
-        """Find what would run now, if anything, and what to ask instead of what stands there, if it is another."""
+        """Plan the run, and return the approval to request instead if the stored one is for another plan."""
         run = approval.run
         try:
             plan = self._planner.plan_shown(approval)
@@ -638,7 +653,7 @@ class ApprovalRequests:
         return Ask(asked, approval.review, self._runs.now(), approval.expires_at, stale)
 
     def _ask_anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
-        """Make what to ask of an approved run whose decision counts no more."""
+        """Build the next approval request of an approved run."""
         now = self._runs.now()
         try:
             plan = self._planner.plan_run(run, preview)
@@ -651,11 +666,11 @@ class ApprovalRequests:
         return Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval), stale, changes)
 
     def _digest_of_nothing(self, run: Run, stale: str) -> str:
-        """Make a digest that is of nothing that could run."""
+        """Return a digest that no plan has."""
         return digest({"run": run.id, "stale": stale, "at": timestamp(self._runs.now())})
 
     def _expires(self, rule: ApprovalRule) -> datetime | None:
-        """When a wait for a decision that begins now ends, if it does."""
+        """Return when an approval requested now expires, or None if it never does."""
         seconds = rule.expires_after_seconds
         return None if seconds is None else self._runs.now() + timedelta(seconds=seconds)
 
@@ -666,13 +681,13 @@ class ApprovalRequests:
 
 
 def describe_approval(approval: Approval) -> Mapping[str, JSON]:
-    """Describe, for a program, the question that stands there instead of the one that it named."""
+    """Describe the present approval for a program that named another one."""
     changes: JSON = [to_json(change) for change in approval.changes]
     return {"digest": approval.digest, "stale": approval.stale, "changes": changes}
 
 
 def require_digest(shown: str) -> Verify:
-    """Make a check for inside the transaction: what waits there is still what that digest binds."""
+    """Return a check for the transaction: it raises L{ApprovalStale} if the row has another digest than C{shown}."""
 
     def verify(run: Run, approval: Approval | None) -> None:
         # guard of promise 3: a decision names what is shown
@@ -685,19 +700,19 @@ def require_digest(shown: str) -> Verify:
 
 
 def _bare_review(run: Run) -> Review:
-    """Review what can be shown of a run whose approval is gone and that cannot be worked out."""
+    """Return a review of a run whose approval row is missing and that cannot be planned."""
     return Review(action=ReviewedAction(run.action, run.action_version), manifest_digest=run.manifest_digest)
 
 
 def mark_changed(approval: Approval, plan: Plan, ask: Ask) -> Ask:
-    """Have C{ask} say in which way it is not what C{approval} showed."""
+    """Return C{ask} with the differences to what C{approval} showed."""
     return evolve(
         ask, stale=describe_difference(approval, plan), changes=compare_reviews(approval.review, plan.review())
     )
 
 
 def compare_reviews(before: Review, after: Review) -> tuple[Change, ...]:
-    """Compare two reviews; a preview that was or is not there yet is otherwise in nothing."""
+    """Return the differences between two reviews; a preview that is not fetched in both is not compared."""
     earlier, later = to_json(before), to_json(after)
     if PreviewStatus.FETCHING in (before.shown_preview.status, after.shown_preview.status):
         earlier, later = ({**each, "preview": None} for each in (earlier, later))
@@ -705,7 +720,7 @@ def compare_reviews(before: Review, after: Review) -> tuple[Change, ...]:
 
 
 def describe_difference(approval: Approval, plan: Plan) -> str:
-    """Describe in one sentence what is no longer as it was shown."""
+    """Describe in one sentence what has changed since C{approval} was shown."""
     before, after = approval.review, plan.review()
     if before.unread is not None:
         return "What was shown before cannot be read any more."
@@ -719,16 +734,6 @@ def describe_difference(approval: Approval, plan: Plan) -> str:
     if before == after:
         return "It could not run for a while, and can again."
     return "The connector, its binding or the request that would leave was changed since."
-
-
-_OTHER_PREVIEW = {
-    (PreviewStatus.SHOWN, PreviewStatus.UNAVAILABLE): "The preview cannot be fetched any more.",
-    (PreviewStatus.UNAVAILABLE, PreviewStatus.SHOWN): "The preview could be fetched this time.",
-    (PreviewStatus.UNAVAILABLE, PreviewStatus.UNAVAILABLE): "The preview fails in another way than before.",
-}
-
-
-_MOST_TRIES = 3  # the approval may be requested again while its preview is fetched
 
 
 @define(eq=False)
@@ -817,15 +822,8 @@ def _preview_task(run_id: str) -> str:
     return f"the preview of {run_id}"
 
 
-_OTHERWISE = "What would run has just changed."
-_INTERRUPTED = (
-    "The approval no longer counts: the request was being denied or updated when it was given, or when Aileron last "
-    "stopped."
-)
-
-
 class PasskeyCheck(Protocol):
-    """Checks whether a passkey was used where one is needed."""
+    """Checks that a passkey was used if the settings ask for one."""
 
     def passkey_rule(self) -> PasskeyRule:
         """Return what may not be approved without one."""
@@ -854,7 +852,7 @@ class ApprovalGate:
     _passkeys: PasskeyCheck
 
     async def admit(self, run_id: str, decision: Decision, wish: NewGrant | None = None) -> None:
-        """Let only who used a passkey approve what needs one, before anything else comes of it.
+        """Require a passkey if the action's rule asks for one, before the decision is recorded.
 
         :param wish: the grant that goes with it.
         :raises NotFound: there is no such approval.
@@ -866,7 +864,7 @@ class ApprovalGate:
             self._passkeys.check(approval.run.action, statement, decision.assertion)
 
     def refuse_unsigned(self, approval: Approval, decision: Decision) -> None:
-        """Once more by the row as it is now: who can write it could have called its action another for L{admit}.
+        """Require a passkey by the row as it is now: its action may have been altered since L{admit}.
 
         :raises Forbidden: a passkey is needed, and none was used.
         """
@@ -874,7 +872,7 @@ class ApprovalGate:
             self._passkeys.check(approval.run.action, {}, None)
 
     async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
-        """Fetch the preview as it is now, where an approval may rest on it. It takes its time, so take no turn for it.
+        """Fetch the preview again for a decision that approves; do not hold the run's lock, since this takes time.
 
         :raises VaultLocked, Paused: it cannot be fetched now.
         """
@@ -887,7 +885,7 @@ class ApprovalGate:
         return await self._fetch(approval.run)
 
     async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
-        """Take one decision and mark it; the caller holds the run's lock.
+        """Verify, sign and record one decision; the caller holds the run's lock.
 
         :param preview: from L{seen_before_decision}.
         """
@@ -935,7 +933,7 @@ class ApprovalGate:
         return approval, plan
 
     def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
-        """Take the decision of a standing grant, its use counted, on what is put up in the same transaction.
+        """Return the transition by which a standing grant approves the run; the caller has counted the grant's use.
 
         :raises VaultLocked, BindingFailed: it cannot be marked now.
         """
@@ -943,7 +941,7 @@ class ApprovalGate:
         return self._find_decided(approval, signed)
 
     async def seen_before_effect(self, run: Run) -> Preview | None:
-        """Fetch the preview where a sound decision rests on it; this takes time, so no lock may be held meanwhile.
+        """Fetch the preview again before the effect; do not hold the run's lock, since this takes time.
 
         :raises VaultLocked, BindingFailed, Paused: it cannot be fetched now.
         :raises NotYet: its decision lets it begin later.
@@ -969,7 +967,7 @@ class ApprovalGate:
         return outline
 
     async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
-        """Return what an approved run would do, and the decision for it, if that still holds; else it is asked anew.
+        """Return the plan of an approved run and its decision; if that no longer holds, request another approval.
 
         :param preview: from L{seen_before_effect}.
         :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
@@ -986,7 +984,7 @@ class ApprovalGate:
         return plan, approval
 
     def verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
-        """Make the check that runs inside the transaction that commits C{executing}.
+        """Return the check for the transaction that commits C{executing}.
 
         :raises VaultLocked, BindingFailed: it cannot be checked now.
         """
@@ -999,7 +997,7 @@ class ApprovalGate:
         return verify
 
     async def spend(self, approval: Approval) -> None:
-        """Use the decision, for good, before anything leaves; where it cannot be used it counts no more.
+        """Record the use of the decision before anything is sent; if that fails, withdraw the decision.
 
         :raises Conflict: it was used before.
         :raises AileronError: it could not be used.
@@ -1013,7 +1011,7 @@ class ApprovalGate:
             raise
 
     async def _refuse_repetition(self, run: Run) -> None:
-        """Refuse to do again what was found out meanwhile to have happened, or may have.
+        """Refuse to repeat a run that turned out to have happened, or may have.
 
         :raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have.
         """
@@ -1021,7 +1019,7 @@ class ApprovalGate:
             await self._decisions.refuse_repetition(run.parent_id)
 
     async def _sound(self, run: Run) -> Approval:
-        """Return the decision on record, the files having been read anew.
+        """Read the files again and return the verified decision on C{run}.
 
         :raises ApprovalStale: it is none that counts.
         :raises StateConflict: the run went elsewhere meanwhile.
@@ -1044,7 +1042,7 @@ class ApprovalGate:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
 
     async def _check(self, approval: Approval) -> None:
-        """As of L{Decisions.check}; and it must be on record as well, be it of an earlier key.
+        """Verify the decision as L{Decisions.check} does, and that the audit log has it too.
 
         One that gave way, while the record still tells of it last, did so shortly before a crash or in the moment that
         it was taken: the vault is told first.
@@ -1118,7 +1116,7 @@ class ApprovalGate:
         return plan.action.approval
 
     def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
-        """Return what would run now, where that is what a sound decision is for.
+        """Plan the run and return the plan if it is what was approved.
 
         :raises ApprovalStale: it is something else, or cannot run.
         """
@@ -1133,7 +1131,7 @@ class ApprovalGate:
 
 
 def get_decider(decision: Decision) -> Actor:
-    """Tell who decided: a person, or a grant in a person's place."""
+    """Return who decided: a person, or a grant."""
     return Actor("human" if decision.grant_id is None else "service", decision.decided_by)
 
 
@@ -1144,7 +1142,7 @@ def _check_time(decision: Decision, now: datetime) -> None:
 
 
 def _check_open(approval: Approval, now: datetime) -> None:
-    """Pass only where it waits for a decision.
+    """Refuse an approval that is not pending.
 
     :raises Conflict: it does not, or no longer.
     """
@@ -1157,21 +1155,11 @@ def _check_open(approval: Approval, now: datetime) -> None:
 
 
 def _explain_other(approval: Approval, plan: Plan) -> ApprovalStale:
-    """Why a sound decision is not for C{plan}: a file has changed, or else the run's own row."""
+    """Explain why a valid decision is not for C{plan}: a file has changed, or the run's row was altered."""
     before, after = approval.review, plan.review()
     if before.manifest_digest == after.manifest_digest and before.arguments != after.arguments:
         return NoDecision("The recorded run is not what was approved.")
     return ApprovalStale(describe_difference(approval, plan))
-
-
-REPEATED_WITHIN = timedelta(days=1)
-"""A call that another session completed within this time is worth a warning where the same is asked again."""
-
-MOST_REPEATS = 3
-MOST_TWINS = 20
-
-_FILES = ("/manifest_digest", "/content_hash")
-"""Where a review names a file by its digest."""
 
 
 @implementer(IDecisions)
@@ -1205,7 +1193,7 @@ class DecisionService:
         return evolve(found, changes=tuple([await self._find_texts(each) for each in found.changes]))
 
     async def _find_texts(self, change: Change) -> Change:
-        """Return a change of a file with its texts in the place of their digests, if both are known."""
+        """Return the change of a file with the file's texts instead of their digests, if both are known."""
         if change.kind != "changed" or not change.path.endswith(_FILES):
             return change
         before, after = [await self._contents.get(str(digest)) for digest in (change.before, change.after)]
@@ -1264,7 +1252,7 @@ class DecisionService:
         return decided
 
     async def _deny_twins(self, denied: Approval, decision: Decision) -> None:
-        """Deny every identical request of the session that is pending: the agent asked twice, the person says it once.
+        """Deny every identical pending request of the session as well.
 
         A request that is decided, edited or asked anew in the same moment is left as it is.
         """

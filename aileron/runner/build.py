@@ -40,7 +40,7 @@ from .tasks import KeyedLocks, ResultWaiters, Tasks, Timers
 
 @define(eq=False)
 class Runner:
-    """Starts, follows and stops what takes calls, decisions and the operator's other orders.
+    """The runner's services for calls, decisions and the operator's other orders.
 
     Built by L{build}.
 
@@ -77,12 +77,12 @@ class Runner:
 
 
 def _no_probe(point: str) -> None:
-    """Do nothing, as in production, at the points where tests try a crash."""
+    """Do nothing: only tests simulate crashes at the probed points."""
 
 
 @frozen(kw_only=True)
 class Collaborators:
-    """Holds what a runner is built of.
+    """The collaborators of a runner.
 
     :param settings: files that the operator is asked to trust as well.
     :param ids: a fresh ULID at each call.
@@ -115,12 +115,12 @@ class Collaborators:
 
 
 def build(with_: Collaborators) -> Runner:
-    """Build a runner over its collaborators; call its C{start} before anybody is served."""
+    """Build a runner.  Call its C{start} before the sites start listening."""
     return _Assembly(with_).compose()
 
 
 class _Assembly:
-    """Makes each part of a runner, in the order in which they need each other."""
+    """Builds the parts of a runner in the order in which they need each other."""
 
     def __init__(self, given: Collaborators) -> None:
         self.given = given
@@ -302,7 +302,7 @@ class _Assembly:
         )
 
     def compose(self) -> Runner:
-        """Make the services, and the runner of them."""
+        """Build the services and return the runner."""
         given = self.given
         rollbacks = RollbackDetector(
             control=given.control,

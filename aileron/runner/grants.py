@@ -45,7 +45,7 @@ Keep = Callable[[Sequence[Transition]], Awaitable[tuple[Run, bool]]]
 
 @define(eq=False)
 class GrantMatcher:
-    """Takes decisions in the operator's place, as far as the operator said so beforehand.
+    """Approves calls that a standing grant of the operator allows.
 
     :param turns: of runs.
     :param remember: notes that the vault has changed, before anything begins that a use allows; else a restored older
@@ -63,7 +63,7 @@ class GrantMatcher:
     _noted: set[tuple[str, str]] = field(factory=set, init=False)
 
     async def keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
-        """Keep a gated run as it was put up, and as decided at once where a grant allows it.
+        """Store a gated run as pending, or as approved if a grant allows it.
 
         What has a preview is decided when that is there: L{previewed}.
 
@@ -75,7 +75,7 @@ class GrantMatcher:
         return await self._actions.run(run.action, lambda: self._keep(run, plan, asked, keep))
 
     async def previewed(self, run_id: str) -> Run | None:
-        """Decide a run that waits and has just got its preview; L{None}: no grant allows it, and a person must say.
+        """Approve a pending run whose preview has arrived, or return None if no grant allows it.
 
         :raises StateConflict, ApprovalStale: it went elsewhere meanwhile.
         :raises AileronError: it cannot run now.
@@ -83,7 +83,7 @@ class GrantMatcher:
         return await self._locks.run(run_id, lambda: self._previewed(run_id))
 
     async def note_suspended(self, grant: Grant, why: str) -> None:
-        """Put on record, once in this life, that a grant in force allows nothing."""
+        """Record that a grant in force allows nothing now; once for each reason until the daemon restarts."""
         if (grant.id, why) not in self._noted:
             self._noted.add((grant.id, why))
             event = self._runs.event_of_home("grant.suspended", grant=grant.id, reason=why)
@@ -111,7 +111,7 @@ class GrantMatcher:
         return None if decided is None else await self._runs.apply(decided)
 
     async def _decide(self, approval: Approval, plan: Plan) -> Transition | None:
-        """Take the decision of the first grant that allows it, its use counted; L{None}: a person must say."""
+        """Return the approval by the first grant that allows the run, or None if a person must decide."""
         try:
             for grant in await self._find_matching(approval.run, plan):
                 head = await self._runs.audit_head() or _NOTHING
@@ -126,7 +126,7 @@ class GrantMatcher:
         return None
 
     def end_what_is_over(self) -> None:
-        """Note in the vault which grants are over, so that no clock that is set back brings one again."""
+        """Revoke grants that are over, so that setting the clock back does not bring them back."""
         now = self._runs.now()
         with suppress(AileronError):
             for grant in self._grants.all():
@@ -140,7 +140,7 @@ class GrantMatcher:
         return any(True for _ in self._for_caller(run))
 
     async def _find_matching(self, run: Run, plan: Plan) -> list[Grant]:
-        """Those that allow it; of those that would, but for what has changed since, that is put on record."""
+        """Return the grants that allow the run, and record which would, but for a change since."""
         now, found = bounds_of_plan(plan), []
         for grant in self._for_caller(run):
             if not allows(grant, plan.arguments):
@@ -153,7 +153,7 @@ class GrantMatcher:
         return found
 
     def _for_caller(self, run: Run) -> Iterator[Grant]:
-        """Those in force for this action and session."""
+        """Yield the grants in force for the run's action and session."""
         now = self._runs.now()
         for grant in self._grants.all():
             meant = grant.action == run.action and grant.session_id in (None, run.session_id)
@@ -170,7 +170,7 @@ class GrantMatcher:
 
 
 def _put_up(run: Run, asked: Transition) -> Approval:
-    """Make the approval that C{asked} will make of C{run}, which is not kept yet."""
+    """Build the pending approval for a run that is not stored yet."""
     ask = asked.ask
     if ask is None:
         raise ValueError("a run that nobody is asked about needs no grant")
@@ -180,7 +180,7 @@ def _put_up(run: Run, asked: Transition) -> Approval:
 @implementer(IGrantService)
 @define(eq=False)
 class GrantService:
-    """Puts a grant on record, keeps it in the vault, then approves its call: none is in force unread.
+    """Issues, shows and revokes standing grants: recorded in the audit log, then stored in the vault.
 
     :param note: notes that the vault has changed, else a restored old file of it would bring back what was revoked.
     """
@@ -197,7 +197,7 @@ class GrantService:
     async def approve(
         self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
     ) -> tuple[Approval, Grant]:
-        """Issue a grant, then approve the call; where that fails, take the grant back.
+        """Issue a grant, then approve the call; if that fails, revoke the grant.
 
         :param preview: as for L{ApprovalGate.decide}.
         """
@@ -265,7 +265,7 @@ class GrantService:
         )
 
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
-        """Take back the grant: the call was not approved after all."""
+        """Revoke the grant of a call that was not approved after all."""
         try:
             self._grants.revoke(grant.id, self._runs.now())
             await self._note()

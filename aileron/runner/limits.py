@@ -49,16 +49,48 @@ from .plan import Plan, PlannedStep
 from .runs import RunRepository, Verify
 from .tasks import KeyedLocks, Tasks, shielded
 
+_MOST_HELD_SECONDS = 3600.0
+_MOST_EXCUSED_SECONDS = 24 * 3600.0
+PAUSED_ROW = "paused"
+"""The watermark that holds what is paused."""
+
+MOST_SESSIONS = 256
+"""Of what agents paused for themselves the oldest are forgotten beyond these; nobody has so many that live."""
+
+_RETRY_AFTER_SECONDS = 60
+_log = Logger()
+BROKEN_FOR = timedelta(minutes=10)
+DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
+_SESSION, _ACTION = "session", "action"
+_Which: TypeAlias = tuple[str, str]
+"""One of both, and its name."""
+
+MOST_KEYS = 4096
+LONGEST = timedelta(days=1)
+"""No manifest's cool-down is longer."""
+
+FORGIVEN = "approval.forgiven"
+_MOST_DENIALS = 100  # of one action: the oldest beyond are forgotten
+MOST_VALUES = 200
+"""An argument with more values than these is not counted one by one, but refused where its values are capped."""
+
+_HOUR_SECONDS = 3600.0
+_WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
+_UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
+_BEFORE_EFFECT = RunQuery(states=NOT_BEGUN, limit=1000, oldest_first=True)
+_AGAIN = "It was approved before everything was paused: approve it once more to release it."
+_AGAIN_HERE = "It was approved before its session was paused: approve it once more to release it."
+
 
 @frozen
 class ArgumentNormalizer:
-    """Normalizes the arguments of actions, as the connectors that are given them do."""
+    """Normalizes the arguments of actions as their connectors do."""
 
     _catalogue: ICatalogue
     _connectors: IConnectors
 
     def normalize(self, action: Action, name: str, value: JSON) -> JSON:
-        """Return the form of one argument."""
+        """Return the normalized form of one argument."""
         found = normalize(value)
         for step in action.steps:
             connector = IInputNormalizer(self._connectors.get(step.connector), None)
@@ -81,7 +113,7 @@ class ArgumentNormalizer:
 
 
 def request_digest(arguments: JSON) -> str:
-    """Compute the digest by which two requests for the same action are told to be the same.
+    """Compute the digest by which two requests for one action are identical.
 
     Texts count in NFKC, without case, without characters that cannot be seen, and with each run of whitespace as one
     blank.  Everything else counts as it is: numbers, the order of lists, every word and every sign.  Names count their
@@ -110,13 +142,9 @@ def _normalize_table(table: Mapping[str, JSON]) -> JSON:
     return found
 
 
-_MOST_HELD_SECONDS = 3600.0
-_MOST_EXCUSED_SECONDS = 24 * 3600.0
-
-
 @frozen
 class _Hold:
-    """Names who is to be sent nothing.
+    """An account of a service that is rate-limited.
 
     :ivar of_preview: whether the answer to a preview asked for it, which anybody brings about who only asks.
     """
@@ -127,7 +155,7 @@ class _Hold:
 
 @define(eq=False)
 class RateLimits:
-    """Remembers, for as long as the daemon lives, until when services asked to be sent nothing.
+    """Stores in memory until when services asked for no requests.
 
     Each connector and account by itself, and no longer than an hour: a service cannot hold its runs for ever.  Nor can
     previews: they move no hold that stands, and put off the same run only once.
@@ -138,7 +166,7 @@ class RateLimits:
     _excused: dict[str, float] = field(factory=dict, init=False)  # runs that previews put off, and when
 
     def noted(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
-        """Keep what an answer asks for, where a later moment does not stand already, and return it."""
+        """Store until when the answer asks for no requests, unless a later time is stored, and return the answer."""
         now = self._clock.seconds()
         self._until = {hold: until for hold, until in self._until.items() if now < until <= now + _MOST_HELD_SECONDS}
         if not outcome.retry_after_seconds or (of_preview and self.seconds_left(planned)):
@@ -148,7 +176,7 @@ class RateLimits:
         return outcome
 
     def are_known(self) -> bool:
-        """Tell whether any service was at one lately, so that it is worth a look at what a run would do."""
+        """Return whether any service is rate-limited now."""
         return bool(self._until)
 
     def seconds_left(self, planned: PlannedStep, run_id: str | None = None) -> float:
@@ -164,7 +192,7 @@ class RateLimits:
         return left if 0.0 < left <= _MOST_HELD_SECONDS else 0.0
 
     def put_off(self, planned: PlannedStep, run_id: str) -> float:
-        """Return how long a run is to be put off for its step C{planned}; previews do that only once.
+        """Return how many seconds to postpone a run for its step C{planned}; previews postpone it only once.
 
         Else a run whose own preview uses up the last request would never begin.
         """
@@ -175,7 +203,7 @@ class RateLimits:
         return left
 
     async def wait(self, planned: PlannedStep, run_id: str, seconds: float) -> bool:
-        """Wait until C{planned} is held no more; C{False}: that takes longer than C{seconds}, or the daemon stops."""
+        """Wait until C{planned} may be sent; return False if that takes longer than C{seconds} or the daemon stops."""
         left = self.seconds_left(planned, run_id)
         try:
             if 0.0 < left < seconds:
@@ -185,24 +213,14 @@ class RateLimits:
         return left < seconds
 
     def explain(self, planned: PlannedStep, seconds: float) -> str:
-        """Say what is waited for, which takes C{seconds}."""
+        """Describe the rate limit that lasts for C{seconds} more."""
         until = timestamp(utc(self._clock.seconds() + seconds))
         return f"{planned.description.name} is at its rate limit and asked for no requests before {until}."
 
 
-PAUSED_ROW = "paused"
-"""The watermark that holds what is paused."""
-
-MOST_SESSIONS = 256
-"""Of what agents paused for themselves the oldest are forgotten beyond these; nobody has so many that live."""
-
-_RETRY_AFTER_SECONDS = 60
-_log = Logger()
-
-
 @define(eq=False)
 class Pauses:
-    """Pauses and lifts pauses, in memory, in the vault and in a row."""
+    """The pauses, in memory, in the vault and in a database row."""
 
     _operator_limits: IOperatorLimits
     _watermarks: IWatermarks
@@ -216,16 +234,16 @@ class Pauses:
     _unrecorded: list[Event] = field(factory=list, init=False)  # oldest first
 
     def all(self) -> tuple[Pause, ...]:
-        """Everything that is paused, in the order in which it was."""
+        """Return all pauses, oldest first."""
         return tuple(self._standing.values())
 
     def find(self, session_id: str | None) -> Pause | None:
-        """Find what keeps the runs of a session from beginning, if anything does."""
+        """Return the pause that applies to the session, or None if there is none."""
         standing = self._standing
         return standing.get(None) or standing.get(session_id)
 
     def refuse(self, session_id: str | None) -> None:
-        """Pass only where nothing keeps the runs of this session from beginning.
+        """Refuse if runs of this session are paused.
 
         :raises Paused: something does.
         """
@@ -234,7 +252,7 @@ class Pauses:
             raise _paused_error(pause)
 
     def guarded(self, verify: Verify | None) -> Verify:
-        """Make a check for inside the transaction that lets a run begin: that nothing is paused, and C{verify}."""
+        """Return a check for the transaction that begins a run: it raises L{Paused}, or as C{verify}."""
 
         def check(run: Run, approval: Approval | None) -> None:
             # guard of promise 2: a pause holds an approved run
@@ -245,7 +263,7 @@ class Pauses:
         return check
 
     async def over(self, session_id: str | None, seconds: float) -> bool:
-        """Wait until nothing keeps a run of this session from going on; C{False}: for so long something does."""
+        """Wait until no pause applies to the session; return False if one still does after C{seconds}."""
         until = self._clock.seconds() + seconds
         while self.find(session_id) is not None:
             if not await self._change(until - self._clock.seconds()):
@@ -253,7 +271,7 @@ class Pauses:
         return True
 
     async def learn(self) -> None:
-        """At the start: all that the vault says is paused, and all that the row says.
+        """Load the pauses of the vault and of the row at the start.
 
         :raises StoreUnavailable: the row cannot be read.
         """
@@ -264,7 +282,7 @@ class Pauses:
         self.settle_up()
 
     async def pause(self, pause: Pause, actor: Actor) -> Pause:
-        """Let nothing more begin that C{pause} is about.  Twice is safe: the first one stands.
+        """Store C{pause}.  Idempotent: if there is one already, it stays.
 
         But the operator's takes the place of an agent's own.  Durable when it returns, unless the database takes no
         write: then the pause holds all the same, L{is_owing} says so, and L{save} is called until it is written.
@@ -284,18 +302,18 @@ class Pauses:
 
     @property
     def is_owing(self) -> bool:
-        """True if L{save} has something to do: a pause that a restart now would forget, or its event."""
+        """True if L{save} has something to write: a pause that a restart now would lose, or its event."""
         return self._unwritten or bool(self._unrecorded)
 
     async def save(self) -> None:
-        """Write what is paused to the database, and its events to the record; do nothing if no write is possible."""
+        """Write the pauses to the database and their events to the audit log, unless the database refuses."""
         try:
             await self._writing.run(self._write)
         except StoreUnavailable as error:
             _log.warn("what is paused is not saved yet: {why}", why=error.message)
 
     async def lift(self, session_id: str | None, actor: Actor) -> None:
-        """Let what it was about begin again.
+        """Remove the pause of a session, or of everything.
 
         :raises VaultLocked, BindingFailed, StoreUnavailable: it stays paused.
         """
@@ -306,7 +324,7 @@ class Pauses:
             await self._runs.record(self._event("pause.ended", pause, actor))
 
     async def _let_go(self, session_id: str | None) -> None:
-        """Let go in the vault first: until the row says so as well, another life finds it paused."""
+        """Remove the pause from the vault first: until the row is written too, a restart finds it paused."""
         left = self._remove(session_id)
         self._operator_limits.keep_pauses(tuple(left.values()))
         await self._watermarks.put(PAUSED_ROW, _write_pauses(left))
@@ -317,7 +335,7 @@ class Pauses:
         return {name: pause for name, pause in self._standing.items() if name != session_id}
 
     def settle_up(self) -> None:
-        """Tell the vault what it could not be told, as far as that can be done now."""
+        """Write the pauses to the vault if an earlier write failed, unless it is locked."""
         if not self._owed:
             return
         try:
@@ -328,7 +346,7 @@ class Pauses:
             self._owed = False
 
     async def _write(self) -> None:
-        """All that is paused by now, in the row and, as far as that can be done, in the vault; then its events."""
+        """Write the pauses to the row and, unless it is locked, to the vault; then their events."""
         while self._unwritten:
             written = self._standing
             await self._watermarks.put(PAUSED_ROW, _write_pauses(written))
@@ -344,7 +362,7 @@ class Pauses:
             raise LimitExceeded("Too many sessions have paused themselves: ask your user to resume or to pause.")
 
     async def _change(self, seconds: float) -> bool:
-        """Tell whether something was lifted within C{seconds}."""
+        """Wait for a pause to be removed, and return whether one was within C{seconds}."""
         if seconds <= 0:
             return False
         waiter: Deferred[None] = self._lifted.wait(over=False)
@@ -364,7 +382,7 @@ class Pauses:
 
 
 def _is_own(pause: Pause) -> bool:
-    """Tell whether an agent paused its own session."""
+    """Return whether an agent paused its own session."""
     return pause.session_id is not None and pause.by == pause.session_id
 
 
@@ -380,7 +398,7 @@ def _write_pauses(standing: Mapping[str | None, Pause]) -> str:
 
 
 def _read_pauses(written: str | None, now: datetime) -> tuple[Pause, ...]:
-    """Read what a row says; one that cannot be read pauses everything."""
+    """Read the pauses from their row; a row that cannot be read pauses everything."""
     if written is None:
         return ()
     try:
@@ -391,7 +409,7 @@ def _read_pauses(written: str | None, now: datetime) -> tuple[Pause, ...]:
 
 @define(eq=False)
 class EffectGate:
-    """Tells whether effects may begin now.
+    """Decides whether effects may begin now: by the vault, the pauses and the rate limits of services.
 
     :param pauses: what is paused, even if the vault is unlocked.
     :param rates: which services asked for no requests for now.
@@ -458,7 +476,7 @@ class EffectGate:
         return can_act and not could
 
     async def in_turn(self, planned: PlannedStep, run: Run, seconds: float) -> None:
-        """Wait for as long as the service of a step of C{run} asked for.
+        """Wait for as long as the service of a step of C{run} asked for no requests.
 
         :raises LimitExceeded: that takes longer than C{seconds}, or everything is paused since.
         """
@@ -471,7 +489,7 @@ class EffectGate:
             raise LimitExceeded(why, {"retry_after": max(1, round(left))})
 
     def require(self) -> None:
-        """Pass only where effects may begin now.
+        """Refuse unless effects may begin now.
 
         :raises VaultLocked: they may not.
         """
@@ -480,17 +498,9 @@ class EffectGate:
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state})
 
 
-BROKEN_FOR = timedelta(minutes=10)
-DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
-
-_SESSION, _ACTION = "session", "action"
-_Which: TypeAlias = tuple[str, str]
-"""One of both, and its name."""
-
-
 @define(eq=False)
 class LoopBreaker:
-    """Counts calls and denials of late, in memory; denials are learnt from the table at the start."""
+    """Stops sessions and actions after too many identical calls or denials.  Counts in memory."""
 
     _runs: RunRepository
     _tasks: Tasks
@@ -500,7 +510,7 @@ class LoopBreaker:
     _stopped: dict[_Which, tuple[datetime, str]] = field(factory=dict, init=False)  # until when, and why
 
     def refuse(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
-        """Count an agent's call, and pass it only where neither its session nor its action is stopped.
+        """Count an agent's call, and refuse it if its session or its action is stopped.
 
         :raises LimitExceeded: one of them is.
         """
@@ -533,13 +543,13 @@ class LoopBreaker:
                 self._stop(which, f"The user denied {what} within ten minutes.", at, on_record=on_record)
 
     def forgive(self, run: Run) -> None:
-        """Let the session and the action of a denied run go on."""
+        """Let the session and the action of a denied run continue."""
         for which in _list_concerned(run):
             self._stopped.pop(which, None)
             self._denied.pop(which, None)
 
     def _stop(self, which: _Which, why: str, at: datetime, *, on_record: bool = False) -> None:
-        """Refuse its calls for a while from C{at}, on record once; what is stopped already is so until its time."""
+        """Refuse calls of the session or action for a while from C{at}, unless it is stopped already."""
         until, _ = self._stopped.get(which, (at, ""))
         if until > at:
             return
@@ -567,16 +577,13 @@ class LoopBreaker:
 
 
 def _list_concerned(run: Run) -> list[_Which]:
-    """Return the action, and the session where there is one; the operator's own runs stop nobody."""
+    """Return the session and the action that a denial counts for; none for the operator's own runs."""
     return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]
-
-
-MOST_KEYS = 4096
 
 
 @define(eq=False)
 class CallCounts:
-    """Keeps the moments at which each key was counted; a key that was not counted of late is let go of.
+    """Counts keys within a time span; drops keys that were not counted in it.
 
     That happens when another one is counted.  A clock that was set back counts what lies ahead of it as well, and a key
     that does keeps those that were counted after it.
@@ -590,11 +597,11 @@ class CallCounts:
     _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
 
     def __len__(self) -> int:
-        """Count the keys that take memory."""
+        """Return the number of keys that take memory."""
         return len(self._counted)
 
     def is_beyond(self, key: Hashable, most: int, now: datetime) -> bool:
-        """Count C{key} once more: whether it was counted more than C{most} times of late."""
+        """Count C{key} and return whether it was counted more than C{most} times within the span."""
         times = self._counted.setdefault(key, deque())
         self._counted.move_to_end(key)
         since = now - self._within
@@ -610,18 +617,11 @@ class CallCounts:
 
 
 def count(times: deque[datetime], most: int, since: datetime, now: datetime) -> bool:
-    """Add C{now} to C{times} and drop what is not after C{since}: whether more than C{most} are left."""
+    """Add C{now}, drop times up to C{since}, and return whether more than C{most} are left."""
     times.append(now)
     while len(times) > most + 1 or times[0] <= since:
         times.popleft()
     return len(times) > most
-
-
-LONGEST = timedelta(days=1)
-"""No manifest's cool-down is longer."""
-
-FORGIVEN = "approval.forgiven"
-_MOST_DENIALS = 100  # of one action: the oldest beyond are forgotten
 
 
 @frozen
@@ -639,7 +639,7 @@ class _Denied:
 
 @define(eq=False)
 class Denials:
-    """Keeps the denials of the last day by action, in memory; they are learnt from the table at the start."""
+    """The denials of the last day by action, in memory; loaded from the database at the start."""
 
     _runs: RunRepository
     _breaker: LoopBreaker
@@ -647,7 +647,7 @@ class Denials:
     _of: dict[str, deque[_Denied]] = field(factory=dict, init=False)
 
     async def learn(self) -> None:
-        """At the start: what was denied in the last day and not forgiven.
+        """Load the denials of the last day that were not lifted.
 
         :raises StoreUnavailable: that cannot be read.
         """
@@ -660,12 +660,12 @@ class Denials:
                 self._breaker.denied(approval, on_record=True)
 
     def note(self, approval: Approval) -> None:
-        """One was denied just now."""
+        """Store a denial."""
         self._keep(approval)
         self._breaker.denied(approval)
 
     def admit(self, session: Session, action: Action, arguments: Mapping[str, JSON]) -> None:
-        """Pass an agent's call only where it is not stopped.
+        """Refuse an agent's call if it was denied or its session or action is stopped.
 
         :raises LimitExceeded: the session or the action is.
         :raises ApprovalDenied: it was denied lately.
@@ -674,7 +674,7 @@ class Denials:
         self.refuse(action, arguments)
 
     def refuse(self, action: Action, arguments: Mapping[str, JSON]) -> None:
-        """Pass only what was not denied, or not lately.
+        """Refuse a call that was denied within the action's cool-down.
 
         :raises ApprovalDenied: it was.
         """
@@ -688,12 +688,12 @@ class Denials:
                 raise _denied_error(each, each.at + cool_down, now)
 
     def is_same(self, one: Run, other: Run) -> bool:
-        """Tell whether two runs of an action ask for the same, as later calls are compared with a denied one."""
+        """Return whether two runs ask for the same, by the comparison of later calls with a denied one."""
         digests = [self._normalizer.digests(each.action, each.asked_for) for each in (one, other)]
         return one.action == other.action and not digests[0].isdisjoint(digests[1])
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """Let the same be asked again, and those go on who were stopped for it.  Twice is safe.
+        """Lift a denial: identical requests are accepted again, and agents stopped by it continue.  Idempotent.
 
         :raises NotFound: there is no such approval.
         :raises Conflict: it was not denied.
@@ -736,15 +736,8 @@ def _denied_error(denied: _Denied, until: datetime, now: datetime) -> ApprovalDe
     )
 
 
-MOST_VALUES = 200
-"""An argument with more values than these is not counted one by one, but refused where its values are capped."""
-
-_HOUR_SECONDS = 3600.0
-_WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
-
-
 def _is_unwatched(plan: Plan) -> bool:
-    """Tell whether it changes something and asks nobody, so that nobody would stop an agent in a loop."""
+    """Return whether the plan writes without an approval, so that nobody would stop an agent in a loop."""
     return not plan.action.approval.gated and any(step.effect != READ for step in plan.steps)
 
 
@@ -764,7 +757,7 @@ def _charges(cap: Cap, action: Action | None, values: Sequence[str], session_id:
 
 
 def _values(name: str, given: JSON) -> Sequence[str]:
-    """Return each different value of a normalized argument, as it is counted; one that is not given has none."""
+    """Return the distinct values of a normalized argument as they are counted; none if it is missing."""
     if given is None:
         return ()
     items = [given] if isinstance(given, str | Mapping) or not isinstance(given, Sequence) else given
@@ -775,7 +768,7 @@ def _values(name: str, given: JSON) -> Sequence[str]:
 
 
 def _write_counted(value: JSON) -> str:
-    """Write a value as it is counted; a text is apart from everything else.
+    """Return the text by which a value is counted; strings never equal other values.
 
     A capped argument is what something is counted for, so an address with a name counts as the address.
     """
@@ -783,7 +776,7 @@ def _write_counted(value: JSON) -> str:
 
 
 def _key(counted: Mapping[str, JSON]) -> str:
-    """Opaque: a value that was counted is not to be read from the table."""
+    """Return an opaque key, so that the table does not reveal the counted value."""
     return digest_of_bytes(compact({"tag": "aileron.cap.v1", **counted}).encode("ascii"))
 
 
@@ -802,7 +795,7 @@ def _usual(limits: LoopLimits) -> Cap | None:
 
 @define(eq=False)
 class Caps:
-    """Counts what begins, and keeps the operator's own caps."""
+    """Counts runs against the caps of actions and of the operator, and stores the latter."""
 
     _runs: RunRepository
     _operator_limits: IOperatorLimits
@@ -810,7 +803,7 @@ class Caps:
     _usual: Cap | None = field(converter=_usual)  # of an agent's unwatched writes that have no other hourly limit
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
-        """Compute all that a run counts against now, with the most that may be counted there.
+        """Return the charges of a run: the counters that it counts in, each with its limit.
 
         :raises LimitExceeded: an argument has more values than can be counted.
         """
@@ -835,14 +828,14 @@ class Caps:
         return tuple(found)
 
     def _list_values(self, cap: Cap, action: Action, arguments: Mapping[str, JSON]) -> Sequence[str]:
-        """Return the values that a cap counts apart, as the connectors normalize them; empty: it counts none apart."""
+        """Return the normalized values that a cap counts separately; empty if it counts none separately."""
         name = cap.argument
         if name is None or name not in arguments:
             return ()
         return _values(name, self._normalizer.normalize(action, name, arguments[name]))
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
-        """Pass only where a run could begin now: a courtesy to who would be asked; it is charged when it begins.
+        """Refuse a run that could not begin now because a cap is reached; it is charged only when it begins.
 
         :raises LimitExceeded: it could not.
         """
@@ -855,7 +848,7 @@ class Caps:
         return self._operator_limits.caps()
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """Set caps, on record first and then in the vault."""
+        """Record the operator's caps in the audit log, then store them in the vault."""
         now = self._runs.now()
         fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
         for each in fresh.values():
@@ -865,7 +858,7 @@ class Caps:
         return tuple(fresh.values())
 
     async def remove(self, which: OwnCap, actor: Actor) -> None:
-        """Remove a cap, on record first and then in the vault."""
+        """Record the removal of a cap in the audit log, then remove it from the vault."""
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such limit.")
         await self._runs.record(self._runs.event_of_home("cap.removed", actor, **_describe(which)))
@@ -915,12 +908,6 @@ class Limits:
         self._pauses.refuse(None if session is None else session.id)
         if session is not None:
             self._denials.admit(session, action, arguments)
-
-
-_UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
-_NOT_BEGUN = RunQuery(states=NOT_BEGUN, limit=1000, oldest_first=True)
-_AGAIN = "It was approved before everything was paused: approve it once more to release it."
-_AGAIN_HERE = "It was approved before its session was paused: approve it once more to release it."
 
 
 @implementer(ILimitService)
@@ -981,14 +968,14 @@ class LimitService:
         self._effects.require()
         asked = [run async for run in self._ask_anew(session_id)]
         await self._pauses.lift(session_id, actor)
-        async for run in self._list_matching(_NOT_BEGUN, session_id):
+        async for run in self._list_matching(_BEFORE_EFFECT, session_id):
             self._begin(run)  # it was approved while the others were asked anew
         return tuple(asked)
 
     async def _ask_anew(self, session_id: str | None) -> AsyncIterator[Run]:
-        """Put up what had not begun, while nothing can begin, so that only a new decision releases it."""
+        """Request another approval of runs that have not begun, while nothing can begin."""
         why = ApprovalStale(_AGAIN if session_id is None else _AGAIN_HERE)
-        async for run in self._list_matching(_NOT_BEGUN, session_id):
+        async for run in self._list_matching(_BEFORE_EFFECT, session_id):
             if not run.gated or self._stays_paused(run, session_id):
                 continue
             asked = await self._locks.run(run.id, lambda run_id=run.id: self._ask_one(run_id, why))  # type: ignore[misc]
@@ -997,13 +984,13 @@ class LimitService:
 
     async def _ask_one(self, run_id: str, why: ApprovalStale) -> Run | None:
         run = await self._runs.run(run_id)
-        if run.state not in _NOT_BEGUN.states:  # it was taken back
+        if run.state not in _BEFORE_EFFECT.states:  # it was taken back
             return None
         await self._ask_again(run, why)
         return await self._runs.run(run_id)
 
     def _stays_paused(self, run: Run, resumed: str | None) -> bool:
-        """Return whether a run's session is itself paused; its runs are put up anew when that pause is lifted."""
+        """Return whether the run's own session stays paused."""
         paused = {pause.session_id for pause in self.pauses()} - {None, resumed}
         return run.session_id in paused
 

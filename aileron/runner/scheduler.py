@@ -37,7 +37,7 @@ _STORE_PAUSE_SECONDS = 1.0
 
 @frozen(eq=False)
 class RunScheduler:
-    """Takes gated runs further, each in a task of its own.
+    """Starts gated runs, each in a task of its own.
 
     :param probe: called with the name of each point that a crash may hit.
     """
@@ -55,7 +55,7 @@ class RunScheduler:
     _restarted: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
 
     def start(self, run: Run) -> None:
-        """Take an approved (or waiting) gated run further; one that is under way is looked at once more after that."""
+        """Schedule an approved or waiting gated run; if its task is running, check the run again after it."""
         self._start(run.id)
 
     def _start(self, run_id: str) -> None:
@@ -64,18 +64,18 @@ class RunScheduler:
             self._restarted.add(run_id)
 
     async def _on_time(self, run_id: str) -> None:
-        """Begin a run that had to wait, now that it may."""
+        """Begin a run whose start time has come."""
         self._start(run_id)
 
     async def _run_until_idle(self, run_id: str) -> None:
-        """Go on until nobody has asked for more since the last look: what that read may be older than who asked."""
+        """Check the run again for as long as it was scheduled while being checked: the row read may be older."""
         self._restarted.add(run_id)
         while run_id in self._restarted:
             self._restarted.discard(run_id)
             await self._go(run_id)
 
     async def _go(self, run_id: str) -> None:
-        """Take a gated run as far as it goes now, however long the database refuses."""
+        """Start the run if it may begin, and retry for as long as the database refuses."""
         while True:
             try:
                 return await self._take_further(await self._runs.run(run_id))
@@ -85,14 +85,14 @@ class RunScheduler:
             except NotYet as early:  # whatever the run's row says of it
                 self._undo.wait(run_id, early.at, self._on_time)
                 return None
-            except Paused:  # since it was looked at; who resumes asks it anew
+            except Paused:  # paused since the check; resuming schedules the run again
                 return None
             except StateConflict as conflict:
                 _log.info("run {run} went {state} before it began", run=run_id, state=conflict.present.state.value)
                 return None
 
     async def _take_further(self, run: Run) -> None:
-        """To the effect, or to wait for its time, the vault or a credential, or back to be asked anew."""
+        """Begin the run, have it wait for its time, the vault or a credential, or request another approval."""
         if self._is_held_back(run):
             return
         unlocked = self._effects.may_act()
@@ -156,14 +156,14 @@ class RunScheduler:
         return True
 
     def _is_held_back(self, run: Run) -> bool:
-        """Tell whether it must not begin yet; who resumes, or an alarm, takes it up again."""
+        """Return whether the run is paused or must not begin yet; resuming or its timer schedules it again."""
         # guard of promise 2: a pause holds an approved run -> NoDecisionTests.test_paused_run
         if self._effects.is_paused(run.session_id):
             return True
         return run.state is RunState.APPROVED and self._undo.waits(run, self._on_time)
 
     async def _begin(self, run: Run, outline: PlanOutline | None) -> None:
-        """Through the gate's last look to the effect, or back to be asked anew.
+        """Verify the decision and have the effect, or request another approval.
 
         :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
         :raises NotYet: its decision lets it begin later; likewise.
@@ -176,7 +176,7 @@ class RunScheduler:
             await self._carry_out(*opened)
 
     async def _open(self, run: Run, preview: Preview | None) -> tuple[Run, Plan, Transition, Approval] | None:
-        """Return the run as it has begun; nothing, if it is asked anew."""
+        """Commit C{executing} and return the run, or None if another approval is requested."""
         ready = await self._gate.ready(run, preview)
         if ready is None:
             return None
@@ -193,14 +193,14 @@ class RunScheduler:
         return None
 
     def _until_room(self, full: LimitExceeded) -> str:
-        """Tell what is full, and when it is no more."""
+        """Describe which cap is reached, and when there is room again."""
         left = full.details.get("retry_after")
         if not isinstance(left, int | float):
             return full.message
         return f"{full.message} There is room at {timestamp(self._runs.now() + timedelta(seconds=left))}."
 
     async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
-        """Use the decision, then have the effect; where it cannot be used nothing is sent."""
+        """Record the use of the decision, then have the effect; if the first fails, send nothing."""
         self._probe("opened")
         try:
             await self._gate.spend(approval)

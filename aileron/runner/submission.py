@@ -30,13 +30,13 @@ from .scheduler import RunScheduler
 from .tasks import KeyedLocks, Tasks, shielded
 
 _PLACEHOLDER = "dry-run"
-_NOT_BEGUN = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
+_NEVER_BEGAN = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
 _NO_PREVIEW = make_unavailable(Cancelled("A dry run reads nothing from the service.").fault())
 
 
 @define(eq=False)
 class Proposals:
-    """Keeps gated runs, put up for decision or decided by a standing grant, and takes back what has not begun."""
+    """Stores gated runs, pending or approved by a standing grant, and withdraws runs that have not begun."""
 
     _runs: RunRepository
     _requests: ApprovalRequests
@@ -47,11 +47,11 @@ class Proposals:
     _locks: KeyedLocks
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor, tool_call: str | None = None) -> Run:
-        """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
+        """Store a gated run as pending, or as approved if a grant allows it, in one transaction."""
         return await self.keep(run, plan, with_tool_call(self._requests.opening(run, plan, actor), tool_call))
 
     async def keep(self, run: Run, plan: Plan, asked: Transition) -> Run:
-        """Keep a gated run with C{asked}, which puts it up, or have it decided by a grant, in one transaction."""
+        """Store a gated run with C{asked}, which requests its approval, or as approved if a grant allows it."""
         kept, created = await self._matcher.keep(run, plan, asked, lambda steps: self._runs.receive(run, steps))
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)
@@ -62,18 +62,18 @@ class Proposals:
         return kept
 
     async def _take_grant(self, run_id: str) -> None:
-        """Its preview is there: a grant may decide the call, as it would have at once without one."""
+        """Approve the run by a grant, if one allows it, now that its preview has arrived."""
         granted = await self._matcher.previewed(run_id)
         if granted is not None:
             self._requests.forget(run_id)
             self._scheduler.start(granted)
 
     async def in_turn(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, Run]]) -> Run:
-        """Do C{work} once no other change of the run is under way."""
+        """Run C{work} while holding the run's lock."""
         return await self._locks.run(run_id, work)
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """Take back a run that has not begun, once no other change of it is under way."""
+        """Withdraw a run that has not begun, while holding its lock."""
         return await self._locks.run(run_id, lambda: self._withdraw(run_id, actor, reason))
 
     async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
@@ -95,7 +95,7 @@ class Proposals:
 @implementer(ISubmission)
 @define(eq=False)
 class Submission:
-    """Takes calls, begins those that nobody is asked about, and tells what became of them."""
+    """Accepts calls, starts the ungated ones and reports their outcome."""
 
     _runs: RunRepository
     _offerings: Offerings
@@ -169,10 +169,10 @@ class Submission:
             raise NotFound(f"It is undone by the action {action.inverse.action}. {error.message}") from None
 
     async def _did_nothing(self, run: Run) -> bool:
-        """Tell whether a run ended without an effect: it was not begun, or its first step failed."""
+        """Return whether a run ended without an effect: it never began, or its first step failed."""
         if run.state is RunState.FAILED:
             return not await self._runs.list_steps(run.id)
-        return run.state in _NOT_BEGUN
+        return run.state in _NEVER_BEGAN
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))
@@ -197,7 +197,7 @@ class Submission:
         return await self._proposals.withdraw(run_id, actor, reason)
 
     def _find_asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
-        """Find the action as it is offered now, and its arguments.
+        """Return the action as it is offered now, and the checked arguments.
 
         The caller plans with them before it does anything else.
         """
@@ -205,7 +205,7 @@ class Submission:
         return action, check_arguments(action, call.arguments)
 
     async def _find_known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
-        """Find the run that this idempotency key stands for, if it was used."""
+        """Return the run that used this idempotency key, or None if none did."""
         session_id = call.session.id if call.session else None
         run = await self._runs.find_by_key(session_id, action.name, key)
         if run is not None and (
@@ -235,7 +235,7 @@ class Submission:
         )
 
     async def _do(self, run: Run, plan: Plan, call: Call) -> Run:
-        """Keep an ungated run up to C{executing}, in one transaction, and start it."""
+        """Store an ungated run as C{executing} in one transaction, and start it."""
         approved = transition(run, RunState.APPROVED, run.received_at)
         opening = self._executor.opening(approved.applied(run), plan, actor=call.actor)
         opening = with_tool_call(opening, call.tool_call)
@@ -245,7 +245,7 @@ class Submission:
         return await kept
 
     async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:
-        """Record the run and execute it in one task: at no moment is it on record as begun with nothing doing it."""
+        """Store the run and execute it in one task, so that no stored run has begun without a task."""
         try:
             standing, created = await self._runs.receive(run, steps)
         except Exception:  # noqa: BLE001 - it is the caller's, and travels to it

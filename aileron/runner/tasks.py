@@ -25,7 +25,7 @@ _STOP_AGAIN_SECONDS = 5.0  # what was stopped may still write down how it ended,
 
 @define(eq=False)
 class Tasks:
-    """Runs at most one task a name; a failure of one is logged and ends only that one."""
+    """Runs at most one task of each name.  A failure is logged and ends only that task."""
 
     clock: IReactorTime
     _running: dict[object, Deferred[Any]] = field(factory=dict)
@@ -34,7 +34,7 @@ class Tasks:
     _late: IDelayedCall | None = None
 
     def start(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> bool:
-        """Start C{work}, unless one of that name runs already or the daemon stops.
+        """Start C{work} unless a task of that name is running or the daemon stops.
 
         :return: whether it was started.
         """
@@ -46,7 +46,7 @@ class Tasks:
         return True
 
     def shielded(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
-        """Return the result of C{work}, which goes on to its end also if the caller waits no longer."""
+        """Return the result of C{work}, which completes even if the caller is cancelled."""
         # guard of promise 4: a decision outlives whoever took it -> KeptTests.test_caller_leaves,
         #    instead return Deferred.fromCoroutine(work)
         told: Deferred[T] = Deferred()
@@ -63,7 +63,7 @@ class Tasks:
         return self._at_rest.wait(over=not self._running)
 
     async def drain(self, seconds: float) -> None:
-        """Start nothing more, let what runs finish within C{seconds}, then stop it and wait until it has stopped."""
+        """Start no more tasks, and cancel those that do not end within C{seconds}."""
         self._closed = True
         waiting = self.at_rest()
         self._late = self.clock.callLater(seconds, self._stop_all)
@@ -72,7 +72,7 @@ class Tasks:
             self._late.cancel()
 
     def _stop_all(self) -> None:
-        """Stop what runs, and again whatever does not end by that."""
+        """Cancel all tasks, and again those that do not end by that."""
         for task in list(self._running.values()):
             task.cancel()
         if self._running:
@@ -104,7 +104,7 @@ Method: TypeAlias = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 
 
 def shielded(method: Method[S, P, T]) -> Method[S, P, T]:
-    """Decorate a method of what has C{_tasks} so that it goes on to its end also if its caller waits no longer."""
+    """Decorate a method of an object with C{_tasks} so that it completes even if its caller is cancelled."""
 
     @wraps(method)
     async def shield(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -122,25 +122,25 @@ Callback: TypeAlias = Callable[[str], Awaitable[None]]
 
 @define(eq=False)
 class Timers:
-    """Calls back at a time, at most once a run; a callback that fails is called again until it has done its work."""
+    """Timers, at most one for each run.  A callback that fails is called again until it succeeds."""
 
     _clock: IReactorTime
     _set: dict[str, IDelayedCall] = field(factory=dict)
 
     def watch(self, run_id: str, at: datetime, ring: Callback) -> None:
-        """Call back at C{at}, and never before, in the place of an earlier alarm of the run."""
+        """Call C{ring} at C{at}, never before; replaces an earlier timer of the run."""
         self.forget(run_id)
         left = at.timestamp() - self._clock.seconds()
         self._set_one(min(max(0.0, left), _LONGEST_SLEEP_SECONDS), run_id, at, ring)
 
     def forget(self, run_id: str) -> None:
-        """Call back no more for the run. Twice is safe."""
+        """Cancel the run's timer.  Idempotent."""
         alarm = self._set.pop(run_id, None)
         if alarm is not None and alarm.active():
             alarm.cancel()
 
     def stop(self) -> None:
-        """Forget all."""
+        """Cancel all timers."""
         for run_id in list(self._set):
             self.forget(run_id)
 
@@ -158,7 +158,7 @@ class Timers:
         await ring(run_id)
 
     def _note_failed(self, failure: Failure, run_id: str, at: datetime, ring: Callback) -> None:
-        """Note that it still waits, and nothing else will wake it, but for an alarm that was set meanwhile."""
+        """Set the timer again after a failed callback, unless another one was set meanwhile."""
         _log.failure("the alarm of run {run}", failure, run=run_id)
         if run_id not in self._set:
             self._set_one(_AGAIN_SECONDS, run_id, at, ring)
@@ -169,19 +169,19 @@ K = TypeVar("K", bound=Hashable)
 
 @define(eq=False)
 class ResultWaiters(Generic[K, T]):
-    """Keeps the callers that wait for each result, and tells them in the order in which they came."""
+    """The callers that wait for each result, notified in the order in which they came."""
 
     _clock: IReactorTime
     _waiting: dict[K, list[Deferred[T | None]]] = field(factory=dict)
 
     def enlist(self, key: K) -> Deferred[T | None]:
-        """Make a Deferred for the next news of C{key}. Cancelling it, or L{dismiss}, ends the wait."""
+        """Return a Deferred for the next result of C{key}.  Cancelling it, or L{dismiss}, ends the wait."""
         waiter: Deferred[T | None] = Deferred()
         self._waiting.setdefault(key, []).append(waiter)
         return waiter
 
     def dismiss(self, key: K, waiter: Deferred[T | None]) -> None:
-        """Forget C{waiter}.  Twice is safe."""
+        """Remove C{waiter}.  Idempotent."""
         waiting = self._waiting.get(key, [])
         if waiter in waiting:
             waiting.remove(waiter)
@@ -189,7 +189,7 @@ class ResultWaiters(Generic[K, T]):
             self._waiting.pop(key, None)
 
     async def first(self, key: K, waiter: Deferred[T | None], seconds: float) -> T | None:
-        """Return the news that C{waiter} gets, or L{None} after C{seconds}; either way it waits no longer."""
+        """Return the result that C{waiter} gets, or None after C{seconds}, and remove C{waiter}."""
         late = self._clock.callLater(max(0.0, seconds), self._give_up, waiter)
         try:
             return await waiter
@@ -199,7 +199,7 @@ class ResultWaiters(Generic[K, T]):
                 late.cancel()
 
     def tell(self, key: K, news: T) -> None:
-        """Tell all who wait for C{key}."""
+        """Give the result to all waiters of C{key}."""
         for waiter in self._waiting.pop(key, []):
             if not waiter.called:
                 waiter.callback(news)
@@ -211,7 +211,7 @@ class ResultWaiters(Generic[K, T]):
 
 @define(eq=False)
 class KeyedLocks:
-    """Lets one at a time act on a run.
+    """A lock for each run.
 
     The database alone would let one of two win; but each writes to the vault before, where nothing is undone.
 
