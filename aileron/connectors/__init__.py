@@ -13,7 +13,7 @@ from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver,
 from ._trying import NotTried, TriedRequest, build_request
 from .kind import ConnectorKind, NotMade, RecordedAnswers, Spec, Specimen, Workshop
 from .kinds import KindTable
-from .kinds.command import CommandConnector, CommandSpec, Confinement, Enclose, Enclosure, ProgramEnvironment
+from .kinds.command import CommandConnector, CommandSpec
 from .kinds.git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
 from .kinds.http import HttpConnector, HttpSpec, Sample
 from .kinds.mail import MailConnector, MailSpec
@@ -28,6 +28,7 @@ from .kinds.mcp import (
     digest_tree,
     find_foreign_modules,
 )
+from .programs import Confinement, Enclose, Enclosure, ProgramEnvironment
 
 __all__ = [
     "LOADING_VARIABLES",

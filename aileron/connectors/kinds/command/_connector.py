@@ -16,6 +16,9 @@ from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.connectors._decode import decode, show_safely
 from aileron.connectors._template import Omitted, ReferenceScope, problem, references, render, scalar
+from aileron.connectors.programs.enclosure import Enclose
+from aileron.connectors.programs.environment import STDIN, VARIABLE, reveal
+from aileron.connectors.programs.process import CommandProcess, Ended, Launch
 from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
 from aileron.model.errors import (
     CapabilityDenied,
@@ -28,9 +31,6 @@ from aileron.model.errors import (
 from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
 from aileron.model.interfaces.vault import ICredential
 
-from ._enclosure import Enclose
-from ._environment import STDIN, VARIABLE, reveal
-from ._process import CommandProcess, Ended, Launch
 from ._spec import EFFECT_VARIABLE, CommandOperation, CommandSpec
 
 _MOST_ARGUMENT_BYTES = 64 * 1024

@@ -1,4 +1,4 @@
-"""The JSON Schema of connector files of the kind C{command}, and of what other kinds share with it."""
+"""The JSON Schema of connector files of the kind C{command}."""
 
 from __future__ import annotations
 
@@ -16,22 +16,9 @@ from aileron.connectors._json_schema import (
     operations,
     table,
 )
+from aileron.connectors.programs import surroundings
 
-from . import _environment
 from . import _spec as _command
-
-
-def surroundings() -> Schema:
-    """Make that of the keys that say where programs run."""
-    return {
-        "directory": {"type": "string", "pattern": "^/"},
-        "environment": {"type": "object", "additionalProperties": ANY_TEXT},
-        "inherit": TEXTS,
-        "public": TEXTS,
-        "sandbox": choice((_environment.AUTO, _environment.REQUIRED, _environment.NONE)),
-        "network": FLAG,
-        "repository": FLAG,
-    }
 
 
 def make_schema() -> Schema:

@@ -10,9 +10,15 @@ from aileron.base.tables import ANY_TEXT, FileTable, quote
 from aileron.connectors._operations import Identity, read_declared, read_operations
 from aileron.connectors._spec import BaseSpec
 from aileron.connectors._template import REFERENCE, check_references, inputs_of, references
+from aileron.connectors.programs.environment import (
+    PATH,
+    STDIN,
+    ProgramEnvironment,
+    check_arguments,
+    read_environment,
+    read_program_credential,
+)
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, Operation
-
-from ._environment import PATH, STDIN, ProgramEnvironment, check_arguments, read_environment, read_program_credential
 
 ANSWERS = ("text", "json", "none")
 EFFECT_VARIABLE = "AILERON_EFFECT_KEY"

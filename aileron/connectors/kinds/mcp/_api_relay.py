@@ -20,7 +20,7 @@ from aileron.base.json import JSON
 from aileron.connectors._answer import MOST_RESPONSE_BYTES, Flight, OutgoingRequest, ServiceAnswer, StreamingTransport
 from aileron.connectors._headers import OURS
 from aileron.connectors._sending import open_credential, with_credential
-from aileron.connectors.kinds.command import Enclosure, Launch
+from aileron.connectors.programs import Enclosure, Launch
 from aileron.credentials import says_invalid
 from aileron.model.connectors import ConnectorDescription, Request
 from aileron.model.errors import ExternalApiError

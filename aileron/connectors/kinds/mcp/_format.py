@@ -19,7 +19,7 @@ from aileron.connectors._json_schema import (
     table,
     without,
 )
-from aileron.connectors.kinds.command import READERS, surroundings
+from aileron.connectors.programs import READERS, surroundings
 from aileron.credentials import KINDS, SshKey
 
 from . import _spec

@@ -8,8 +8,8 @@ from attrs import field, frozen
 
 from aileron.base.json import JSON
 from aileron.base.tables import FileTable, quote
-from aileron.connectors.kinds.command import Enclose, ProgramEnvironment
-from aileron.connectors.kinds.command._environment import (
+from aileron.connectors.programs import Enclose, ProgramEnvironment
+from aileron.connectors.programs.environment import (
     PATH,
     READABLE_BY,
     READERS,

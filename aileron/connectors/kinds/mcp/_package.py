@@ -13,7 +13,7 @@ from attrs import frozen
 
 from aileron.base.json import JSON
 from aileron.base.tables import FileTable, TextRule
-from aileron.connectors.kinds.command._environment import PATH
+from aileron.connectors.programs.environment import PATH
 
 PACKAGE = "package"
 """The table of C{[mcp]}."""

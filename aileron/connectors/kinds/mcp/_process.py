@@ -18,7 +18,7 @@ from zope.interface import implementer
 from aileron.base.json import JSON, compact
 from aileron.connectors._answer import ServiceUnreachable, TooLarge
 from aileron.connectors._decode import decode, show_safely
-from aileron.connectors.kinds.command import Launch, Program
+from aileron.connectors.programs import Launch, Program
 from aileron.redaction import Redactor
 
 from ._wire import Delivery, Message, Receiver

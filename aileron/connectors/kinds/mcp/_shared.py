@@ -17,7 +17,7 @@ from aileron.base.waiting import Waiting, uncancelled
 from aileron.connectors._conversation import Rejected
 from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES
-from aileron.connectors.kinds.command import Confinement, Launch
+from aileron.connectors.programs import Confinement, Launch
 from aileron.model.errors import NetworkError
 from aileron.model.interfaces.vault import ICredential
 from aileron.redaction import Redactor

@@ -15,7 +15,7 @@ from aileron.connectors._credentials import read_credential
 from aileron.connectors._operations import Identity, read_declared, read_operations
 from aileron.connectors._places import own_base_url
 from aileron.connectors._spec import BaseSpec
-from aileron.connectors.kinds.command._environment import read_program_credential
+from aileron.connectors.programs.environment import read_program_credential
 from aileron.credentials import KINDS, SshKey
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 

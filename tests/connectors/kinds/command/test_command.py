@@ -23,7 +23,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from aileron.base.json import JSON, canonical
 from aileron.connectors import CommandConnector, CommandSpec, Confinement, Enclosure, Screened, system_transport
 from aileron.connectors._schema import read_file
-from aileron.connectors.kinds.command._process import CommandProcess, Launch
+from aileron.connectors.programs.process import CommandProcess, Launch
 from aileron.daemon._connectors import ConnectorMaker
 from aileron.model.connectors import READ, Outcome
 from aileron.model.errors import BindingRequired, CapabilityDenied, InvalidRequest

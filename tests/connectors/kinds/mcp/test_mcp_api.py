@@ -24,9 +24,9 @@ from aileron.base.json import JSON, canonical
 from aileron.base.waiting import Interrupted
 from aileron.connectors import ApiRelay, HttpTransport, check
 from aileron.connectors._schema import read_file
-from aileron.connectors.kinds.command import Enclosure, Launch
 from aileron.connectors.kinds.mcp._api import Api, ApiRefused
 from aileron.connectors.kinds.mcp._api_relay import MOST_BODY_BYTES, MOST_CONNECTIONS
+from aileron.connectors.programs import Enclosure, Launch
 from aileron.credentials import KINDS, CredentialUse, no_exchange
 from aileron.model.connectors import READ, WRITE, Request
 from aileron.model.errors import CapabilityDenied, VaultLocked

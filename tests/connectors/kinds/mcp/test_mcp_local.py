@@ -26,7 +26,7 @@ from aileron.connectors import (
     Screened,
 )
 from aileron.connectors._schema import read_file
-from aileron.connectors.kinds.command import Enclose
+from aileron.connectors.programs import Enclose
 from aileron.model.connectors import Outcome
 from aileron.model.errors import BindingFailed, BindingRequired, CapabilityDenied
 from aileron.model.interfaces.connectors import IConnector

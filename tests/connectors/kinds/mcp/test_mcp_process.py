@@ -22,7 +22,6 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from aileron.base.json import compact
 from aileron.connectors._answer import ServiceUnreachable
-from aileron.connectors.kinds.command import Launch
 from aileron.connectors.kinds.mcp._process import (
     MOST_ERROR_LINES,
     MOST_QUEUED_BYTES,
@@ -33,6 +32,7 @@ from aileron.connectors.kinds.mcp._process import (
     ServerProcess,
 )
 from aileron.connectors.kinds.mcp._wire import Delivery, Message
+from aileron.connectors.programs import Launch
 from aileron.redaction import Redactor
 
 

@@ -13,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._answer import ServiceUnreachable
 from aileron.connectors._conversation import Rejected
-from aileron.connectors.kinds.command import Launch
 from aileron.connectors.kinds.mcp._shared import IDLE_SECONDS, START_SECONDS, SharedServer, Start
+from aileron.connectors.programs import Launch
 from aileron.model.errors import NetworkError
 
 START = Start(Launch(["/srv/server"], "/srv", {"TOKEN": "one"}), 1000, ("one",))

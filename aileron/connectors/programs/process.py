@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 
 from aileron.model.errors import CapabilityDenied, InvalidRequest
 
-from ._enclosure import FILTER, MEETING, Confinement, Enclosure
+from .enclosure import FILTER, MEETING, Confinement, Enclosure
 
 _PROBLEM, _MOST_PROBLEM_BYTES = 4, 1000
 _LINGER_SECONDS = 1.0

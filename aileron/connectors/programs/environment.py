@@ -18,8 +18,8 @@ from aileron.model.errors import BindingFailed, BindingRequired, CapabilityDenie
 from aileron.model.interfaces.vault import ICredential
 from aileron.redaction import is_secret
 
-from ._enclosure import Enclose, Enclosure
-from ._process import Launch
+from .enclosure import Enclose, Enclosure
+from .process import Launch
 
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 VARIABLE, STDIN = "variable", "stdin"
