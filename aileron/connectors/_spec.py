@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.base.comparison import normalize_addresses
 from aileron.base.json import JSON
@@ -24,6 +24,15 @@ class BaseSpec:
     def fqn(self) -> str:
         """The name of the connector."""
         return self.description.name
+
+    def describe(self, why_approval: str) -> ConnectorDescription:
+        """Describe the connector on this machine.
+
+        :param why_approval: why its operations are done only after an approval, in a clause; empty: they need none.
+        """
+        declared = self.description.operations.items()
+        operations = {name: evolve(each, needs_approval=why_approval) for name, each in declared}
+        return evolve(self.description, operations=operations)
 
     def find_operation(self, name: str) -> Operation:
         """Return the declaration of an operation.

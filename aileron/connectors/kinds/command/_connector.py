@@ -54,9 +54,8 @@ class CommandConnector:
     enclose: Enclose | None = field(default=None, repr=False)
 
     def describe(self) -> ConnectorDescription:
-        description, why = self.spec.description, self.spec.environment.why_approval(self.enclose)
-        declared = description.operations.items()
-        return evolve(description, operations={name: evolve(each, needs_approval=why) for name, each in declared})
+        environment = self.spec.environment
+        return self.spec.describe(environment.why_approval(self.enclose))
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: a JSON body with all that the program is given but for the credential."""

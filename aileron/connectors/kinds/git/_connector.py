@@ -28,7 +28,7 @@ from ._objects import is_object_id
 from ._reads import compare, read_local
 from ._remote import NotGit, Remote, read_remote, read_report, write_update
 from ._repository import Deadline, LocalRepository, is_ref_name
-from ._spec import LOCAL, NOTHING, RECEIVE, GitOperation, GitSpec
+from ._spec import LOCAL, NOTHING, RECEIVE, GitSpec
 
 _T = TypeVar("_T")
 _AFTER = timedelta(minutes=10)  # a hook of the remote may run on after the connection broke
@@ -84,7 +84,7 @@ class GitConnector:
         if operation in {"push", "force_push", "create_branch", "delete_branch", "create_tag"}:
             self._check(operation, inputs)
         declared, need = self.spec.find_declared(operation), self.spec.description.credential
-        base = self.spec.reach.find_base_url(None, base_url)
+        base = self.spec.find_base_url(base_url)
         refuse_strangers(inputs, declared.inputs)
         local = declared.is_local
         return Request(
@@ -128,18 +128,9 @@ class GitConnector:
         until = self.clock.seconds() + min(seconds, operation.timeout_seconds)
         if request.operation in LOCAL:
             return await self._to_outcome(self._here(until, lambda here: read_local(here, request.operation, inputs)))
-        self._own(request)
+        self.spec.check_own(request)
         sent = await self._open(request, credential, until - self.clock.seconds())
         return await self._to_outcome(self._ask_and_show(request, inputs, sent, credential, until))
-
-    def _own(self, request: Request) -> GitOperation:
-        """Return the operation of a request that this very connector prepared, its host checked once more.
-
-        :raises CapabilityDenied: it is another's, or was changed.
-        """
-        operation = self.spec.find_declared(request.operation)
-        self.spec.reach.check_own(request, operation.operation, operation.method, None)
-        return operation
 
     async def _open(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
         return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
@@ -252,7 +243,7 @@ class GitConnector:
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
         """Update one ref of the remote, if it is still where it was expected to be."""
-        operation = self._own(request)
+        operation = self.spec.check_own(request)
         if operation.operation.effect == READ:
             return await self.read(request, credential, seconds)
         until = self.clock.seconds() + min(seconds, operation.operation.timeout_seconds)
@@ -323,7 +314,7 @@ class GitConnector:
         if not self.spec.find_operation(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} has no effect to look for.")
         request = self.prepare(sought.operation, sought.inputs, sought.base_url, sought.effect_key)
-        self._own(request)
+        self.spec.check_own(request)
         until, asked = self.clock.seconds() + seconds, json.loads(request.body or b"{}")
         sent = await self._open(request, credential, seconds)
         try:

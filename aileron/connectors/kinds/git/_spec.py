@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
+from aileron.base.addresses import BaseUrl
 from aileron.base.json import JSON
 from aileron.base.tables import FileTable, TextRule
 from aileron.connectors._answer import MOST_RESPONSE_BYTES
@@ -17,7 +18,7 @@ from aileron.connectors._reach import Reach
 from aileron.connectors._services import read_service
 from aileron.connectors._spec import BaseSpec
 from aileron.credentials import LEAST_RSA_BITS, ApiKey, Basic, OAuth2, SshKey
-from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
+from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Request
 
 RECEIVE, UPLOAD = "git-receive-pack", "git-upload-pack"
 READ_HERE = "READ"
@@ -221,6 +222,22 @@ class GitSpec(BaseSpec):
         """
         self.find_operation(name)
         return self.operations[name]
+
+    def find_base_url(self, base_url: str) -> BaseUrl:
+        """Find where the remote is, if the connector is bound to C{base_url}.
+
+        :raises CapabilityDenied: the host is not declared.
+        """
+        return self.reach.find_base_url(None, base_url)
+
+    def check_own(self, request: Request) -> GitOperation:
+        """Return the operation of a request that the connector prepared itself, its host checked once more.
+
+        :raises CapabilityDenied: it is another connector's, or was changed.
+        """
+        operation = self.find_declared(request.operation)
+        self.reach.check_own(request, operation.operation, operation.method, None)
+        return operation
 
     def may_update(self, ref: str) -> bool:
         """Tell whether the file lets this ref of the remote be updated."""

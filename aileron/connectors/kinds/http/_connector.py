@@ -63,7 +63,7 @@ class HttpConnector:
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Send a read, following what redirects its operation allows."""
-        operation = self._own(request)
+        operation = self.spec.check_own(request)
         self.spec.find_read(request.operation)
         if operation.pages is None:
             return (await self._send(request, operation, credential, seconds)).outcome
@@ -79,7 +79,7 @@ class HttpConnector:
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        return (await self._send(request, self._own(request), credential, seconds, late_seconds)).outcome
+        return (await self._send(request, self.spec.check_own(request), credential, seconds, late_seconds)).outcome
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Read where the file says, and find it there by the key."""
@@ -94,15 +94,6 @@ class HttpConnector:
         outcome = await self.read(request, credential, seconds)
         echo = _redactor(await self._open(request, credential, seconds))
         return echo.outcome(lookup.finding(self.spec.fqn, outcome, sought, self.now(), echo))
-
-    def _own(self, request: Request) -> HttpOperation:
-        """Return the operation of a request that this very connector prepared, its host checked once more.
-
-        :raises CapabilityDenied: it is another's, or was changed.
-        """
-        operation = self.spec.find_declared(request.operation)
-        self.spec.reach.check_own(request, operation.operation, operation.method, operation.place)
-        return operation
 
     async def _send(
         self,

@@ -10,7 +10,7 @@ from aileron.connectors._answer import DEFAULT_MAX_RESPONSE_BYTES
 from aileron.connectors._reach import Reach
 from aileron.connectors._spec import BaseSpec
 from aileron.connectors._template import Template
-from aileron.model.connectors import Operation
+from aileron.model.connectors import Operation, Request
 
 from ._joined import JoinedInput
 from ._lookup import Lookup
@@ -116,3 +116,12 @@ class HttpSpec(BaseSpec):
         """
         self.find_operation(name)
         return self.operations[name]
+
+    def check_own(self, request: Request) -> HttpOperation:
+        """Return the operation of a request that the connector prepared itself, its host checked once more.
+
+        :raises CapabilityDenied: it is another connector's, or was changed.
+        """
+        operation = self.find_declared(request.operation)
+        self.reach.check_own(request, operation.operation, operation.method, operation.place)
+        return operation

@@ -64,9 +64,7 @@ class McpConnector:
     clock: IReactorTime = field(repr=False)
 
     def describe(self) -> ConnectorDescription:
-        description, why = self.spec.description, self.sessions.why_approval
-        declared = description.operations.items()
-        return evolve(description, operations={name: evolve(each, needs_approval=why) for name, each in declared})
+        return self.spec.describe(self.sessions.why_approval)
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: a JSON body with all that a call consists of but for the credential."""
