@@ -217,7 +217,7 @@ class ConnectorPageTests(ConnectorsCase):
         tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
         commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
         self.assertEqual(commands, ["aileron setup scripted", "aileron credential setup builtin://scripted"])
-        self.connecting(off=("setup",), fqn="builtin://scripted")
+        self.connecting(off=("setup",), name="builtin://scripted")
         tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
         commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
         self.assertEqual(commands, ["aileron credential setup builtin://scripted"])
