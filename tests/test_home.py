@@ -26,7 +26,8 @@ from aileron.model.errors import Conflict, Forbidden, InvalidRequest
 _HOLDER = """
 import sys
 from pathlib import Path
-from aileron.home import Home, acquire_lock
+from aileron.home.lock import acquire_lock
+from aileron.home.paths import Home
 acquire_lock(Home(Path(sys.argv[1])))
 print("held", flush=True)
 sys.stdin.read()

@@ -43,7 +43,8 @@ _DEEDS = """
 import json, sqlite3, sys
 from contextlib import closing
 from aileron.audit import payload_digest, seal
-from aileron.model import Actor, ChainLink, Event, from_timestamp
+from aileron.base.json import from_timestamp
+from aileron.model.audit import Actor, ChainLink, Event
 
 path, kept, *deeds = sys.argv[1:]
 TABLES = ("audit_events", "audit_payloads", "audit_macs", "audit_checkpoints")

@@ -10,21 +10,21 @@ import tempfile
 from pathlib import Path
 
 from .guard import ATTACKS, find_guards
-from .trying import ROOT, Found, Tree, try_all, whole
+from .trying import Found, Tree, try_all, whole
 
 
 def main(words: list[str]) -> int:
     """Disable each guard, print what became of its test, and return 1 if a test still passed."""
     against_attack = words[:1] == ["--attacks"]
     words = words[against_attack:]
-    guards = [
-        guard
-        for guard in find_guards(ROOT)
-        if (guard.keeper == ATTACKS) == against_attack
-        and (not words or any(word in f"{guard.what} {guard.files}" for word in words))
-    ]
     with tempfile.TemporaryDirectory(prefix="aileron-mutants-") as directory:
         trees = [Tree.installed()] if against_attack else [Tree.at(Path(directory) / name) for name in ("0", "1")]
+        guards = [
+            guard
+            for guard in find_guards(trees[0].root)
+            if (guard.keeper == ATTACKS) == against_attack
+            and (not words or any(word in f"{guard.what} {guard.files}" for word in words))
+        ]
         said = whole(guards, trees[0])
         if said is not None:
             print(f"The tests do not pass as they are:\n{said}")
