@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 from attrs import field, frozen
-from attrs.validators import instance_of, optional
+from attrs.validators import deep_iterable, instance_of, optional
 
 from aileron.model.errors import InvalidRequest
 
@@ -39,8 +39,8 @@ class Discovery:
     started_at: str = field(validator=instance_of(str))
     launch_key: str = field(repr=False, validator=instance_of(str))
     local_key: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
-    features_off: Sequence[str] = ()
-    connector_packages: Sequence[str] = ()
+    features_off: Sequence[str] = field(default=(), converter=tuple, validator=deep_iterable(instance_of(str)))
+    connector_packages: Sequence[str] = field(default=(), converter=tuple, validator=deep_iterable(instance_of(str)))
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:
