@@ -63,7 +63,7 @@ _BROKEN = Outcome(
 
 @define(eq=False)
 class _Execution:
-    """Holds how far a run that is under way has got."""
+    """The progress of a run under way."""
 
     run: Run
     plan: Plan
@@ -83,7 +83,7 @@ class _Execution:
 
 @define(eq=False)
 class Executor:
-    """Carries plans out, step by step, attempt by attempt, each on record before its first byte leaves.
+    """Executes plans step by step; every attempt is stored before its first byte is sent.
 
     :param probe: called with the name of each point that a crash may hit; in production it does nothing.
     """
@@ -98,7 +98,7 @@ class Executor:
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
-        """Make the step that must be committed before C{carry_out}: C{executing}, with the first attempt's row.
+        """Return the transition to C{executing}, with the first attempt's row; commit it before L{carry_out}.
 
         :param run: as it will be approved.
         :param actor: who made it begin.
@@ -120,7 +120,7 @@ class Executor:
         return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify, charges=charges)
 
     async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
-        """Bring a run to its end whose C{opening} is committed.
+        """Execute a run whose C{opening} is committed, to its end.
 
         Cancelling it stops the attempt under way, which is then in doubt, and records that.
         """
@@ -147,7 +147,7 @@ class Executor:
         return await self._complete(execution)
 
     async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
-        """End a run whose C{opening} is committed and of which nothing will be sent."""
+        """Fail a run whose C{opening} is committed, without sending anything."""
         now = self._runs.now()
         ended = [evolve(begun, state="failed", ended_at=now, fault=fault, sent=False) for begun in opening.attempts]
         connector = plan.steps[0].description.name
@@ -156,7 +156,7 @@ class Executor:
         return await self._runs.insist(run.id, lambda: self._runs.apply(ending))
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
-        """Attempt one step until it is done, refused, in doubt, or out of time, which passes while it is paused."""
+        """Attempt one step until it is done, refused, uncertain or out of time; time passes while it is paused."""
         number, outcome = 0, _PAUSED
         while True:
             number += 1
@@ -228,7 +228,7 @@ class Executor:
                 await credential.make_ready()
 
     async def look(self, planned: PlannedStep, sought: Sought, seconds: float) -> Finding:
-        """Look whether the effect of a step happened, by nothing but reads.  Cancelling drops the connection.
+        """Look up, by reads alone, whether the effect of a step happened.  Cancelling drops the connection.
 
         :raises CapabilityDenied: its connector does not declare how.
         :raises BindingFailed, VaultLocked: its credential cannot be opened now.
@@ -242,7 +242,7 @@ class Executor:
             return Finding(None, fault=_BROKEN.fault)
 
     async def preview(self, planned: PlannedStep, seconds: float) -> Outcome:
-        """Fetch what the read of a preview is answered: asked once, before there is a decision, and within C{seconds}.
+        """Send the read of a preview once, and return its outcome within C{seconds}.
 
         Cancelling drops it.
 
@@ -266,7 +266,7 @@ class Executor:
             return _BROKEN
 
     async def _pause(self, seconds: float) -> bool:
-        """Wait; C{False} if the daemon stops meanwhile."""
+        """Wait, and return False if the daemon stops meanwhile."""
         try:
             await deferLater(self._clock, seconds)
         except CancelledError:
@@ -274,7 +274,7 @@ class Executor:
         return True
 
     async def _note_attempt(self, execution: _Execution, planned: PlannedStep, number: int) -> None:
-        """Commit that another attempt begins, with what ended before it."""
+        """Store that another attempt begins, with the attempts and steps that ended before it."""
         begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._runs.now())
         execution.current = begun
         events = (*execution.events, *self._list_failed_attempts(execution))
@@ -284,7 +284,7 @@ class Executor:
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _list_failed_attempts(self, execution: _Execution) -> Iterator[Event]:
-        """Make an event for each that failed and is not written yet, with how it went.
+        """Yield an event for each failed attempt that is not stored yet.
 
         What ends the run tells of all.
         """
@@ -302,7 +302,7 @@ class Executor:
                 )
 
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
-        """Remember how an attempt ended, to be written with whatever comes next."""
+        """Keep how an attempt ended, to be stored with the next write."""
         read = classify(outcome, planned.effect)
         begun = execution.current
         which = (begun.run_id, begun.step_id, begun.number)
@@ -339,7 +339,7 @@ class Executor:
         return ended
 
     def _listen(self, execution: _Execution, position: int, run: Run) -> None:
-        """To an answer that may still come, now that the doubt is on record."""
+        """Wait for an answer that may still arrive, now that the run is stored as uncertain."""
         steps, answer = execution.plan.steps, execution.late
         if answer is not None:
             done, last = dict(execution.outputs), position == len(steps) - 1
@@ -370,7 +370,7 @@ class Executor:
         return await self._runs.insist(execution.run.id, lambda: self._runs.apply(ending))
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
-        """Put on record what came of a run whose row somebody else has changed; the row stays as it is."""
+        """Record the outcome of a run whose row was changed by another program; the row stays as it is."""
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
         event = self._runs.event_of_run(
@@ -380,12 +380,12 @@ class Executor:
         return present
 
     def _remaining_seconds(self, execution: _Execution) -> float:
-        """Seconds; a clock that is set back adds none."""
+        """Return the seconds left; setting the clock back adds none."""
         left = execution.deadline - self._clock.seconds()
         return max(0.0, min(left, execution.plan.action.timeout_seconds))
 
 
 def _hang_up(execution: _Execution) -> None:
-    """Listen no more for an answer that is of no use to the run."""
+    """Stop waiting for a late answer that the run cannot use."""
     if execution.late is not None:
         let_go(execution.late)

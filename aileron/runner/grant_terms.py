@@ -31,21 +31,21 @@ _PATTERN_MEMORY_BYTES = 64 * 1024
 
 
 class Absent:
-    """Stands for an argument that is not there: no JSON can say it."""
+    """The value of a missing argument, which is no JSON."""
 
 
 ABSENT = Absent()
 
 
 def holds(predicate: Predicate, value: JSON | Absent) -> bool:
-    """Tell whether C{value} is as C{predicate} says; what is absent is so for L{PredicateKind.ANY} alone."""
+    """Return whether C{predicate} allows C{value}; only L{PredicateKind.ANY} allows a missing one."""
     if predicate.kind is PredicateKind.ANY:
         return True
     return not isinstance(value, Absent) and _CHECKS[predicate.kind](predicate.given, value)
 
 
 def same(one: JSON | Absent, other: JSON | Absent) -> bool:
-    """Tell whether two values are one and the same: 1 is not true, not 1.0 and not "1"; 0.0 is not -0.0."""
+    """Return whether two values are identical: 1 is not true, not 1.0 and not "1"; 0.0 is not -0.0."""
     if isinstance(one, Mapping):
         return isinstance(other, Mapping) and one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
     if isinstance(one, Sequence) and not isinstance(one, str):
@@ -58,7 +58,7 @@ def same(one: JSON | Absent, other: JSON | Absent) -> bool:
 
 
 def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
-    """Tell whether these are arguments that C{grant} is about, whatever else it asks for."""
+    """Return whether C{grant} allows these arguments, apart from its other conditions."""
     rest = select_exact(grant.predicates, arguments)
     return same(grant.exact, rest) and all(
         holds(predicate, arguments.get(predicate.argument, ABSENT)) for predicate in grant.predicates
@@ -155,7 +155,7 @@ _TOP = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?\Z")
 
 
 def parse_domain(address: str) -> str | None:
-    """Read the domain, in its ASCII form, of what is exactly one bare C{local@domain}; L{None}: it is anything else.
+    """Return the domain, in ASCII form, of exactly one bare C{local@domain}, or None if it is anything else.
 
     No display name, comment, quote, group, list, blank, control character or IP literal is let through.
     """
@@ -319,7 +319,7 @@ def _describe(error: Exception) -> str:
 
 
 def bounds_of_plan(plan: Plan) -> dict[str, str]:
-    """Collect what a grant stands on that is made of C{plan}, by what each is called."""
+    """Return what a grant made of C{plan} rests on, by name."""
     return collect_bounds(plan.action, plan.steps, None if plan.preview is None else plan.preview.read)
 
 
@@ -340,7 +340,7 @@ def _bounds_of_step(planned: PlannedStep, where: str) -> Iterator[tuple[str, str
 
 
 def describe_changes(bound: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """Describe in one sentence what of C{bound} is another now; L{None}: nothing is."""
+    """Describe in one sentence what has changed since C{bound}, or return None if nothing has."""
     changed = [name for name in {**bound, **now} if bound.get(name) != now.get(name)]
     if not changed:
         return None
@@ -367,7 +367,7 @@ def suggest_predicates(arguments: Mapping[str, JSON]) -> tuple[Predicate, ...]:
 
 
 def _domains(value: JSON) -> list[JSON]:
-    """Find the domains of a mail address, or of an array of them; empty where it is anything else."""
+    """Return the domains of a mail address or of an array of them; empty if it is anything else."""
     addresses = [value] if isinstance(value, str) else array(value)
     found = [parse_domain(each) if isinstance(each, str) else None for each in addresses]
     return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

@@ -31,7 +31,7 @@ _SHIPPED = "builtin://"
 
 @define(eq=False)
 class Offerings:
-    """Keeps the one view on actions that the runner and its callers share.
+    """The actions that can be run now, shared by the runner and its callers.
 
     While the vault was never unlocked nobody's word is known: then nothing is offered and nothing is called untrusted,
     and what is asked for by a gated call is judged when the vault is open, before anything is decided.
@@ -50,12 +50,12 @@ class Offerings:
     _seen: tuple[object, ...] = field(default=(), init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Start with a generation that no earlier life of the daemon had."""
+        """Start with a generation that no earlier process of the daemon had."""
         self._waiters = ResultWaiters(self._clock)
         self._offering = Offering(int(self._clock.seconds() * 1000), {})
 
     def look(self) -> None:
-        """Work the offering out again if anything it depends on has changed, and tell its waiting readers."""
+        """Compute the offering again if anything it depends on has changed, and notify its waiting readers."""
         catalogue = self._catalogue.current()
         known = self._vault.ever_unlocked()
         seen = (catalogue.generation, self._connectors.generation(), self._trust.generation(), self._config_problems)
@@ -68,7 +68,7 @@ class Offerings:
         self._waiters.tell(None, self.current())
 
     def refresh(self) -> None:
-        """Read the files again, now: what is decided next is decided about the bytes that are there."""
+        """Read the files again, so that the next decision is about their present content."""
         self._catalogue.refresh()
         self._connectors.refresh()
         self._config_problems = tuple(problem for file in self._settings for problem in file.problems())
@@ -80,7 +80,7 @@ class Offerings:
         return self._offering.generation
 
     def candidates(self) -> dict[tuple[TrustKind, str], Candidate]:
-        """Every sound file as it is on disk, read now, by kind and name."""
+        """Return every valid file as it is on disk now, by kind and name."""
         self.refresh()
         actions = map(self._candidate, self._catalogue.current().actions.values())
         settings = (candidate for file in self._settings for candidate in file.candidates())
@@ -88,18 +88,18 @@ class Offerings:
         return {candidate.key: candidate for candidate in found}
 
     def current(self) -> Offering:
-        """Return what callers may see: nothing while the vault was never unlocked in this life."""
+        """Return what callers may see: nothing if the vault was never unlocked since the daemon started."""
         return self._offering if self._vault.ever_unlocked() else evolve(self._offering, offers={})
 
     async def after(self, generation: int, seconds: float) -> Offering:
-        """Return the offering once it is another than that of C{generation}, or as it is after C{seconds}."""
+        """Return the offering once its generation is not C{generation}, or after C{seconds}."""
         self.look()
         if self._offering.generation != generation:
             return self.current()
         return await self._waiters.first(None, self._waiters.enlist(None), seconds) or self.current()
 
     def find(self, name: str) -> Offer:
-        """Find the offer of an action that is on.
+        """Return the offer of an enabled action.
 
         :raises NotFound: as of L{look_up}.
         :raises Conflict: it is switched off.
@@ -111,7 +111,7 @@ class Offerings:
         return offer
 
     def look_up(self, name: str) -> Offer:
-        """Find the offer of an action, on or off.
+        """Return the offer of an action, enabled or not.
 
         :raises NotFound: there is none of that name, it did not load, or the file on disk is not trusted.
         """
@@ -129,7 +129,7 @@ class Offerings:
         )
 
     def on_disk(self, name: str) -> Offer:
-        """Find an action as its file is on disk now, trusted or not, if its connectors are there and trusted.
+        """Return the offer of an action by its file on disk, trusted or not; its connectors must be trusted.
 
         :raises NotFound: there is none of that name, it did not load, or a connector is not there or not trusted.
         """
@@ -215,7 +215,7 @@ class Offerings:
         )
 
     def _writes(self, step: Step) -> bool:
-        """Tell whether a step changes something; one whose connector is not there does as far as is known."""
+        """Return whether a step writes; assume so if its connector is missing."""
         connector = self._connectors.get(step.connector)
         operation = None if connector is None else connector.describe().operations.get(step.operation)
         return operation is None or operation.effect != READ
@@ -224,7 +224,7 @@ class Offerings:
         return [problem for pin in action.connectors if (problem := self._mismatch(action, pin))]
 
     def _mismatch(self, action: Action, pin: ConnectorPin) -> str | None:
-        """Why this pin cannot be honoured, or L{None}."""
+        """Return why this pin cannot be satisfied, or None if it can."""
         connector = self._connectors.get(pin.name)
         if connector is None:
             return f"needs the connector {pin.name}, which is not there"
@@ -237,7 +237,7 @@ class Offerings:
 
 
 def find_undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:
-    """Find what C{action} relies on and the connector of that description does not declare."""
+    """Yield what C{action} relies on and the connector of that description does not declare."""
     for step in action.steps:
         if step.connector == description.name:
             yield from _of_step(step, description)
@@ -257,7 +257,7 @@ def _of_step(step: Step, description: ConnectorDescription) -> Iterator[str]:
 
 
 def _find_untied(step: Step, operation: Operation, fqn: str) -> Iterator[str]:
-    """Find inputs that are filled from the preview and are no precondition: what was seen would choose what is done."""
+    """Yield inputs that are filled from the preview and are no precondition, so that it would choose the effect."""
     for name, value in step.inputs.items():
         if preview_paths(value) and name not in operation.precondition:
             yield (
@@ -278,22 +278,22 @@ _Key = tuple[TrustKind, str]
 
 
 class TrustedTexts(Protocol):
-    """Keeps texts by their digest, to show what changed.  Nothing follows from what it holds."""
+    """Stores texts by their digest, to show changes.  No decision depends on them."""
 
     async def put(self, text: str) -> str:
-        """Keep C{text}, and return its digest.  Twice is safe.
+        """Store C{text} and return its digest.  Idempotent.
 
         :raises StoreUnavailable: it was not kept.
         """
 
     async def get(self, digest: str) -> str | None:
-        """Return the text of exactly this digest, or L{None}: unknown, or altered."""
+        """Return the text with exactly this digest, or None if it is unknown or was altered."""
 
 
 @implementer(ITrustService)
 @frozen(eq=False)
 class TrustService:
-    """Puts the operator's word on record, then keeps it in the vault: nothing is in force that nobody can read of.
+    """Records the operator's trust in files in the audit log, then stores it in the vault.
 
     :param note: remembers that the vault has come further.
     """
@@ -361,7 +361,7 @@ class TrustService:
         return TrustItem(state, *key, on_disk, word, before)
 
     def _word(self, candidate: Candidate, actor: Actor) -> Trusted:
-        """Make the word: what was switched off stays off, however often it is read anew."""
+        """Build the operator's trust in a file; an action that is disabled stays so."""
         earlier = self._trust.find(*candidate.key)
         enabled = True if earlier is None else earlier.enabled
         return Trusted(*candidate.key, candidate.digest, self._runs.now(), actor.id, enabled)

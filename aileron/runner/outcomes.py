@@ -33,7 +33,7 @@ _RETRIED_KINDS = frozenset({"network_error", "external_api_error"})
 
 
 class Meaning(Enum):
-    """Says what became of the effect, as its attempt's row does.
+    """The outcome of an attempt, as its row stores it.
 
     C{IN_DOUBT}: it may have happened, and nobody here can say.
     """
@@ -44,7 +44,7 @@ class Meaning(Enum):
 
 
 def classify(outcome: Outcome, effect: str) -> Meaning:
-    """Read one attempt's outcome.
+    """Classify the outcome of one attempt.
 
     A write whose request left and whose answer the connector does not classify is in doubt, whatever the answer was.
     """
@@ -67,7 +67,7 @@ class RetryPolicy:
     _chance: Callable[[], float]
 
     def delay(self, outcome: Outcome, idempotent: bool, attempts: int, remaining_seconds: float) -> float | None:
-        """Seconds to wait before the next attempt, or L{None}: there is none.
+        """Return the seconds to wait before the next attempt, or None if there is none.
 
         Only failures that may pass (of the network or the service), and only where a second request can do no harm:
         the operation is idempotent, or not a byte of the first one left.  C{Retry-After} is honoured.
@@ -90,7 +90,7 @@ class RetryPolicy:
 
 
 def with_retries(outcome: Outcome, retried: int) -> Outcome:
-    """Return C{outcome}, its fault saying how often it was tried again."""
+    """Return C{outcome} with the number of retries in its fault."""
     if outcome.fault is None:
         return outcome
     return evolve(outcome, fault=outcome.fault.with_details(retried=retried))
@@ -123,14 +123,14 @@ def _measure(output: JSON) -> JSON:
 
 @frozen
 class Echoes:
-    """Holds events and flags to be written with whatever comes next; both empty where nothing came back."""
+    """Events and flags about a credential that came back; empty if none did."""
 
     events: tuple[Event, ...] = ()
     flags: tuple[BindingFlag, ...] = ()
 
 
 def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outcome | Finding) -> Echoes:
-    """Find what C{outcome} of a step of C{run} has to say of echoes of the credential."""
+    """Return the events and flags about the credential if C{outcome} echoed it."""
     if not outcome.notes.get("echoed"):
         return Echoes()
     binding, fqn = planned.binding, planned.description.name
@@ -144,7 +144,7 @@ def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outc
 
 @frozen
 class UncertainEffect:
-    """Names the one step of an C{unknown} run that may have happened: those before it were done, those after not.
+    """The one step of an C{unknown} run that may have happened: earlier ones were done, later ones not.
 
     :ivar done: what the steps before it came to.
     :ivar last: whether it is the run's last step.
@@ -164,7 +164,7 @@ class UncertainEffect:
 
 @frozen
 class LookupResult:
-    """Holds what was found out, and all that is to be recorded with it.
+    """The finding about an uncertain effect, with everything to store with it.
 
     :ivar happened: L{None}: nothing, yet.
     :ivar fault: why it did not, where it did not; else ignored.
@@ -180,7 +180,7 @@ class LookupResult:
 
 
 async def record_finding(runs: RunRepository, doubt: UncertainEffect, found: LookupResult) -> Run:
-    """Keep C{found}, however long the database refuses, and return the run as it then stands.
+    """Store C{found}, retried for as long as the database refuses, and return the run as it is then.
 
     It settles a run of which nothing else is open.  A run that stopped before its last step stays C{unknown}: of what
     it was to do a part was never begun, and a person says what is to come of that.
@@ -206,7 +206,7 @@ async def record_finding(runs: RunRepository, doubt: UncertainEffect, found: Loo
 
 
 def explain_not_done(fault: Fault | None) -> Fault:
-    """Explain why a run failed of which it was found out that it did not happen."""
+    """Return the fault of a run that turned out not to have happened."""
     if fault is None or fault.kind == "outcome_unknown":
         because = "The daemon ended while this was being done; it was found out since that it did not happen."
         details = {} if fault is None else fault.details
@@ -215,7 +215,7 @@ def explain_not_done(fault: Fault | None) -> Fault:
 
 
 def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunState, JSON, Fault | None]:
-    """Find where it brings the run, and with which result and fault."""
+    """Return the state, result and fault that a finding brings the run to."""
     if found.happened is None:
         return RunState.UNKNOWN, run.result, run.fault
     if not doubt.last:
@@ -238,7 +238,7 @@ _log = Logger()
 
 @frozen
 class LateAnswer:
-    """Holds an attempt whose time was up.
+    """An attempt that timed out and whose answer may still arrive.
 
     :ivar attempt: its row, as it was written by then.
     :ivar built: its request, if it could be built only from earlier answers.
@@ -253,7 +253,7 @@ class LateAnswer:
 
 @define(eq=False)
 class LateAnswers:
-    """Keeps the connections of at most 64 such attempts; beyond that the oldest is dropped.
+    """The open connections of at most 64 such attempts; beyond that the oldest is closed.
 
     The reader of an answer must know the credential, to remove it from there.  So nobody listens on once the vault is
     to be locked or the daemon stops.
@@ -265,7 +265,7 @@ class LateAnswers:
     _closed: bool = field(default=False, init=False)
 
     def listen(self, late: LateAnswer, answer: Deferred[Outcome]) -> None:
-        """Record what C{answer} brings, if it brings anything; the run must be on record as C{unknown}.
+        """Record C{answer} when it arrives; the run must be stored as C{unknown}.
 
         Of one that is dropped, that is only what its connector has to tell of a credential that came back.
         """
@@ -276,11 +276,11 @@ class LateAnswers:
             self._open.pop(next(iter(self._open))).cancel()
 
     def listens(self, run_id: str) -> bool:
-        """Tell whether the connection of an attempt of that run is still open: it may happen yet."""
+        """Return whether the connection of an attempt of that run is still open: its effect may still happen."""
         return run_id in self._open
 
     def drop(self) -> None:
-        """Listen no more in this life.  Twice is safe."""
+        """Close all connections until the daemon restarts.  Idempotent."""
         self._closed = True
         while self._open:
             self._open.popitem()[1].cancel()
@@ -321,17 +321,17 @@ class LateAnswers:
 
 
 def _silent(outcome: Outcome, effect: str) -> bool:
-    """Tell whether the time for a late answer was over as well, and the connector knows nothing to be recorded."""
+    """Return whether no late answer arrived in time either, and there is nothing to record."""
     over = outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
     return over and classify(outcome, effect) is Meaning.IN_DOUBT and not outcome.notes.get("echoed")
 
 
 async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime) -> Outcome | None:
-    """Wait for C{answer}, which goes on being worked for where it does not come within C{seconds}.
+    """Wait for C{answer} for at most C{seconds}, without cancelling it if it is late.
 
-    Cancelling the wait cancels it as well.
+    Cancelling the wait cancels C{answer}.
 
-    :return: what it is, or raised; L{None}: it is not there yet, and comes to who adds a callback.
+    :return: the outcome, or None if it is late: a callback added to C{answer} gets it then.
     """
     there: Deferred[Outcome | None] = Deferred()
     answer.addBoth(_relay, there)
@@ -348,7 +348,7 @@ async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime
 
 
 def let_go(answer: Deferred[Outcome]) -> CancelledError:
-    """Drop the connection of an answer that nobody waits for any more, and return what is known of its end."""
+    """Cancel C{answer} and return the error with what is known of its end."""
     ended = CancelledError()
 
     def note(failure: Failure) -> None:
@@ -364,7 +364,7 @@ def let_go(answer: Deferred[Outcome]) -> CancelledError:
 
 
 def _relay(result: Outcome | Failure, there: Deferred[Outcome | None]) -> Outcome | Failure | None:
-    """Hand over what came to who waits: nobody may await a failed Deferred from within its own callback."""
+    """Pass the result to the waiter: a failed Deferred cannot be awaited from within its own callback."""
     if there.called:
         return result
     there.callback(result)  # a Failure makes it fail

@@ -39,13 +39,13 @@ _PREVIEW_KEY = "-preview"  # no step is called so
 
 
 def make_unavailable(fault: Fault) -> Preview:
-    """Make a preview that could not be had."""
+    """Return a preview that could not be fetched."""
     return Preview(PreviewStatus.UNAVAILABLE, fault=PreviewFault(fault.kind, fault.message))
 
 
 @frozen
 class PlannedStep:
-    """Holds one step with everything it will use.
+    """A step with everything that it will use.
 
     :ivar request: L{None} where it uses an earlier step's result: built when that is there; or where something lacks.
     :ivar lacks: why it cannot be built, in a sentence, where it would take from the preview what that does not show.
@@ -101,13 +101,13 @@ class PlannedStep:
         )
 
     def pinned(self) -> dict[str, JSON]:
-        """Return what the digest binds of this step, and the record tells: all that is shown."""
+        """Return what the digest binds of this step and the audit log records: all that is shown."""
         return to_json(self.review())
 
 
 @frozen
 class PlannedPreview:
-    """Holds the read that shows the service's side, and what it showed.
+    """The read of a preview, and what it showed.
 
     :ivar carried: the paths into it that steps refer to.
     """
@@ -118,11 +118,11 @@ class PlannedPreview:
     shown: Preview
 
     def pinned(self) -> dict[str, JSON]:
-        """Return what the digest binds of it."""
+        """Return what the digest binds of the preview."""
         return {"read": self.read.pinned(), "shown": self.shown.digest()}
 
     def review(self, lacking: str | None) -> ReviewedPreview:
-        """Return what is shown of it.
+        """Return what is shown of the preview.
 
         :param lacking: why the run cannot be approved, where a step lacks what it would take from it.
         """
@@ -131,7 +131,7 @@ class PlannedPreview:
 
 @frozen
 class Plan:
-    """Holds a whole run, worked out."""
+    """Everything that a run would do: its steps with their requests, and its preview."""
 
     action: Action
     arguments: Mapping[str, JSON]
@@ -140,11 +140,11 @@ class Plan:
 
     @property
     def lacks(self) -> str | None:
-        """Why it cannot be approved, where the preview does not show what a step needs of it."""
+        """Why the run cannot be approved: the preview does not show a value that a step uses.  None if it does."""
         return next((planned.lacks for planned in self.steps if planned.lacks), None)
 
     def digest(self, run: Run) -> str:
-        """SHA-256 that binds all of it to C{run}: what the operator approves by naming it."""
+        """Return the SHA-256 over the plan and C{run}: the operator's decision names it."""
         return digest(
             {
                 "tag": _DIGEST_TAG,
@@ -166,7 +166,7 @@ class Plan:
         )
 
     def review(self) -> Review:
-        """Return what the operator is shown: every argument, every request as it will leave, and the preview."""
+        """Return what the operator is shown: every argument, every request as it will be sent, and the preview."""
         return Review(
             action=ReviewedAction(self.action.name, self.action.version, self.action.source),
             manifest_digest=self.action.digest,
@@ -193,7 +193,7 @@ class Plan:
         return evolve(self, steps=steps, preview=evolve(self.preview, shown=shown))
 
     def request_for(self, planned: PlannedStep, effect_key: str, outputs: Mapping[str, JSON]) -> Request:
-        """Build the request of a step, now that earlier steps have answered.
+        """Build the request of a step from the outputs of earlier steps.
 
         :raises AileronError: the answers make no request.
         """
@@ -209,14 +209,14 @@ class Plan:
         )
 
     def inputs_of(self, planned: PlannedStep, outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        """Return what a step is given, now that earlier steps have answered.
+        """Return the inputs of a step from the outputs of earlier steps.
 
         :raises AileronError: the answers do not hold it.
         """
         return resolve(planned.step, KnownValues(self.arguments, outputs, self._carry()))
 
     def cards(self) -> Iterator[Card]:
-        """Show what operations are given as what their connectors say that it is; what was not given is left out."""
+        """Yield a card for each step whose connector declares how its inputs are presented."""
         for planned in self.steps:
             hint = planned.operation.presentation
             if hint is None or planned.request is None:
@@ -232,7 +232,7 @@ class Plan:
 
 
 def step_key(effect_key: str, step: Step) -> str:
-    """Name the effect key of one step: the same for all its attempts, another for each step and run."""
+    """Return the effect key of one step: the same for all attempts, another for each step and run."""
     # guard of promise 5: all attempts share one effect key -> OnceTests.test_idempotent,
     #    instead return f"{effect_key}.{id(object())}"
     return f"{effect_key}.{step.id}"
@@ -334,7 +334,7 @@ class Planner:
         return PlannedPreview(rule, self._read(rule, arguments, effect_key), carried, shown)
 
     def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
-        """Plan the read of a preview, as a step that comes before all others."""
+        """Plan the read of a preview."""
         target = PlannedStep(*self._target(_reading(rule)), None)
         planned = _prepare(target, resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}")
         if planned.effect != READ or not planned.idempotent:
@@ -384,7 +384,7 @@ def _prepare(target: PlannedStep, inputs: Mapping[str, JSON], key: str) -> Plann
 
 
 def _check_unapproved(steps: Iterable[PlannedStep]) -> None:
-    """Refuse what no approval comes before, though it needs one.
+    """Refuse steps of an ungated action that need an approval.
 
     :raises CapabilityDenied: there is such a step.
     """
@@ -397,7 +397,7 @@ def _check_unapproved(steps: Iterable[PlannedStep]) -> None:
 
 
 def _lacking(step: Step, shown: Preview) -> str | None:
-    """Why C{step} cannot take from the preview what it refers to."""
+    """Return why the preview does not show a value that C{step} uses, or None if it shows all."""
     paths = preview_paths(step.inputs)
     if paths and shown.status is not PreviewStatus.SHOWN:
         return f"It cannot be approved without its preview, to which the step {step.id} is tied."

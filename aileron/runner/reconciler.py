@@ -44,7 +44,7 @@ _log = Logger()
 
 @define(eq=False)
 class Reconciler:
-    """Looks for effects, each look on record; what it finds settles a run, if nobody else has.
+    """Looks up uncertain effects, records every look-up, and settles runs by what it finds.
 
     :param look_up: looks for an effect by nothing but reads, for so many seconds.
     :param monotonic: seconds of a monotonic clock.
@@ -69,7 +69,7 @@ class Reconciler:
         self._began, self._timers = self._monotonic(), Timers(self._tasks.clock)
 
     async def take_up(self) -> None:
-        """Look again for what an earlier life of the daemon had not found, of the last day."""
+        """Schedule look-ups for runs that became uncertain within the last day."""
         since, looked_at = self._runs.now() - _TAKEN_UP, 0
         async for run in self._runs.all(RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)):
             looked_at += 1
@@ -79,12 +79,12 @@ class Reconciler:
                 self.follow(run)
 
     def follow(self, run: Run) -> None:
-        """Look for what became of C{run}, at each time of L{LOOKS_AFTER_SECONDS} from now on."""
+        """Schedule look-ups of the effect of C{run}, at each time of L{LOOKS_AFTER_SECONDS} from now."""
         self._since[run.id] = self._monotonic()
         self._wait(run.id, 0)
 
     def stop(self) -> None:
-        """Look no more of itself, and listen no more.  Twice is safe."""
+        """Cancel scheduled look-ups and close late connections.  Idempotent."""
         self._stopped = True
         self._timers.stop()
         self._late_answers.drop()
@@ -114,7 +114,7 @@ class Reconciler:
         self._tasks.start(f"{run_id}, looked for", self._try(run_id, number))
 
     async def _try(self, run_id: str, number: int) -> None:
-        """One look of the schedule, and the next, unless that can find nothing more."""
+        """Look the effect up once, and schedule the next look-up if that may find more."""
         try:
             more = await self._slots.run(self._looked, run_id)
         except _LATER as error:
@@ -168,7 +168,7 @@ class Reconciler:
             return Finding(None, fault=error.fault())
 
     async def find_uncertain(self, run: Run) -> tuple[UncertainEffect, Sought]:
-        """Find the step of C{run} that may have happened, and how its effect is looked for.
+        """Return the step of C{run} that may have happened, and how to look its effect up.
 
         Nobody need believe the rows: what is asked of the service is what the operator decided on, or what the action
         does without asking; and it is what the record says that was begun.
@@ -204,7 +204,7 @@ class Reconciler:
         return plan
 
     async def _plan_decided(self, run: Run) -> Plan:
-        """Plan a run as it was approved, or as its action says where no approval is needed.
+        """Plan a run as it was approved, or by its action if it is ungated.
 
         :raises Conflict: there is no decision, or it was on something else.
         """
@@ -219,14 +219,14 @@ class Reconciler:
         return plan
 
     async def _has_begun(self, run: Run, steps: Sequence[PlannedStep]) -> bool:
-        """Return whether the record says that exactly these steps were started."""
+        """Return whether the audit log says that exactly these steps were started."""
         records = (await self._runs.list_records(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
         pinned: JSON = [planned.pinned() for planned in steps]
         return bool(records) and canonical(records[0].event.payload.get("steps")) == canonical(pinned)
 
 
 def _describe(finding: Finding) -> dict[str, JSON]:
-    """Describe a finding for the record: an output is given by digest and size only."""
+    """Describe a finding for the audit log, its output by digest and size only."""
     notes = {name: note for name, note in finding.notes.items() if name not in {"echoed", "answer"}}
     if not finding.happened:
         return {"happened": finding.happened, **notes}
@@ -257,7 +257,7 @@ _OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.
 @implementer(IReconciliation)
 @frozen(eq=False)
 class ReconciliationService:
-    """Settles what is in doubt by somebody's word, a look or a new run; one change of a run at a time.
+    """Settles uncertain runs: by the operator's word, a look-up or a new run.
 
     :param keep: stores a new run with the transition that requests its approval.
     """
@@ -319,7 +319,7 @@ class ReconciliationService:
         return await self._keep(child, plan, evolve(self._requests.opening(child, plan, actor), note=noted))
 
     async def _check(self, parent: Run) -> None:
-        """Require that it is in doubt, and that one that does it again is done with.
+        """Require that the run is uncertain and not being repeated already.
 
         :raises Conflict: it is not in doubt, or one that does it again is not done with.
         """
@@ -331,7 +331,7 @@ class ReconciliationService:
                 raise Conflict("It is being run again. End that run first.", {"run_id": child.id, "state": state})
 
     def _child(self, parent: Run) -> tuple[Run, Plan]:
-        """Make the new run: under the old effect key where the service tells by that that it has done it already."""
+        """Build the run that repeats C{parent}; with its effect key if all its writes are idempotent."""
         self._offerings.refresh()
         action = self._offerings.find(parent.action).action
         arguments = check_arguments(action, parent.arguments)

@@ -35,7 +35,7 @@ _NOT_ASKED = "The run says that it needed no approval, but there is one."
 
 @frozen
 class _Reached:
-    """Tells how far a vault had come.
+    """The progress of a vault: its revision and the last audit record that it sealed.
 
     :ivar sequence: of the record that it sealed last.
     """
@@ -73,12 +73,11 @@ def _reached_by(control: IControl) -> _Reached | None:
 
 
 async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
-    """Mark an older vault as older, so that L{RollbackDetector.check} finds it whatever is written to it meanwhile.
+    """Store that the vault is older than its watermark, so that L{RollbackDetector.check} finds it after later writes.
 
-    To be called before a life writes anything to its vault: that makes the file newer again, and a start that fails
-    afterwards has told nobody.
+    Call before anything is written to the vault, which makes its file newer again.
 
-    :raises StoreUnavailable: the record cannot be read or written.
+    :raises StoreUnavailable: the watermarks cannot be read or written.
     """
     reached = _reached_by(control)
     if reached is not None and reached.behind((await watermarks.all()).get(reached.name)):
@@ -87,7 +86,7 @@ async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
 
 @define(eq=False)
 class RollbackDetector:
-    """Compares how far record and vault remember each other to have come, and distrusts what was put back.
+    """Finds whether the vault or the audit log was replaced by an older one, and distrusts what that brings.
 
     :ivar compared: whether L{check} has completed since the daemon started.
     """
@@ -102,7 +101,7 @@ class RollbackDetector:
     _noted: _Reached | None = field(default=None, init=False)
 
     async def check(self) -> None:
-        """Compare; where something was put back, say so on record and believe nothing that came with it.
+        """Compare the vault with the audit log; if one is older, record that and void what it approves.
 
         Nothing happens while the vault cannot be used.
 
@@ -126,7 +125,7 @@ class RollbackDetector:
         await self.note()
 
     async def note(self) -> None:
-        """Remember how far the vault has come, if it has come further; what cannot be written is tried again."""
+        """Store the vault's progress if it has changed; a failed write is retried at the next look."""
         if not self.compared or not self.moved:
             return
         try:
@@ -135,9 +134,9 @@ class RollbackDetector:
             _log.warn("how far the vault has come cannot be written yet")
 
     async def remember(self) -> None:
-        """Remember the same, or fail.
+        """Store the vault's progress.
 
-        :raises StoreUnavailable: it cannot be written, or told.
+        :raises StoreUnavailable: it cannot be read or written.
         """
         reached = _reached_by(self._control)
         if reached is None or not self.compared:
@@ -159,7 +158,7 @@ class RollbackDetector:
         return _reached_by(self._control) not in (None, self._noted)
 
     async def _in_record(self) -> bool:
-        """Return whether the record still holds the newest entry that the vault sealed."""
+        """Return whether the audit log still has the newest record that the vault sealed."""
         sealed = self._control.sealed()
         # guard of promise 6: the record reaches what the vault sealed -> PutBackTests.test_found, instead return True
         # guard against attack: the record reaches what the vault sealed -> test_rollback.DatabaseTests.test_a_copy,
@@ -167,7 +166,7 @@ class RollbackDetector:
         return sealed is None or await self._runs.record_digest(sealed[0]) == sealed[1]
 
     async def _distrust(self, reached: _Reached, old_vault: bool, old_record: bool) -> None:
-        """Ask anew what was approved, void trust if it is an old vault's, and seal the present, to tell it once."""
+        """Request approvals again, void trust and grants of an older vault, and seal the present audit log."""
         found = ["The vault is older than what was done with it."] if old_vault else []
         found += ["The record is not the one that the vault sealed."] if old_record else []
         event = self._runs.event_of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
@@ -264,7 +263,7 @@ class Recovery:
         await self._rollbacks.note()
 
     async def _recover(self) -> None:
-        """Take every unfinished run to where it is safe, oldest first, and start none that may have happened."""
+        """Bring every unfinished run to a safe state, oldest first, and start none that may have happened."""
         asked = await self._watch_all()
         for run in await self._runs.list_unfinished():
             try:
@@ -273,7 +272,7 @@ class Recovery:
                 _log.warn("run {run} moved while it was being recovered", run=run.id)
 
     async def _watch_all(self) -> frozenset[str]:
-        """Mind what waits for a decision, page by page: thousands may.
+        """Set the expiry timers of all pending runs.
 
         :return: the runs that do.
         """
@@ -305,7 +304,7 @@ class Recovery:
             await self._give_up(run)
 
     async def _in_doubt(self, run: Run) -> None:
-        """Tell whether it happened, nobody here can say: a person settles it.
+        """Store a run that was executing as C{unknown}, for a person to settle.
 
         Its decision goes first, whether its row says that it took one or not.
         """
@@ -329,7 +328,7 @@ class Recovery:
         await self._runs.apply(change)
 
     async def _give_up(self, run: Run) -> None:
-        """Give up a run that had not begun: the agent is told that nothing was sent, and may ask again.
+        """Cancel a run that had not begun: nothing was sent, and the agent may request it again.
 
         One that the operator was asked about never stands like this by itself.
         """

@@ -100,7 +100,7 @@ def with_tool_call(opening: Transition, tool_call: str | None) -> Transition:
 
 @frozen
 class EventFactory:
-    """Makes the events that the runner puts on record.
+    """Creates the audit events of the runner.
 
     :param ids: a fresh ULID at each call.
     """
@@ -109,11 +109,11 @@ class EventFactory:
     _ids: Callable[[], str]
 
     def now(self) -> datetime:
-        """Return this moment."""
+        """Return the current time."""
         return utc(self._clock.seconds())
 
     def fresh_id(self) -> str:
-        """Make a ULID."""
+        """Return a new ULID."""
         return self._ids()
 
     def of_run(
@@ -125,7 +125,7 @@ class EventFactory:
         connector: str | None = None,
         **payload: JSON,
     ) -> Event:
-        """Make an event of C{run}. C{payload} holds no secret; a C{fault} is recorded whole."""
+        """Return an event about C{run}.  C{payload} holds no secret; a C{fault} is recorded whole."""
         if fault is not None:
             payload["failure"] = to_json(fault)
         return Event(
@@ -142,7 +142,7 @@ class EventFactory:
         )
 
     def of_home(self, type_: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
-        """Make an event that concerns no run. C{payload} holds no secret."""
+        """Return an event that concerns no run.  C{payload} holds no secret."""
         return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, payload=payload)
 
 
@@ -154,7 +154,7 @@ _STORE_PAUSE_SECONDS = 1.0
 
 @define(eq=False)
 class RunRepository:
-    """Holds runs as they stand, the record of them, and the callers that wait for them to settle.
+    """Reads and changes stored runs, records events, and notifies callers that wait for a run to end.
 
     :ivar table: where runs are kept, for their readers.
     :ivar audit: the record, for what concerns no change of a run's state.
@@ -202,15 +202,15 @@ class RunRepository:
         await self.audit.append(*events)
 
     def follow(self, told: Callable[[Run], None]) -> None:
-        """Have C{told} be called with each run that becomes C{unknown}, after the commit."""
+        """Register C{told}, which is called with each run that becomes C{unknown}, after the commit."""
         self._in_doubt.append(told)
 
     async def receive(self, run: Run, transitions: Sequence[Transition]) -> tuple[Run, bool]:
-        """Keep a new run with what it went through, unless as many wait as may; see L{IRuns.receive}."""
+        """Store a new run with its first transitions, unless too many are pending; see L{IRuns.receive}."""
         return await self.table.receive(run, transitions, self._pending_limits)
 
     async def apply(self, *transitions: Transition) -> Run:
-        """Apply C{transitions}, then tell the callers that wait for an end.
+        """Apply C{transitions}, then notify the callers that wait for the run to end.
 
         :raises StateConflict: somebody else was faster.
         """
@@ -224,7 +224,7 @@ class RunRepository:
         return run
 
     async def apply_or_refuse(self, *transitions: Transition) -> Run:
-        """As L{apply}, for somebody who is told what stands there instead.
+        """Apply C{transitions} as L{apply} does, but raise an error that names the present state.
 
         :raises Conflict: somebody else was faster.
         """
@@ -245,7 +245,7 @@ class RunRepository:
         return evolve(decided, note=earlier.note_repetition(event, superseded_by=run.id))
 
     async def insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
-        """Return what C{write} answers, tried again for as long as the database refuses.
+        """Return the result of C{write}, retried for as long as the database refuses.
 
         :param run_id: what it is about, for the log.
         """
@@ -394,12 +394,12 @@ class RunRepository:
 
 
 def make_conflict(run: Run) -> Conflict:
-    """Make the refusal for a caller who comes when it is decided, withdrawn or over."""
+    """Build the error for a caller whose run is decided, withdrawn or over already."""
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
 
 
 def require_unchanged(read: Run) -> Verify:
-    """Make a check that raises L{StateConflict} where the row is no longer as it was read."""
+    """Return a check that raises L{StateConflict} if the row is no longer as it was read."""
 
     def verify(row: Run, approval: Approval | None) -> None:
         if _standing(row) != _standing(read):
@@ -409,5 +409,5 @@ def require_unchanged(read: Run) -> Verify:
 
 
 def _standing(run: Run) -> tuple[object, ...]:
-    """Show what others may have written, as it is kept."""
+    """Return the fields that others may have written, as they are stored."""
     return run.state, run.changed_at, run.reason, compact(None if run.fault is None else to_json(run.fault))
