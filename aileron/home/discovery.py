@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 from attrs import field, frozen
@@ -14,6 +14,10 @@ from aileron.model.errors import InvalidRequest
 from .lock import running_pid
 from .paths import Home
 from .private_files import atomic_write, read_private
+
+
+def _freeze(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(names)
 
 
 @frozen
@@ -39,8 +43,8 @@ class Discovery:
     started_at: str = field(validator=instance_of(str))
     launch_key: str = field(repr=False, validator=instance_of(str))
     local_key: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
-    features_off: Sequence[str] = field(default=(), converter=tuple, validator=deep_iterable(instance_of(str)))
-    connector_packages: Sequence[str] = field(default=(), converter=tuple, validator=deep_iterable(instance_of(str)))
+    features_off: Sequence[str] = field(default=(), converter=_freeze, validator=deep_iterable(instance_of(str)))
+    connector_packages: Sequence[str] = field(default=(), converter=_freeze, validator=deep_iterable(instance_of(str)))
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:
