@@ -1,4 +1,4 @@
-"""The composition root: the only room that builds collaborators and hands them to each other.
+"""The composition root: the only room that builds collaborators and connects them.
 
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """

@@ -1,4 +1,4 @@
-"""The composition: what works with what."""
+"""Builds the parts of the daemon and connects them."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
 @frozen
 class _Own:
-    """The addresses of this daemon, once it listens, and what sends to any other.
+    """The addresses of this daemon once it listens, and a function that sends to every address but these.
 
-    :ivar ports: of both sites: no connector may be led there.
-    :ivar urls: of the operator's.
+    :ivar ports: the ports of both sites, to which no connector may connect.
+    :ivar urls: the URLs of the operator site.
     """
 
     transport: HttpTransport
@@ -56,11 +56,11 @@ class _Own:
 async def start(
     reactor: Any, settings: DaemonSettings, life: Life, around: Around | None = None, known: FeatureSet | None = None
 ) -> None:
-    """Build everything and serve; C{life} learns how each part is taken down.
+    """Build every part and serve; register with C{life} how each part is stopped.
 
-    :param around: given what the runner will work with, returns what it works with: where a crash is tried.
-    :param known: the features that may be on; None: those that ship with Aileron.
-    :raises Exception: whatever keeps it from starting; what was built by then is taken down by C{life}.
+    :param around: a function that wraps the collaborators of the runner, for crash tests.
+    :param known: the features that may be on, or None for those that ship with Aileron.
+    :raises Exception: a part fails to start. C{life} stops the parts built before it.
     """
     from aileron.api import LOOK_SECONDS
 
@@ -168,7 +168,7 @@ async def _start_services(
 
 
 def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own) -> DaemonProcess:
-    """Return what features reach of the process."""
+    """Return the daemon process as features see it."""
     return DaemonProcess(
         reactor=reactor,
         life=life,
@@ -181,7 +181,7 @@ def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own)
 
 
 def _watch_turns(sites: Sites, life: Life) -> None:
-    """Notice when others are kept waiting, from now on: while it starts, and while it ends, nobody waits."""
+    """Watch for long turns of the reactor until the daemon stops. Start-up and shutdown are not watched."""
     if sites.watchdog is None:
         _log.info("this reactor does not measure its turns: long ones are not noticed")
         return

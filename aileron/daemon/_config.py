@@ -1,4 +1,4 @@
-"""C{config.yaml}: a closed set of keys, each fault with its line."""
+"""C{config.yaml}: a closed set of keys. Each error names its line."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 @frozen
 class AuditSettings:
-    """The anchors of the record, and how long its contents are kept; L{None}: none, and for ever.
+    """The anchors of the record and the retention of its contents. None means no anchor, and no limit.
 
-    :ivar anchor_file: to which each checkpoint is appended.
-    :ivar anchor_webhook: to which each is posted.
+    :ivar anchor_file: the file to which each checkpoint is appended.
+    :ivar anchor_webhook: the URL to which each checkpoint is posted.
     """
 
     anchor_file: Path | None = None
@@ -56,19 +56,19 @@ class AuditSettings:
 
 @frozen
 class Config:
-    """The configuration: what file and command line say, and the product's own defaults where they say nothing.
+    """The configuration: the values of the file and the command line, or else the product's defaults.
 
-    :ivar listen: endpoint string of the agent site; L{None}: a remembered or free port of loopback.
-    :ivar operator_listen: of the operator site.
-    :ivar operator_host: C{fresh}: its pages have a name of their own at each start; or C{localhost}.
-    :ivar hosts: further names, without a port, by which clients may call both.
-    :ivar agent_uids: other users, by number, whose processes may speak to the agent site.
-    :ivar clients: names of clients that may open a session for themselves.
-    :ivar connector_packages: Python packages in which connectors are looked for.
-    :ivar pending: how many approvals may wait.
-    :ivar features: which features are on or off, by name.
+    :ivar listen: the endpoint string of the agent site, or None for a remembered or free port of loopback.
+    :ivar operator_listen: the endpoint string of the operator site, or None as for C{listen}.
+    :ivar operator_host: C{fresh} if the pages get a new host name at each start, or C{localhost}.
+    :ivar hosts: further host names, without a port, by which clients may call both sites.
+    :ivar agent_uids: the user ids of other users whose processes may connect to the agent site.
+    :ivar clients: the names of clients that may open their own sessions.
+    :ivar connector_packages: the Python packages that are searched for connectors.
+    :ivar pending: the limits on pending approvals.
+    :ivar features: True or False for each feature that is switched on or off, by name.
     :ivar of_features: the features' own settings, by key.
-    :ivar metrics_token_digest: SHA-256 of a scraper's token; L{None}: the operator alone gets the metrics.
+    :ivar metrics_token_digest: SHA-256 of a scraper's token, or None if only the operator may read the metrics.
     """
 
     listen: str | None = None
@@ -86,12 +86,12 @@ class Config:
 
 
 def read_config(text: str, features: FeatureSet) -> Config:
-    """Read a configuration; an empty one says nothing.
+    """Parse a configuration. An empty text sets nothing.
 
-    The settings of a foreign feature, which stand below a key of its name, are not read before it is loaded.
+    The settings of a foreign feature, which are below a key of its name, are not parsed before the feature is loaded.
 
-    :param features: those whose keys may stand there.
-    :raises NotConfig: it is no YAML, or has a key that is unknown, said twice, or of another type.
+    :param features: the features whose keys are allowed.
+    :raises NotConfig: the text is not YAML, or a key is unknown, duplicate or has a value of another type.
     """
     root = parse_yaml(text)
     if root is None or scalar(root, "null") is not None:
@@ -105,14 +105,14 @@ def read_config(text: str, features: FeatureSet) -> Config:
 
 
 def config_keys(features: FeatureSet) -> Keys:
-    """Return all keys that a configuration may have, the features' own last."""
+    """Return all keys that a configuration may contain, the features' keys last."""
     return {**_CORE_KEYS, **features.settings()}
 
 
 def read_switches(text: str) -> Mapping[str, bool]:
-    """Return which features a configuration has on or off, by name, without reading anything else of it.
+    """Return the features that a configuration switches on or off, by name. Parse no other key.
 
-    :raises NotConfig: it is no YAML, or says that otherwise than it must.
+    :raises NotConfig: the text is not YAML, or the switches are malformed.
     """
     root = parse_yaml(text)
     said = {} if root is None or scalar(root, "null") is not None else entries(root, "the file")
@@ -126,7 +126,7 @@ def _features(node: Node, line: int) -> Mapping[str, bool]:
 
 
 def _is_on(node: Node, name: str, line: int) -> bool:
-    text = scalar(node, "bool")  # to YAML, on and off are booleans
+    text = scalar(node, "bool")  # YAML parses on and off as booleans
     if text not in {"on", "off", "true", "false"}:
         raise NotConfig(f"features.{name} must be on or off", line)
     return text in {"on", "true"}
@@ -173,7 +173,7 @@ def _packages(node: Node, name: str, line: int) -> tuple[str, ...]:
 
 
 def _digest(node: Node, name: str, line: int) -> bytes:
-    text = scalar(node, "str") or scalar(node, "int") or ""  # sixty-four digits are a number to YAML
+    text = scalar(node, "str") or scalar(node, "int") or ""  # YAML parses sixty-four digits as a number
     if not _DIGEST.fullmatch(text):
         raise NotConfig(f"{name} must be the token's SHA-256: 64 of 0-9 and a-f", line)
     return bytes.fromhex(text)
@@ -225,7 +225,7 @@ _CORE_KEYS: Keys = {
     "audit": section(_audit, _OF_AUDIT),
 }
 _FIELDS = {"metrics": "metrics_token_digest"}
-"""The fields of L{Config} that have another name than the key."""
+"""The fields of L{Config} whose name differs from the key."""
 
 _UNREAD = Key(lambda node, name, line: None, "", "")
-"""The settings of a feature that is not loaded."""
+"""The key of settings of a feature that is not loaded; the settings are not parsed."""

@@ -1,4 +1,4 @@
-"""The files of the home that the daemon goes by once they are trusted: config.yaml, and those of actions."""
+"""The files of the home that the daemon obeys once they are trusted: config.yaml and action files."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ from ._config import Config, read_config
 
 @frozen
 class HomeActionFiles:
-    """Checks, reads and writes the action files of one home; it trusts none of them."""
+    """Checks, reads and writes the action files of one home. It trusts none of them."""
 
     _home: Home
     _catalogue: ICatalogue
 
     def check(self, text: str) -> ActionFile:
-        """Judge a text as the file of an action."""
+        """Parse a text as an action file and return the action or its faults."""
         return _judge(text.encode(), "the text")
 
     def read(self, name: str) -> ActionFile | None:
-        """Read the file of an action, sound or not; L{None}: there is none.  No file is parsed that was before."""
+        """Read the file of an action, valid or not, or return None if there is no file.
+
+        A file already parsed is reused.
+        """
         path = self._find(name)
         known = self._catalogue.current().actions.get(name)
         if known is not None:
@@ -44,7 +47,10 @@ class HomeActionFiles:
         return None if data is None else ActionFile(data.decode("utf-8", "replace"), digest_of_bytes(data), None)
 
     def write(self, name: str, text: str, before: str | None) -> ActionFile:
-        """Write the file of an action, if what is there now has the digest C{before}, or nothing is and it is none."""
+        """Write the file of an action.
+
+        If the file on disk no longer has the digest C{before} (None: no file), raise.
+        """
         path = self._find(name)
         found, there = _judge(text.encode(), str(path)), read_private(path, MAX_FILE_BYTES)
         if found.action is None:
@@ -54,7 +60,7 @@ class HomeActionFiles:
             message = "A new file has the name of its action. Nothing was saved."
             raise InvalidRequest.listing(message, ("/text", f"must declare the name {name}"))
         if there == text.encode():
-            return found  # an answer that was lost is asked for again
+            return found  # a retry after a lost answer
         if before != (None if there is None else digest_of_bytes(there)):
             raise _refuse_changed(there)
         try:
@@ -66,7 +72,7 @@ class HomeActionFiles:
         return found
 
     def _find(self, name: str) -> Path:
-        """Find where the action of that name is, or would be, in the directory of actions and nowhere else."""
+        """Return the path of the action's file in the directory of actions, whether or not the file exists."""
         if not is_action_name(name):
             raise NotFound("No action can have this name.")
         if self._home.actions.is_symlink():
@@ -95,10 +101,10 @@ _LATER = "it counts from the daemon's next start: aileron daemon stop, then aile
 
 @frozen
 class ConfigCandidate:
-    """The file at one moment: all empty where there is none.
+    """The file at one moment. All fields are empty if there is no file.
 
-    :ivar digest: of its bytes, if they could be read.
-    :ivar error: why it is not sound; else there are the other two.
+    :ivar digest: the digest of its bytes, if they could be read.
+    :ivar error: the reason why the file is invalid, or None if the other two fields are set.
     """
 
     digest: str | None = None
@@ -109,13 +115,13 @@ class ConfigCandidate:
 
 @implementer(IConfigFile)
 class ConfigFile:
-    """C{config.yaml} of one home.  It is obeyed as it lay when this was made, and only if it was trusted then.
+    """C{config.yaml} of one home, as it was when this object was created. It is in force only if it was trusted then.
 
-    :param trust: the operator's word, as far as it is known: nothing while the vault was never unlocked.
-    :param features: those whose keys may stand there.
-    :ivar config: what is in force; says nothing where the file is absent or not trusted.
-    :ivar features: those that are on and off by it.
-    :raises InvalidRequest: what is trusted is not sound, so it was written for another version.
+    :param trust: the operator's trust. It is empty if the vault was never unlocked.
+    :param features: the features whose keys are allowed.
+    :ivar config: the configuration in force. It is empty if the file is absent or not trusted.
+    :ivar features: the features with the switches of the configuration applied.
+    :raises InvalidRequest: the trusted file is invalid, so it was written for another version.
     """
 
     def __init__(self, home: Home, trust: ITrust, features: FeatureSet) -> None:
@@ -124,7 +130,7 @@ class ConfigFile:
         found = self._look()
         self.config, self._in_force = self._choose(found)
         self.features = features.switch(self.config.features)
-        if self.features.known != features.known and found.candidate is not None:  # now foreign settings can be read
+        if self.features.known != features.known and found.candidate is not None:  # foreign settings can be parsed now
             self.config = read_config(found.candidate.text, self.features)
 
     def candidates(self) -> tuple[Candidate, ...]:
@@ -161,7 +167,7 @@ class ConfigFile:
 
 
 def config_problem(home: Home) -> LoadError | None:
-    """Return what is wrong with the C{config.yaml} of a home, trusted or not; L{None} if it is sound or missing."""
+    """Return the error in the C{config.yaml} of a home, trusted or not, or None if it is valid or missing."""
     try:
         data = read_private(home.config)
     except (Forbidden, InvalidRequest) as error:

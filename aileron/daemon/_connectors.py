@@ -1,4 +1,4 @@
-"""Gives the kinds of connector what the daemon has: its network, threads, processes and sandboxes."""
+"""Provides the kinds of connector with the daemon's network, threads, processes and sandboxes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from aileron.model.interfaces.connectors import ISandboxes
 from ._process import in_thread
 
 _log = Logger()
-_MOST_TREES = 2  # directories of programs, read at once, each in a thread
+_MOST_TREES = 2  # directories of programs read at once, each in a thread
 
 
 @define(slots=False, eq=False)
 class ConnectorMaker:
-    """Owns what connectors share.
+    """The owner of the resources that connectors share.
 
-    :ivar state: Aileron's home, which no program in a sandbox sees.
-    :ivar report: records that the server of a connector asked its API for something while nothing of it executed.
-    :ivar environment: the daemon's.
-    :ivar features: one of them makes sandboxes.
+    :ivar state: Aileron's home, which is hidden from programs in a sandbox.
+    :ivar report: a function that records an API request of a connector's server while no run of it executes.
+    :ivar environment: the daemon's environment.
+    :ivar features: the features, one of which makes sandboxes.
     """
 
     reactor: Any
@@ -42,7 +42,7 @@ class ConnectorMaker:
 
     @cached_property
     def workshop(self) -> Workshop:
-        """The things that the kinds of connector make their connectors with."""
+        """The resources with which the kinds of connector make their connectors."""
         return Workshop(
             self.reactor,
             self.transport,
@@ -55,11 +55,11 @@ class ConnectorMaker:
         )
 
     def find_sandbox(self) -> Enclose | None:
-        """Return what puts programs into sandboxes, or None if this machine makes none."""
+        """Return the function that puts programs into sandboxes, or None if this machine makes none."""
         return self.enclose if self.sandbox else None
 
     def _in_thread(self, name: str, at_once: int) -> Any:
-        """Return what calls functions in threads; what has the same name shares them."""
+        """Return a function that calls functions in threads. Calls with one name share a limit."""
         if name not in self._threads:
             self._threads[name] = in_thread(self.reactor, at_once)
         return self._threads[name]
@@ -71,7 +71,7 @@ class ConnectorMaker:
 
     @cached_property
     def loop(self) -> LoopOnDemand:
-        """The loop in which the client of MCP servers runs."""
+        """The asyncio loop in which the client of MCP servers runs."""
         return LoopOnDemand(self.reactor, "aileron-mcp-client")
 
     @cached_property
@@ -80,7 +80,7 @@ class ConnectorMaker:
 
     @cached_property
     def sandbox(self) -> ISandboxes | None:
-        """The sandboxes of this machine, tried once, when the first program is declared; None if it makes none."""
+        """The sandboxes of this machine, tested once when the first program is declared, or None if it makes none."""
         try:
             return self.features.find_sandboxes(self.reactor, self.environment)
         except (NotFound, Forbidden) as error:
@@ -88,7 +88,7 @@ class ConnectorMaker:
             return None
 
     def enclose(self, directory: str, network: bool, repository: bool) -> Enclosure:
-        """Return the sandbox of a program that works in C{directory}, of which the program writes nothing else.
+        """Return the sandbox of a program that works in C{directory} and can write nowhere else.
 
         :param repository: True if the program writes to the whole repository around the directory.
         :raises InvalidRequest: the directory is the user's whole home.

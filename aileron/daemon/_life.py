@@ -1,4 +1,4 @@
-"""One life of the daemon: it starts whole or not at all, and ends in the opposite order."""
+"""The service of the daemon: it starts completely or not at all, and stops its parts in the opposite order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _log = Logger()
 
 @implementer(IService)
 class AileronService(Service):
-    """One life of the daemon.
+    """The service of the daemon, from its start to its stop.
 
-    :param start: builds everything, registering with the L{Life} how each part is taken down.
-    :ivar failed: how it failed to start, if it did.
+    :param start: a function that builds every part and registers with the L{Life} how each is stopped.
+    :ivar failed: the failure of the start, or None.
     """
 
     name: str | None = "aileron"
@@ -36,13 +36,13 @@ class AileronService(Service):
         self._starting: Deferred[None] | None = None
 
     def startService(self) -> None:
-        """Begin to start; a failure is logged, told by L{failed}, and stops the reactor."""
+        """Start the parts. A failure is logged and stored in C{failed}, and stops the reactor."""
         super().startService()  # type: ignore[no-untyped-call]
         self._starting = self._start(self._life)
         self._starting.addErrback(self._give_up)
 
     def stopService(self) -> Deferred[None]:
-        """Stop taking calls, let effects finish, and leave everything closed.  It fires when that is done."""
+        """Stop accepting calls, wait for running effects and close every part. The result fires when all is closed."""
         super().stopService()  # type: ignore[no-untyped-call]
         if self._starting is not None:
             self._starting.cancel()
@@ -50,9 +50,9 @@ class AileronService(Service):
 
     def _give_up(self, failure: Failure) -> None:
         if failure.check(CancelledError):
-            return  # it was stopped while it started
+            return  # it was stopped during the start
         self.failed = failure
-        # twistd starts services before the reactor: one that is not running yet is stopped as soon as it does.
+        # twistd starts services before the reactor: a reactor that is not running yet is stopped once it runs
         self._reactor.callWhenRunning(self._stop)
         _log.failure("aileron cannot start", failure)
         with suppress(OSError):  # standard error may be a file on a full disk

@@ -1,4 +1,4 @@
-"""Binds the two sites to loopback and keeps their ports from one life of the daemon to the next."""
+"""Binds the two sites to loopback and keeps their ports from one start of the daemon to the next."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _OF_ALL = {"0.0.0.0": _LOOPBACK_4, "::": _LOOPBACK_6}  # noqa: S104  # how to ca
 _NO_IPV6 = frozenset((errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT))
 _TRIES = 20
 _BACKLOG = 4096
-"""Connections that the system queues while the daemon is busy or its sites are full: a client that finds no room tries
-again after a second, then two, then four.  An endpoint of the operator's choice says its own."""
+"""Connections that the system queues while the daemon is busy or its sites are full. A client that finds the queue
+full tries again after a second, then two, then four. An endpoint set by the operator has its own backlog."""
 
 
 @frozen
 class Bound:
-    """One site's sockets.
+    """The sockets of one site.
 
-    :ivar hosts: every C{name:port} by which a client may call it.
-    :ivar url: the one that we write down.
-    :ivar others: every C{name:port} by which programs may call it, and no browser.
+    :ivar hosts: every C{name:port} by which a client may call the site.
+    :ivar url: the URL that is written to the home.
+    :ivar others: every C{name:port} by which programs, but no browser, may call the site.
     """
 
     ports: tuple[IListeningPort, ...]
@@ -42,7 +42,10 @@ class Bound:
     others: tuple[str, ...] = ()
 
     def add_names(self, names: Iterable[str]) -> Bound:
-        """Return the same with further names; of a site with a name for browsers alone they are for programs."""
+        """Return a copy with further names.
+
+        If browsers have a name of their own, the further names are for programs only.
+        """
         further = tuple(f"{name}:{self.port}" for name in names)
         return evolve(self, others=self.others + further) if self.others else evolve(self, hosts=self.hosts + further)
 
@@ -50,10 +53,10 @@ class Bound:
 async def bind_agent_site(reactor: Any, site: IProtocolFactory, wanted: int | None, endpoint: str | None) -> Bound:
     """Bind the agent site to 127.0.0.1, or to C{endpoint}.
 
-    :param wanted: the port to try first; a taken one is replaced, with a warning.
+    :param wanted: the port to try first. If it is taken, another one is bound and a warning is logged.
     :param endpoint: a Twisted server endpoint string, chosen by the operator.
-    :raises CannotListenError: it cannot be bound.
-    :raises InvalidRequest: the endpoint is none of TCP.
+    :raises CannotListenError: the site cannot be bound.
+    :raises InvalidRequest: the endpoint is not a TCP endpoint.
     """
     return _at_one_address(await _listen(reactor, site, wanted, endpoint, "agent"))
 
@@ -61,12 +64,12 @@ async def bind_agent_site(reactor: Any, site: IProtocolFactory, wanted: int | No
 async def bind_operator_site(
     reactor: Any, site: IProtocolFactory, wanted: int | None, endpoint: str | None, label: str | None = None
 ) -> Bound:
-    """Bind the operator site to one port of 127.0.0.1 and [::1], so that C{localhost} is nobody else's.
+    """Bind the operator site to one port of both 127.0.0.1 and [::1], so that no other program can own C{localhost}.
 
-    Without IPv6 the first is enough.  Other parameters and errors as for L{bind_agent_site}; at an endpoint of the
-    operator's choice C{localhost} might be another's by its other address, so that name is not ours then.
+    Without IPv6 only 127.0.0.1 is bound. See L{bind_agent_site} for the other parameters and the exceptions. At an
+    endpoint set by the operator, another program may have C{localhost} by IPv6, so the site does not use that name.
 
-    :param label: of the name that browsers are served at, below L{PAGES_DOMAIN}; L{None}: at C{localhost}.
+    :param label: the label below L{PAGES_DOMAIN} at which browsers are served, or None for C{localhost}.
     """
     if endpoint is not None:
         return _at_one_address(await _listen(reactor, site, wanted, endpoint, "operator"))
@@ -79,14 +82,14 @@ async def bind_operator_site(
             if getattr(error.socketError, "errno", None) in _NO_IPV6:
                 return _as_localhost(port, label, first)
             await _stop(first)
-            wanted = None  # somebody else has that port of ::1
+            wanted = None  # another program has that port of ::1
         else:
             return _as_localhost(port, label, first, second)
     raise CannotListenError(_LOOPBACK_6, wanted or 0, OSError(errno.EADDRINUSE, "no port is free on both addresses"))
 
 
 async def unbind(bound: Bound) -> None:
-    """Take no more connections."""
+    """Stop accepting connections."""
     for port in bound.ports:
         await _stop(port)
 
@@ -101,7 +104,7 @@ def _as_localhost(port: int, label: str | None, *listening: IListeningPort) -> B
 
 
 def _at_one_address(listening: IListeningPort) -> Bound:
-    """Call the site by its address alone; where all were bound, by that of loopback."""
+    """Return the site with only its address as host name, or that of loopback if all addresses are bound."""
     address = listening.getHost()
     port: int = address.port  # type: ignore[attr-defined]
     host: str = address.host  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The daemon's process: ids by its clock, threads, descriptors, and a heap that is settled."""
+"""The daemon's process: ids by its clock, threads, descriptors and the garbage collector."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twisted.internet.threads import deferToThreadPool
 from ulid import ULID
 
 WANTED = 10_240
-"""How many descriptors the daemon can make use of."""
+"""The most file descriptors that the daemon can use."""
 
 _RANDOM_BYTES, _IDS_AT_ONCE = 10, 64
 _FOR_THE_REST = 384
@@ -24,7 +24,7 @@ _YOUNG, _MIDDLE, _OLD = 10_000, 10, 10
 
 
 def fresh_ids(clock: IReactorTime) -> Callable[[], str]:
-    """Return what makes a new id, a ULID of this moment, at each call."""
+    """Return a function that makes a new ULID of the current moment at each call."""
     randomness = _read_randomness()
 
     def make() -> str:
@@ -35,18 +35,18 @@ def fresh_ids(clock: IReactorTime) -> Callable[[], str]:
 
 
 def _read_randomness() -> Iterator[bytes]:
-    """Yield the random part of one id after the other; each read of the system's lets another thread go first."""
+    """Yield the random part of one id after the other. Randomness is read rarely, as a read lets other threads run."""
     while True:
         read = os.urandom(_RANDOM_BYTES * _IDS_AT_ONCE)
         yield from (read[at : at + _RANDOM_BYTES] for at in range(0, len(read), _RANDOM_BYTES))
 
 
 def in_thread(reactor: Any, at_once: int = 8) -> Callable[..., Deferred[Any]]:
-    """Return what calls a function in another thread of the reactor's; the answer comes in this one.
+    """Return a function that calls a function in a thread of the reactor's pool; its Deferred fires in this thread.
 
-    Cancelling takes the call back if it has not begun; later it only ends the wait.
+    Cancelling removes a call that has not started. A call that has started goes on, and only the wait ends.
 
-    :param at_once: how many threads it takes at most, those included for which nobody waits any more.
+    :param at_once: the most threads in use, including those whose wait was cancelled.
     """
     turns = DeferredSemaphore(at_once)
 
@@ -69,7 +69,7 @@ def in_thread(reactor: Any, at_once: int = 8) -> Callable[..., Deferred[Any]]:
 
 
 def allow_descriptors() -> int:
-    """Raise this process's limit of descriptors as far as it may be raised, and is of use; return it as it is then."""
+    """Raise this process's limit of file descriptors, up to L{WANTED} and the hard limit, and return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = raised_limit(soft, hard)
     if limit != soft:
@@ -78,26 +78,26 @@ def allow_descriptors() -> int:
 
 
 def raised_limit(soft: int, hard: int) -> int:
-    """Return the limit to set, where these are in force: never a lower one."""
+    """Return the soft limit to set for these soft and hard limits. It is never lower than C{soft}."""
     if soft == _INFINITE:
         return soft
     return max(soft, WANTED if hard == _INFINITE else min(WANTED, hard))
 
 
 def most_connections(limit: int) -> int:
-    """Return how many connections the agent site may hold at once, where the process may have so many descriptors.
+    """Return the most connections the agent site may hold at once under a limit of file descriptors.
 
-    Each may take a second one, for what is asked of a provider.  The daemon keeps enough for everything else.
+    Each connection may need a second one to a provider. Some descriptors are reserved for everything else.
     """
     usable = WANTED if limit == _INFINITE else min(limit, WANTED)
     return max(_LEAST, (usable - _FOR_THE_REST) // 2)
 
 
 def settle_heap() -> None:
-    """Look no more for garbage in what is there now, and seldom in what is new; for when everything begins to serve.
+    """Freeze the objects created at start-up and raise the garbage collector's thresholds. Call before serving.
 
-    Nearly all that a request makes goes with its last reference: looking for cycles at every 700 objects, as Python
-    does, took a twentieth of its time.
+    Nearly all objects of a request are freed with their last reference. With Python's default of a collection every
+    700 objects, a twentieth of the time was spent on collections.
     """
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)

@@ -1,6 +1,6 @@
-"""Linux's reactor for a daemon that runs in the foreground: epoll's, with less work around each event, and measured.
+"""The epoll reactor of a daemon in the foreground on Linux, with less work around each event, and measured turns.
 
-The only place where names of L{twisted.internet.epollreactor} are used that it does not document: C{_poller},
+This is the only module that uses undocumented names of L{twisted.internet.epollreactor}: C{_poller},
 C{_selectables}, C{_doReadOrWrite}, C{_disconnectSelectable}, and of its base C{_started}, C{_justStopped},
 C{_newTimedCalls} and C{_pendingTimedCalls}.
 """
@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from ._watchdog import TurnClock
 
 _MOST_EVENTS = 64
-"""The most events of a turn, so that many requests delay neither other work nor calls that are due."""
+"""The most events handled in one turn, so that many requests delay neither other work nor due calls."""
 
 _log = Logger()
 _logged = _log.failureHandler("in the reactor's loop")
@@ -25,10 +25,10 @@ _logged = _log.failureHandler("in the reactor's loop")
 class LeanReactor(EPollReactor):
     """An epoll reactor that does less around each event than Twisted's, and measures its turns.
 
-    Twisted's reactor sets up a logging context for each event, and computes twice around it when the next call is due.
+    Twisted's reactor sets up a logging context for each event, and computes twice when the next call is due.
     Together this is a fifth of the processor time of a relayed request.
 
-    :ivar turns: measures what passes between two waits for events.
+    :ivar turns: the clock that measures the time between two waits for events.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class LeanReactor(EPollReactor):
         super().__init__()  # type: ignore[no-untyped-call]
 
     def mainLoop(self) -> None:
-        """Run until the reactor is stopped.  Only events are handled until a call is due."""
+        """Run until the reactor is stopped. While no call is due, only handle events."""
         while self._started:
             with _logged:
                 self.runUntilCurrent()
@@ -48,14 +48,14 @@ class LeanReactor(EPollReactor):
                         self.doPoll(timeout)
 
     def _patience(self) -> float | None:
-        """Return for how many seconds only events matter, None if no call is due, or 0 if there is other work."""
+        """Return the seconds to wait for events, None if no call is scheduled, or 0 if other work is pending."""
         if self._newTimedCalls or self.threadCallQueue or self._justStopped or not self.running:
             return 0
         pending = self._pendingTimedCalls
         return max(0, pending[0].time - self.seconds()) if pending else None
 
     def doPoll(self, timeout: float | None) -> None:
-        """Wait for events, at most C{timeout} seconds, and handle them.  What fails is logged and disconnected."""
+        """Wait at most C{timeout} seconds for events and handle them. Log a failure and disconnect its transport."""
         self.turns.end()
         try:
             events = self._poller.poll(-1 if timeout is None else timeout, _MOST_EVENTS)
@@ -83,8 +83,8 @@ class LeanReactor(EPollReactor):
 
 
 def install() -> None:
-    """Make it the process's reactor.
+    """Install this reactor as the process's reactor.
 
-    :raises ReactorAlreadyInstalledError: there is one.
+    :raises ReactorAlreadyInstalledError: a reactor is already installed.
     """
     installReactor(LeanReactor())

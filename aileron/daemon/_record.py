@@ -1,6 +1,7 @@
-"""The record of one life: who signs it, where its checkpoints are anchored, and what of it is deleted in time.
+"""The record while this daemon runs: its signer, the anchors of its checkpoints, and retention.
 
-An anchor is a file or an address where the operator has checkpoints told: no action of an agent's, and nothing waits.
+An anchor is a file or an address to which the operator has checkpoints delivered. No agent acts through it, and no
+other work waits for it.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ _MOST_WAITING = 1000
 _log = Logger()
 
 Deliver = Callable[[bytes], Awaitable[None]]
-"""Keeps one line, or raises."""
+"""A function that stores one line, or raises."""
 
 
 async def take_over(
     reactor: Any, settings: AuditSettings, store: Store, vault: Vault, observer: CommitObserver, life: Life
 ) -> CheckpointSigner:
-    """Answer for the record from here on; nothing else of this life was put on it yet."""
+    """Take over the record from the previous process and return its signer. Call before this process records events."""
     anchors = _anchors(reactor, settings)
     signer = CheckpointSigner(
         audit=store.audit,
@@ -68,7 +69,7 @@ async def take_over(
 async def keep_on(
     reactor: Any, settings: AuditSettings, store: Store, vault: Vault, signer: CheckpointSigner, life: Life
 ) -> None:
-    """Everything else has started: say so on record, then sign and delete as time goes on."""
+    """Record that the daemon has started, and schedule signing and retention. Call when every part has started."""
     await signer.tell_unlocked()
     telling = vault.locked().addCallback(lambda _: Deferred.fromCoroutine(signer.tell_locked()))
     telling.addErrback(lambda failure: _log.failure("recording that the vault is locked", failure))
@@ -80,7 +81,7 @@ async def keep_on(
 
 
 def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
-    """Make what records that a credential needs a person, of which the operator is told by notification."""
+    """Return a function that records that a credential needs a person. The operator is notified of such events."""
     ids = fresh_ids(reactor)
 
     def report(binding: Binding, reason: str) -> None:
@@ -93,14 +94,14 @@ def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
 
 
 def report_strays(reactor: Any, store: Store) -> Callable[[str], None]:
-    """Make what records that a local MCP server asked its API for something between two calls, and was refused."""
+    """Return a function that records that a local MCP server sent an API request between two calls and was refused."""
     write = _event_writer(reactor)
     return lambda fqn: _record(store, evolve(write("api.refused"), connector=fqn))
 
 
 def _record(store: Store, event: Event) -> None:
-    """Record what has happened already; a failure is logged."""
-    recording = Deferred.fromCoroutine(store.audit.append(event))  # the store's close waits for it
+    """Record an event that has already happened. A failure is logged."""
+    recording = Deferred.fromCoroutine(store.audit.append(event))  # the store waits for this task when it closes
     recording.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
 
 
@@ -124,11 +125,11 @@ def _event_writer(reactor: Any) -> Callable[..., Event]:
 
 @define(eq=False)
 class Anchor:
-    """Delivers checkpoints one after the other, in their order, each until it is kept.
+    """A queue that delivers checkpoints in order and retries each one until it is stored.
 
-    Where too many wait the oldest are let go: each one answers for all before it.
+    If too many wait, the oldest are dropped: each checkpoint covers all before it.
 
-    :param name: for the log.
+    :param name: the name of the anchor in the log.
     """
 
     name: str
@@ -140,7 +141,7 @@ class Anchor:
     _stopped: bool = field(default=False, init=False)
 
     def tell(self, checkpoint: Checkpoint) -> None:
-        """Queue a checkpoint, which is delivered when those before it were; what fails is logged and tried again."""
+        """Queue a checkpoint for delivery. A failure is logged and retried."""
         self._waiting.append((json.dumps(to_json(checkpoint)) + "\n").encode("ascii"))
         if not self._busy and not self._stopped:
             self._busy = True
@@ -148,7 +149,7 @@ class Anchor:
             self._delivering.addErrback(self._end)
 
     def stop(self) -> None:
-        """Deliver nothing more."""
+        """Stop delivering."""
         self._stopped = True
         if self._delivering is not None:
             self._delivering.cancel()
@@ -165,7 +166,10 @@ class Anchor:
             self._busy = False
 
     async def _insist(self) -> None:
-        """Deliver the first that waits; where that fails for long enough it may be another by then."""
+        """Deliver the first checkpoint of the queue and retry until it is stored.
+
+        The queue may change between retries.
+        """
         pause = _FIRST_PAUSE
         while True:
             line = self._waiting[0]
@@ -184,9 +188,9 @@ class Anchor:
 
 
 def file_anchor(path: Path, clock: IReactorTime, in_thread: Callable[..., Deferred[None]]) -> Anchor:
-    """Append each line to the file at C{path}, durably.
+    """Return an anchor that appends each line durably to the file at C{path}.
 
-    :param in_thread: calls a function in another thread: the file may lie on a slow or an absent disk.
+    :param in_thread: calls a function in another thread, as the disk may be slow or absent.
     """
 
     async def deliver(line: bytes) -> None:
@@ -196,7 +200,7 @@ def file_anchor(path: Path, clock: IReactorTime, in_thread: Callable[..., Deferr
 
 
 def web_anchor(url: str, clock: Any) -> Anchor:
-    """Post each line to C{url}; a status of 2xx says that it was kept.
+    """Return an anchor that posts each line to C{url}. A 2xx status confirms that it was stored.
 
     :param clock: the reactor.
     """
@@ -210,7 +214,10 @@ def web_anchor(url: str, clock: Any) -> Anchor:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Write one whole line; what an earlier try left of one, on a full disk say, stays a line of its own."""
+    """Append one whole line.
+
+    An incomplete line of an earlier attempt, as on a full disk, stays on a line of its own.
+    """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:

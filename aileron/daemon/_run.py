@@ -1,4 +1,4 @@
-"""Runs a life under C{twistd} or in the foreground, there with the daemon's own log."""
+"""Runs the daemon under C{twistd} or in the foreground, there with its own log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _service(reactor: Any, settings: DaemonSettings, around: Around | None = Non
 
 
 def makeService(options: Options) -> AileronService:
-    """Return what C{twistd} runs: a life that ends the process with a failure if it cannot start."""
+    """Return the service that C{twistd} runs. If it cannot start, the process exits with a failure."""
     # guard against attack: twistd is closed to readers -> test_process.ReadersTests.test_twistd
     harden()
     from twisted.internet import reactor
@@ -45,7 +45,7 @@ def _settings(options: Options) -> DaemonSettings:
 
 
 def _exit_if_failed(service: AileronService) -> None:
-    """C{twistd} knows no other way to end with a status after the reactor has run."""
+    """Exit with status 1 if the service failed to start. C{twistd} offers no other way to set the status."""
     if service.failed is not None:
         sys.stderr.flush()
         os._exit(1)
@@ -54,9 +54,9 @@ def _exit_if_failed(service: AileronService) -> None:
 def serve(arguments: Sequence[str]) -> int:
     """Run in the foreground, logging to the home's log directory, until a signal ends it.
 
-    The process is closed to others already: the caller does that first.
+    The caller has already closed the process to inspection by other processes.
 
-    :return: the exit status: 0, or 1 if it could not start.
+    :return: the exit status: 0, or 1 if the daemon could not start.
     """
     options = Options()  # type: ignore[no-untyped-call]
     options.parseOptions(list(arguments))  # type: ignore[no-untyped-call]
@@ -64,9 +64,9 @@ def serve(arguments: Sequence[str]) -> int:
 
 
 def choose_reactor() -> None:
-    """Install the reactor that a daemon in the foreground runs on: the lean one on Linux, else Twisted's choice.
+    """Install the reactor for a daemon in the foreground: L{LeanReactor} on Linux, otherwise Twisted's default.
 
-    :raises ReactorAlreadyInstalledError: there is one.
+    :raises ReactorAlreadyInstalledError: a reactor is already installed.
     """
     if sys.platform == "linux":
         from ._reactor import install
@@ -75,7 +75,7 @@ def choose_reactor() -> None:
 
 
 def live(settings: DaemonSettings, around: Around | None = None) -> int:
-    """As L{serve}, of settings that are read.
+    """Run in the foreground with these settings until a signal ends the process, and return the exit status.
 
     :param around: see L{aileron.daemon._compose.start}.
     """

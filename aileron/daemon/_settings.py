@@ -1,4 +1,4 @@
-"""The settings of one life of the daemon: options, environment, and the key from an inherited descriptor."""
+"""The settings of one daemon process: options, environment, and the key from an inherited descriptor."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Options(usage.Options):
 
 @frozen
 class DaemonSettings:
-    """The settings of one life of the daemon.
+    """The settings of one daemon process.
 
-    :ivar listens: endpoints that the command line names, by the site's field in L{Config}.
-    :ivar pending: limits that the command line sets, by their name.
-    :ivar environ: the environment of the process; may hold passwords of proxies.
-    :ivar config: what is in force: it says nothing before L{over}.
+    :ivar listens: the endpoints of the command line, by the site's field in L{Config}.
+    :ivar pending: the limits of the command line, by name.
+    :ivar environ: the environment of the process, which may contain passwords of proxies.
+    :ivar config: the configuration in force. It is empty before L{over} is called.
     """
 
     home: Home
@@ -57,7 +57,7 @@ class DaemonSettings:
     config: Config = field(factory=Config)
 
     def over(self, config: Config) -> DaemonSettings:
-        """Put in force what the configuration says, where the command line says nothing."""
+        """Return a copy with the configuration in force. The command line overrides it."""
         pending = evolve(config.pending, **self.pending)
         return evolve(self, config=evolve(config, pending=pending, **self.listens))
 
@@ -66,7 +66,7 @@ class DaemonSettings:
         """Read options, environment and the inherited descriptor.
 
         :raises AileronError: no home can be found, or a variable has a value that its feature refuses.
-        :raises ValueError: the pipe brought no key.
+        :raises ValueError: the pipe contained no key.
         """
         environ = {**os.environ, "AILERON_HOME": options["home"]} if options["home"] else os.environ
         FeatureSet().check_variables(environ)

@@ -1,4 +1,4 @@
-"""Both sites: made of one set of parts, bound, and announced in the home."""
+"""Builds both sites from one set of parts, binds them, and announces them in the home."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from ._settings import DaemonSettings
 from ._watchdog import watchdog_of
 
 _LABEL_LETTERS = 10
-"""43 bits: more names than anybody could have a browser open beforehand."""
+"""43 bits: more names than an attacker could have open in a browser beforehand."""
 
 
 @frozen
 class Services:
-    """The parts that act, as both sites reach them."""
+    """The services that both sites call."""
 
     runner: Runner
     connectors: Registry
@@ -48,7 +48,7 @@ class Services:
 class Sites:
     """Both listeners over one set of parts.
 
-    :ivar watchdog: not yet started; L{None}: this reactor does not measure its turns.
+    :ivar watchdog: the watchdog, not yet started, or None if this reactor does not measure its turns.
     """
 
     _bound: tuple[Bound, ...] = ()
@@ -118,9 +118,9 @@ class Sites:
         return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=taker)
 
     async def look_at_leases(self) -> None:
-        """End the sessions that nobody stands behind any more; to be called now and then.
+        """End the sessions whose owner is gone. Call this periodically.
 
-        :raises StoreUnavailable: not all could be ended.
+        :raises StoreUnavailable: not all sessions could be ended.
         """
         await self._parts.leases.look()
 
@@ -132,7 +132,7 @@ class Sites:
         return (self._bound[1].url,) if self._bound else ()
 
     async def open(self, life: Life) -> tuple[Bound, Bound]:
-        """Listen, with rules that name the ports that were given.  Until they do, everything is refused."""
+        """Listen, then accept requests to the ports that were bound. Until then every request is refused."""
         from aileron.api import API_PATHS, HANDOVER, OtherNames, SiteRules, peer_uid_lookup
 
         home, settings = self._settings.home, self._settings
@@ -171,7 +171,7 @@ class Sites:
         await self._parts.features.serve(ListeningSites(self._agent_routes, (agent.port, operator.port)))
 
     def announce(self, life: Life) -> None:
-        """Say in the home where the daemon is; its end takes that back first."""
+        """Write the daemon's addresses to the home. When the daemon stops, they are removed first."""
         agent, operator = self._bound
         discovery = Discovery(
             url=agent.url,
@@ -190,14 +190,14 @@ class Sites:
 
 
 def _mint_names() -> tuple[str, str, str]:
-    """Return the instance of a life of the daemon, its launch key and its local key, all fresh."""
+    """Return the instance id of this daemon process, its launch key and its local key, all newly made."""
     from aileron.api import LAUNCH_KEY, LOCAL_KEY, mint
 
     return secrets.token_hex(8), mint(LAUNCH_KEY, secrets.token_bytes), mint(LOCAL_KEY, secrets.token_bytes)
 
 
 def _landing() -> Any:
-    """Answer a browser that another site sent to the operator site, before anything else looks at the request."""
+    """Return the page for a browser that another site sent to the operator site. It precedes every other check."""
     from aileron.api import Answer
     from aileron.web import LANDING_POLICY, landing
 
@@ -206,7 +206,7 @@ def _landing() -> Any:
 
 
 def _moved() -> Any:
-    """Answer a browser at a name at which no page is served."""
+    """Return the page for a browser that used a host name at which no page is served."""
     from aileron.api import Answer
     from aileron.web import moved
 
@@ -214,7 +214,7 @@ def _moved() -> Any:
 
 
 def _make_label(config: Config) -> str | None:
-    """Make the label of the name by which browsers call this start's pages; L{None}: they call them localhost."""
+    """Make the label of the host name of this start's pages, or return None if they are at localhost."""
     # guard against attack: the pages have another name at each start -> test_planted.PlantedTests.test_another_name,
     #    instead if True
     if config.operator_host == "localhost":
@@ -223,7 +223,7 @@ def _make_label(config: Config) -> str | None:
 
 
 def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]]) -> Any:
-    """Make the pages, which share with the routes what both need; loaded when a browser first asks for one."""
+    """Create the pages, which share their dependencies with the routes. Call at a browser's first request."""
     from aileron.web import pages
 
     return pages(parts, in_thread)

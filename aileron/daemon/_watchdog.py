@@ -1,8 +1,8 @@
-"""Notices turns of the reactor that last too long: while one lasts, everybody else waits.
+"""Notices turns of the reactor that last too long and delay every other task.
 
-A turn is what the reactor does between two looks for events.  It is C{busy} if the reactor's own thread computed that
-long; else it is C{blocked}: by a disk, a lock, another thread of this process, a machine with too much to do, or a
-process that was stopped and went on.  The clock stands still while the machine sleeps.
+A turn is the time between two polls for events. It is C{busy} if the reactor's own thread computed that long, else
+C{blocked}: by a disk, a lock, another thread of this process, an overloaded machine, or a stop of the process. The
+clock does not advance while the machine sleeps.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ LONGEST_SECONDS = 0.25
 """Longer turns are counted."""
 
 _MOST_FRAMES = 12
-_CPU_READ_SECONDS = 0.01  # reading it takes half a microsecond, and a relayed event fifty
+_CPU_READ_SECONDS = 0.01  # a read takes half a microsecond, a relayed event fifty
 _UNKNOWN = "unknown: it was over before anybody looked"
 
 _log = Logger()
 
 
 def _all_frames() -> Mapping[int, FrameType]:
-    """Return where each thread is; documented, whatever its name."""
+    """Return the current frame of each thread. The function has an underscore but is documented."""
     return sys._current_frames()  # noqa: SLF001
 
 
 @define(eq=False)
 class TurnClock:
-    """Measures every turn of a reactor, which calls L{end} before it waits for events and L{begin} after.
+    """A clock of a reactor's turns. The reactor calls L{end} before it waits for events and L{begin} afterwards.
 
-    :ivar limit: longer turns are told to C{on_long}: how long, and how long its thread computed, at most a
-        hundredth of a second less than that; in seconds.
-    :ivar began: when the turn under way did; 0.0: the reactor waits.
+    :ivar limit: the seconds above which a turn is reported to C{on_long}, with its duration and the time its thread
+        computed, exact to a hundredth of a second.
+    :ivar began: the start of the current turn, or 0.0 while the reactor waits.
     """
 
     monotonic: Callable[[], float] = time.monotonic
@@ -55,7 +55,7 @@ class TurnClock:
     _read_again_at: float = 0.0
 
     def begin(self) -> None:
-        """Note that a turn begins."""
+        """Record the start of a turn."""
         now = self.monotonic()
         if now >= self._read_again_at:
             self._computed = self.thread_time()
@@ -63,25 +63,25 @@ class TurnClock:
         self.began = now
 
     def end(self) -> None:
-        """Note that the turn under way ends, and tell if it was long."""
+        """Record the end of the current turn, and report it if it was long."""
         lasted = self.monotonic() - self.began
         if lasted > self.limit and self.began:
             self.on_long(lasted, self.thread_time() - self._computed)
         self.began = 0.0
 
     def watch(self, limit: float, on_long: Callable[[float, float], object]) -> None:
-        """Tell of long turns from now on; to be called within one, of which only the rest counts."""
+        """Start reporting long turns. Call it within a turn, of which only the rest counts."""
         self._read_again_at = 0.0
         self.begin()
         self.limit, self.on_long = limit, on_long
 
 
 class ReactorWatchdog:
-    """Counts long turns, and logs where in the code the reactor was.
+    """A watchdog that counts long turns and logs where in the code the reactor was.
 
-    The reactor's thread measures.  Another, which wakes four times a second, looks where it is.
+    The reactor's thread measures turns. A second thread wakes four times a second and inspects the reactor's stack.
 
-    :ivar long_turns: those since it began.
+    :ivar long_turns: the long turns since the watchdog started.
     """
 
     def __init__(self, turns: TurnClock, frames: Callable[[], Mapping[int, FrameType]] = _all_frames) -> None:
@@ -94,32 +94,32 @@ class ReactorWatchdog:
         self._told = 0.0
 
     def start(self) -> None:
-        """Begin; to be called in the reactor's thread."""
+        """Start watching. Call it in the reactor's thread."""
         self.watch_this_thread()
         self._thread.start()
 
     def watch_this_thread(self) -> None:
-        """Count its turns from now on; where it is remains unknown unless somebody calls L{look}."""
+        """Count the turns of this thread. The stack of a long turn is only logged when L{look} is called."""
         self._watched = threading.get_ident()
         self._turns.watch(LONGEST_SECONDS, self._count)
 
     def stop(self) -> None:
-        """End."""
+        """Stop watching."""
         self._turns.limit = inf
         self._stop.set()
         self._thread.join()
 
     def look(self) -> float:
-        """Look where the reactor is, and log it if it has been there for too long.
+        """Log the reactor's stack if the current turn has lasted too long.
 
-        :return: in how many seconds to look again.
+        :return: the seconds until the next call.
         """
         began = self._turns.began
         if not began or began == self._told:
             return LONGEST_SECONDS
         frame = self._frames().get(self._watched)
         where = "" if frame is None else _where(frame)
-        if self._turns.began != began:  # it was another turn's
+        if self._turns.began != began:  # it was the stack of another turn
             return LONGEST_SECONDS
         self._seen = began, where
         lasted = self._turns.monotonic() - began
@@ -155,13 +155,13 @@ class ReactorWatchdog:
 
 
 def watchdog_of(reactor: Any) -> ReactorWatchdog | None:
-    """Return a watchdog that has not begun, if C{reactor} measures its turns: the daemon's own does."""
+    """Return a new watchdog if C{reactor} measures its turns, as the daemon's own does, else None."""
     turns = getattr(reactor, "turns", None)
     return ReactorWatchdog(turns) if isinstance(turns, TurnClock) else None
 
 
 def _where(frame: FrameType) -> str:
-    """Places in the code, the innermost first; nothing of what they work with."""
+    """Return the places in the code, the innermost first, without any values."""
     stack = [f"{_short(each.f_code.co_filename)}:{line} {each.f_code.co_qualname}" for each, line in walk_stack(frame)]
     return " < ".join(stack[:_MOST_FRAMES])
 
