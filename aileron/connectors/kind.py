@@ -169,7 +169,7 @@ class ConnectorKind(Generic[S]):
         """Put a connector on the bench of C{aileron connector prove}, or return in a clause why it cannot be proved.
 
         :param bench: has the clock, the network and the processes of the proof.
-        :return: a C{Rig} of L{aileron.features.proving.rigs}, which has what it is made of.
+        :return: a rig, as C{doc/writing-a-kind.md} describes it.
         """
         return f"there is no double of a service for connectors of the kind {self.name}"
 
