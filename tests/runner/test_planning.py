@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from attrs import define, field
+from twisted.internet.defer import Deferred
 
 from aileron.base.json import JSON
 from aileron.model.connectors import Request
@@ -87,3 +88,19 @@ class PreviewedTests(PreviewedCase):
         self.decide(run, self.shown(run).digest)
         self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(self.counting.prepared["tie"], 6)
+
+
+class ChangedTests(RunnerCase):
+    """What changes after the run was looked at and before its effect."""
+
+    def test_changed_while_credentials_are_renewed(self) -> None:
+        """The plan that runs is made right before the effect: a file that changed meanwhile is asked about again."""
+        renewing: Deferred[None] = Deferred()
+        self.patch(type(self.runner.submission._executor), "make_ready", lambda executor, outline: renewing)
+        run = self.submit()
+        self.approve(run)
+        self.assertIs(self.state(run), RunState.APPROVED)
+        self.write("gated", manifest("gated", step("put")))
+        renewing.callback(None)
+        self.assertIs(self.state(run), RunState.PENDING)
+        self.assertEqual(self.connector.sendings, [])
