@@ -1,6 +1,7 @@
-"""Closes this process to the user's other processes, before a key or a passphrase is in its memory.
+"""Protects this process from other processes of the user, before a key or a passphrase is in its memory.
 
-What runs as the same user may otherwise read the memory, the environment and the descriptors of any process of theirs.
+Without this protection, any process of a user can read the memory, environment and descriptors of that user's other
+processes.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def _no_core() -> None:
 
 @frozen
 class Kernel:
-    """The calls of the system that close a process.
+    """The system calls that protect a process.
 
-    :ivar call: a function of the C library by name, with its numbers; 0, or what went wrong.
+    :ivar call: calls a function of the C library by name with integer arguments and returns 0 or an error number.
     """
 
     platform: str = sys.platform
@@ -45,12 +46,14 @@ class Kernel:
 
 
 def harden(kernel: Kernel | None = None) -> None:
-    """Close this process for the rest of its life: no core, no reader of its memory, no new rights, private files.
+    """Protect this process until it exits: no core dumps, no debuggers, no new privileges, private new files.
 
-    It ends with C{exec}, but for the umask, the limit and the rights, which children inherit.  Twice is safe.
-    A system that has no such thing is left as it is; one that refuses is an error.
+    Idempotent.
 
-    :raises Forbidden: the system refuses; no secret may be read then.
+    C{exec} ends the protection from debuggers.  Child processes inherit the umask, the core limit and the ban on new
+    privileges.  A protection that the platform does not have is skipped.
+
+    :raises Forbidden: the system refuses a protection. Do not read secrets then.
     """
     kernel = kernel or Kernel()
     kernel.umask(_PRIVATE_UMASK)
@@ -66,9 +69,11 @@ def harden(kernel: Kernel | None = None) -> None:
 
 
 def conceal(kernel: Kernel | None = None) -> None:
-    """Keep other processes out of this one, and change nothing for what it starts: a browser needs its rights.
+    """Prevent other processes from reading or debugging this one.
 
-    :raises Forbidden: the system refuses; no secret may come here then.
+    Child processes are not restricted: a browser needs its privileges.
+
+    :raises Forbidden: the system refuses. Do not read secrets then.
     """
     kernel, otherwise = kernel or Kernel(), "Other processes cannot be kept out of this one"
     if kernel.platform.startswith("linux"):

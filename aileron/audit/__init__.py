@@ -1,4 +1,4 @@
-"""The audit log: events, sealed into a chain that can be checked."""
+"""The audit log: events, sealed into a verifiable hash chain."""
 
 from ._chain import GENESIS, PRUNED, fingerprint, is_signed, payload_digest, seal
 from ._commit_observer import CommitObserver

@@ -1,4 +1,7 @@
-"""The chain: each hash covers one event and the hash before it; it is checked row after row, with its checkpoints."""
+"""The chain, in which each hash covers one event and the hash before it.
+
+Also verifies the chain record by record, and its checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,21 @@ GENESIS = "sha256:" + "0" * 64
 
 _FORM = "aileron.audit.v1"
 KEYS = tuple(sorted((*ROW[: ROW.index("previous_hash") + 1], "form")))
-"""What is sealed, in the order of RFC 8785."""
+"""The keys of a sealed record, in the order of RFC 8785."""
 
-# One object, flat, its keys known, its only number an integer: so written it is RFC 8785, in a third of an encoder's
-# time.  Every event pays for this; a test compares the two.
+# A record is one flat object with known keys, whose only number is an integer. Written in this way it is valid RFC
+# 8785, in a third of an encoder's time. Every event pays for this. A test compares the two.
 _WRITTEN = "{" + ",".join(f'"{key}":%s' for key in KEYS) + "}"
 _quoted: Callable[[str], str] = encode_basestring  # of anything but a text it is a TypeError
 
 
 def seal(previous_hash: str, link: ChainLink) -> str:
-    """Compute a record's hash: SHA-256 over RFC 8785 of everything but the payload, of which only its salted digest.
+    """Return a record's hash.
 
-    :param previous_hash: of the record before it, or L{GENESIS}.
-    :raises ValueError: a text in it is no Unicode (a lone surrogate).
+    The hash is SHA-256 over the RFC 8785 form of the record, with the salted digest instead of the payload.
+
+    :param previous_hash: the hash of the record before it, or L{GENESIS}.
+    :raises ValueError: a text of the record is not valid Unicode (a lone surrogate).
     """
     event = link.event
     what = (event.id, event.type, timestamp(event.at), event.actor.type, event.actor.id)
@@ -40,9 +45,9 @@ def seal(previous_hash: str, link: ChainLink) -> str:
 
 
 def seal_row(previous_hash: str, row: Row) -> str:
-    """Compute the same of a record as it is kept, whatever its columns hold.
+    """Return the hash of a stored record, as L{seal} computes it.  Columns of unexpected types are accepted.
 
-    :raises ValueError: a text in it is no Unicode.
+    :raises ValueError: a text of the record is not valid Unicode.
     """
     try:
         written = _write(previous_hash, row)
@@ -56,9 +61,9 @@ def seal_row(previous_hash: str, row: Row) -> str:
 
 
 def _write(previous_hash: str, row: Row) -> str:
-    """Write the same as L{_WRITTEN} for values of the usual types, in half of the time.
+    """Return the text of L{_WRITTEN} for values of the expected types, in half of the time.
 
-    :raises TypeError: a value is of another type.
+    :raises TypeError: a value has another type.
     """
     sequence, id_, type_, at, actor_type, actor_id, run_id, session_id, action, connector, failure, digest = row[:12]
     if type(sequence) is not int:
@@ -75,10 +80,10 @@ def _write(previous_hash: str, row: Row) -> str:
 
 
 def payload_digest(salt: str, payload: str) -> str:
-    """Compute SHA-256 over C{salt}, a line feed and C{payload}.
+    """Return the SHA-256 digest of C{salt}, a line feed and C{payload}.
 
-    :param salt: without a line feed; keeps a payload that can be guessed from being confirmed by its digest.
-    :param payload: the text that is kept: L{aileron.base.json.compact} of the event's payload.
+    :param salt: random text without a line feed. It prevents that a guessed payload is confirmed by the digest.
+    :param payload: the stored text: L{aileron.base.json.compact} of the event's payload.
     """
     return "sha256:" + hashlib.sha256(f"{salt}\n{payload}".encode()).hexdigest()
 
@@ -87,16 +92,16 @@ _FINGERPRINT_DIGITS = 32
 
 
 def fingerprint(key: str) -> str:
-    """Return what a person notes of a public key: C{ed25519:} and 128 bits of its SHA-256.
+    """Return the short form of a public key for people to note: C{ed25519:} and 128 bits of its SHA-256.
 
-    :param key: in hexadecimal.
-    :raises ValueError: it is not.
+    :param key: the key in hexadecimal.
+    :raises ValueError: the key is not hexadecimal.
     """
     return "ed25519:" + hashlib.sha256(bytes.fromhex(key)).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
 def is_signed(checkpoint: Checkpoint) -> bool:
-    """Tell whether the holder of the key that it names made this statement; never raises."""
+    """Return True if the checkpoint's signature is valid for the key that the checkpoint names.  Never raises."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(checkpoint.key))
         key.verify(bytes.fromhex(checkpoint.signature), canonical(checkpoint.statement()))
@@ -107,10 +112,10 @@ def is_signed(checkpoint: Checkpoint) -> bool:
 
 @define(eq=False)
 class Endorsement:
-    """Goes along checkpoints, each of which must follow the one before.
+    """A verifier of consecutive checkpoints, each of which must follow the one before.
 
-    :param keys: public keys, or L{fingerprint}s of them, one of which must have signed each; none: any may.
-    :param previous: what the first names as the one before it; L{None}: whatever it says.
+    :param keys: the accepted public keys or their L{fingerprint}s. If empty, every key is accepted.
+    :param previous: the digest that the first checkpoint must name as its predecessor, or None if any is accepted.
     """
 
     keys: frozenset[str]
@@ -119,7 +124,7 @@ class Endorsement:
     _sequence: int = field(default=0, init=False)
 
     def follow(self, each: Checkpoint) -> Break | None:
-        """Judge the next one: what is wrong with it, or L{None}: it holds."""
+        """Verify the next checkpoint and return its fault, or None if the checkpoint is valid."""
         self._number += 1
         why = self._fault(each)
         if why is not None:
@@ -138,17 +143,17 @@ class Endorsement:
 
 
 PRUNED = "audit.pruned"
-"""The type of event that says up to which record the contents were deleted."""
+"""The type of the event that records up to which record contents were deleted."""
 
 
 @define(eq=False)
 class ChainVerifier:
-    """Knows how far a chain was found to hold, and goes on from there.
+    """An incremental verifier of the chain.
 
-    :ivar last: the sequence of the last record that holds.
-    :ivar head: its hash.
+    :ivar last: the sequence of the last valid record.
+    :ivar head: the hash of that record.
     :ivar gaps: the runs of records without contents, each as first and last sequence.
-    :ivar excused: up to which sequence the record says that contents were deleted.
+    :ivar excused: the last sequence whose contents were deleted according to the records.
     """
 
     last: int = 0
@@ -163,13 +168,13 @@ class ChainVerifier:
 
     @property
     def unexcused(self) -> int | None:
-        """The first record without contents of which the record does not say that they were deleted."""
+        """The first record whose contents are missing without a recorded deletion, or None if there is none."""
         return next((max(first, self.excused + 1) for first, end in self.gaps if end > self.excused), None)
 
     def follow(self, rows: Sequence[Row]) -> int:
-        """Check C{rows}, each of which must follow the one before.
+        """Verify C{rows}, the records that follow the last verified one.
 
-        :return: how many hold; where that is not all, the next one does not.
+        :return: the number of valid rows. If smaller than C{len(rows)}, the next row is invalid.
         """
         for held, row in enumerate(rows):
             if not self._holds(row):
@@ -208,7 +213,7 @@ class ChainVerifier:
             self.gaps.append((sequence, sequence))
 
     def _excuse(self, payload: str | None, sequence: int) -> None:
-        """Take in what a record says of those before it; of those that come after it none can."""
+        """Apply a recorded deletion to the records before C{sequence}.  Claims about later records are ignored."""
         try:
             told = {} if payload is None else json.loads(payload)
         except (ValueError, RecursionError):  # of a strange file: such contents excuse nothing

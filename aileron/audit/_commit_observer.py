@@ -1,4 +1,7 @@
-"""Sees every event that is kept: seals what is written while nothing can be signed, and notices what must be."""
+"""Observes every stored event.
+
+Makes MACs of records while the vault is locked, and notes events that need a signature.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +25,23 @@ _log = Logger()
 
 
 def mac_of(state: EvolvingKey, sealed: str) -> bytes:
-    """HMAC-SHA256 over a record's hash, under the key of its place in the locked period."""
+    """Return the HMAC-SHA256 of a record's hash, with the key of the record's place in the locked period."""
     return hmac.digest(state.key, _MAC + sealed.encode("utf-8", "surrogatepass"), sha256)
 
 
 @define(eq=False)
 class CommitObserver:
-    """Seals what is written while nothing can be signed, and notices what must be.
+    """An observer that makes MACs of records while the vault is locked, and notes events that need a checkpoint.
 
-    Which key a record gets hangs on its sequence alone, counted from the last one that is durable: what was undone and
-    is written anew gets the same.
+    The key of a record depends only on its sequence, counted from the last durable record. A record that is rolled back
+    and written again gets an identical key.
 
     :ivar locked: whether records get MACs.
-    :ivar due: whether something is durable that a person did, or that was found, and of which no checkpoint tells yet.
-    :ivar foreign_writes: whether somebody else wrote to the record while this life did.
-    :ivar end: the last record that this life wrote, sequence and hash, once durable, or before that the last one that
-        it found; L{None}: there is none.
+    :ivar due: whether a person's action or a sign of tampering is durable and not yet covered by a checkpoint.
+    :ivar foreign_writes: whether another process wrote to the record since this one started.
+    :ivar end: the sequence and hash of the last durable record known to this process, or None if there is none.
     :ivar state: the key of the next record, as far as it is durable.
-    :ivar tampered: how many C{tamper.detected} were kept in this life.
+    :ivar tampered: the number of C{tamper.detected} events stored by this process.
     """
 
     _file: KeyFile
@@ -57,14 +59,14 @@ class CommitObserver:
     )  # where it ended since, in transactions that may be undone
 
     def load(self) -> None:
-        """Take up the key that stands in the file."""
+        """Read the key of the next record from its file."""
         try:
             self.state = self._file.load()
         except OSError as error:
             _log.error("the key of the locked record cannot be read: {error}", error=error.strerror)
 
     def catch_up(self, index: int) -> None:
-        """Note that the database has come to C{index} in this period.
+        """Advance the key to C{index}, the number of records that the database has in this locked period.
 
         A crash may have left the file a little behind.
         """
@@ -72,9 +74,9 @@ class CommitObserver:
             self._keep(self.state.advance(index - self.state.index))
 
     def begin_period(self, period: str, key: bytes) -> None:
-        """Begin another locked period; no record has a MAC of it yet.
+        """Begin a new locked period, which has no records yet.
 
-        :raises StoreUnavailable: it could not be written; the old one stands.
+        :raises StoreUnavailable: the key could not be written. The old period stays in use.
         """
         state = EvolvingKey(period, 0, key)
         try:
@@ -85,20 +87,20 @@ class CommitObserver:
 
     @property
     def wants_commit(self) -> bool:
-        """True if MACs are being made, or if something was written that L{note_commit} has to confirm."""
+        """True if MACs are being made or written events wait for L{note_commit}."""
         return self.locked or bool(self._seen) or bool(self._put)
 
     def compare_end(self, end: tuple[int, str]) -> None:
-        """Compare the end of the record with the last known one, and set L{foreign_writes} if it was not expected."""
+        """Set L{foreign_writes} if C{end} is neither the last known end of the record nor an expected one."""
         if self.end is not None and end != self.end and end not in self._put:
             self.foreign_writes = True
 
     def expect_end(self, end: tuple[int, str]) -> None:
-        """Expect this end until the next commit."""
+        """Add C{end} to the expected ends of the record until the next commit."""
         self._put.add(end)
 
     def note_events(self, events: Iterable[Event]) -> None:
-        """Remember which events are signs of tampering, and whether a person caused any."""
+        """Record the ids of tamper events, and whether a person caused any event."""
         for event in events:
             if event.type == TAMPER:
                 self._seen.add(event.id)
@@ -106,7 +108,7 @@ class CommitObserver:
                 self._seen.add("")
 
     def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
-        """Make the MAC of one record with the key of its sequence; L{None} while unlocked, or without a key."""
+        """Return the period and MAC of a record, or None if the vault is unlocked or the record has no key."""
         if not self.locked or self.state is None:
             return None
         if self._next is None:
@@ -119,7 +121,10 @@ class CommitObserver:
         return self.state.period, mac_of(self._ahead[place], sealed)
 
     def note_commit(self, end: tuple[int, str]) -> None:
-        """Take C{end} as durable, count what was noted, and advance the key in the file past it."""
+        """Record that all up to C{end} is durable.
+
+        Count the noted events and advance the key in the file past C{end}.
+        """
         self.compare_end(end)
         last, _ = self.end = end
         self._put.clear()

@@ -1,4 +1,4 @@
-"""Writes and reads a record as lines of JSON: a header, the checkpoints, the records, and a line that says it ends."""
+"""Writes and reads a record as lines of JSON: a header, the checkpoints, the records and an end line."""
 
 from __future__ import annotations
 
@@ -34,24 +34,27 @@ _USUAL = re.compile(
     + ",".join(f'"{name}":{_TEXT}' for name in ROW[1:_PAYLOAD])
     + ',"payload":'
 )
-"""A record up to its contents, as we write it if nothing in it is escaped.  It saves half of the time of reading."""
+"""Matches a record up to its contents, as this module writes it if nothing is escaped.
+
+It halves the time of reading.
+"""
 _to_json = writer(sort_keys=False, allow_nan=False)
 SLICE = 1000
-"""How many records are in hand at once."""
+"""The number of records held in memory at once."""
 
 
 class NotAnExport(ValueError):
-    """The file is no export, or a line of it is not what its place asks for."""
+    """Raised if a file is not an export, or if a line is not of the kind that its place requires."""
 
 
 @frozen
 class Exporting:
-    """The header, checkpoints and end line of one export: everything in it but its records.
+    """The header, checkpoints and end line of one export: everything except its records.
 
-    :ivar after: the sequence of the record before its first.
-    :ivar previous: its hash.
-    :ivar until: the sequence of its last record.
-    :ivar checkpoints: about its records.
+    :ivar after: the sequence of the record before the first exported one.
+    :ivar previous: the hash of that record.
+    :ivar until: the sequence of the last exported record.
+    :ivar checkpoints: the checkpoints of the exported records.
     """
 
     after: int
@@ -62,7 +65,7 @@ class Exporting:
     def head(self, version: str) -> Iterator[str]:
         """Yield the lines before the records.
 
-        :param version: of who writes it.
+        :param version: the version of the program that writes the export.
         """
         yield _json_line(
             {
@@ -80,16 +83,17 @@ class Exporting:
             yield _json_line({"kind": "checkpoint", **to_json(each)})
 
     def end(self) -> str:
-        """Return the line after them."""
+        """Return the line after the records."""
         return _json_line({"kind": "end", "until": self.until})
 
 
 @frozen
 class Export:
-    """An export as it is read.
+    """An export that is being read.
 
-    :ivar exported: what its header and checkpoints say.
-    :ivar rows: the records in slices, read as they are taken; L{NotAnExport} where a line is none or the end missing.
+    :ivar exported: the header and the checkpoints.
+    :ivar rows: yields the records in slices as they are read. Raises L{NotAnExport} at an invalid line or a missing
+        end.
     """
 
     exported: Exporting
@@ -97,19 +101,22 @@ class Export:
 
 
 def _json_line(value: dict[str, JSON]) -> str:
-    """Write C{value} as a line of an export."""
+    """Return C{value} as a line of an export."""
     return _without_delete(_to_json(value)) + "\n"
 
 
 def record_line(row: Row) -> str:
-    """Write a record as a line.  Its contents stand there as they were kept and hashed: nothing is written anew."""
+    """Return a record as a line of an export.
+
+    The contents are copied as stored and hashed, without encoding them again.
+    """
     rest = dict(zip(ROW[:_PAYLOAD], row[:_PAYLOAD], strict=True))
     line = f'{{"kind":"record",{_to_json(rest)[1:-1]},"payload":{_contents(row[_PAYLOAD])}}}'
     return _without_delete(line) + "\n"
 
 
 def _contents(payload: str | None) -> str:
-    """Give C{payload} as it is, if we can have written it; else, as a text, what a strange file has in its place."""
+    """Return C{payload} unchanged if Aileron can have written it, else as a JSON string."""
     if payload is None:
         return "null"
     ours = isinstance(payload, str) and payload.isascii() and not _CONTROL.search(payload)
@@ -117,14 +124,14 @@ def _contents(payload: str | None) -> str:
 
 
 def _without_delete(line: str) -> str:
-    """Escape the one control character that JSON leaves as it is."""
+    """Escape the delete character, the one control character that JSON leaves unescaped."""
     return line.replace("\x7f", "\\u007f")
 
 
 def read_export(lines: Iterable[str], slice_size: int = SLICE) -> Export:
-    """Read an export, whose lines are taken as they are needed.
+    """Read the header and checkpoints of an export.  The records are read from C{lines} on demand.
 
-    :raises NotAnExport: it does not begin as one.
+    :raises NotAnExport: C{lines} do not begin as an export.
     """
     left = iter(lines)
     header = _object(next(left, ""), "header")
@@ -145,16 +152,16 @@ def read_export(lines: Iterable[str], slice_size: int = SLICE) -> Export:
 
 
 def read_anchor(lines: Iterable[str]) -> tuple[Checkpoint, ...]:
-    """Read the checkpoints that an anchor's file holds, one a line; a line that was cut off does not count.
+    """Return the checkpoints of an anchor's file, one per line.  An incomplete line is skipped.
 
-    :raises NotAnExport: another line is no checkpoint.
+    :raises NotAnExport: a complete line is not a checkpoint.
     """
     whole = [line for line in lines if line.endswith("}\n") and line.strip()]
     return tuple(_checkpoint({**_object(line), "kind": None}) for line in whole)
 
 
 def _slices(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
-    """Yield those rows in slices; those before a line that is none come before what is raised of it."""
+    """Yield the rows in slices.  If a line is invalid, yield the rows before it and then raise L{NotAnExport}."""
     held: list[Row] = []
     try:
         for row in rows:
@@ -169,10 +176,11 @@ def _slices(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
 
 
 def _rows(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
-    """Yield the records, and look at the end of the export.
+    """Yield the records and then check the end of the export.
 
-    :param after: the sequence of the record before them.
-    :param until: that of the last, as the header has it.
+    :param after: the sequence of the record before the first exported one.
+    :param until: the sequence of the last record according to the header.
+    :raises NotAnExport: a line is invalid, the end line is missing or wrong, or lines follow the end line.
     """
     last: JSON = after
     for line in lines:
@@ -199,9 +207,9 @@ def _check_end(found: dict[str, JSON], last: JSON, until: int) -> None:
 
 
 def _usual_row(line: str) -> Row | None:
-    """Read a record that is written as we write most of them; L{None}: it must be read as any JSON.
+    """Return a record that is written in the most common form, or None if the line must be parsed as JSON.
 
-    Contents that have their digest as they stand there are those that were sealed; others are written anew.
+    Contents that match their digest are returned as they stand. Other contents are encoded again.
     """
     about = _USUAL.match(line)
     if about is None:

@@ -1,7 +1,8 @@
-"""Keeps the key of the next record on the disk while the vault is locked, and wipes it once it was used.
+"""Stores the key of the next record on disk while the vault is locked, and wipes each key after use.
 
-It is no row of the database: a database keeps old pages, in its log above all, and with them the keys that are over.
-Two places are written in turn, the older one first, so that a crash leaves one that is whole; then the other is wiped.
+The key is not stored in the database: a database keeps old pages, above all in its log, and old keys with them.  The
+file has two places, and each save writes the older one first, so that a crash leaves a complete one. The other place is
+wiped afterwards.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _EVOLVE = b"aileron.audit.next-key.v1\n"
 
 @frozen
 class EvolvingKey:
-    """The key by which the next record of a locked period gets its MAC; each is made from the one before.
+    """The key for the MAC of the next record in a locked period.  Each key is derived from the previous one.
 
     :ivar period: the id of the locked period.
-    :ivar index: how many records of it were written.
-    :ivar key: of the next record.
+    :ivar index: the number of records written in the period.
+    :ivar key: the key of the next record.
     """
 
     period: str
@@ -34,7 +35,7 @@ class EvolvingKey:
     key: bytes = field(repr=False)
 
     def advance(self, steps: int) -> EvolvingKey:
-        """Give the key of so many records later."""
+        """Return the key for the record that is C{steps} later."""
         key = self.key
         for _ in range(steps):
             key = sha256(_EVOLVE + key).digest()
@@ -45,32 +46,32 @@ class EvolvingKey:
 class KeyFile:
     """A file with one L{EvolvingKey}.
 
-    :ivar sync: makes a file's content durable.
+    :ivar sync: makes the content of a file descriptor durable.
     """
 
     path: Path
     sync: Callable[[int], None] = os.fsync
 
     def load(self) -> EvolvingKey | None:
-        """Read the key; L{None}: nothing that is whole stands there, or nothing at all.
+        """Return the key, or None if the file is missing or holds no complete key.
 
-        :raises OSError: it cannot be read.
+        :raises OSError: the file cannot be read.
         """
         try:
-            # Not to wait, should somebody have put a pipe there.
+            # O_NONBLOCK: do not block if the file is a pipe.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as file:
             found = [_read(file.read(_PLACE)) for _ in range(_PLACES)]
-        # Both are whole only after a crash between the two writes: then the later one, which was written, counts.
+        # After a crash between the two writes both places are complete, and the later one counts.
         whole = [each for each in found if each is not None]
         return max(whole, key=lambda each: each[0])[1] if whole else None
 
     def save(self, state: EvolvingKey) -> None:
-        """Put C{state} there, durably, and wipe what stood there.
+        """Store C{state} durably and wipe the previous key.
 
-        :raises OSError: it could not be written; what stood there, or C{state}, does.
+        :raises OSError: the file could not be written. It holds the previous key or C{state}.
         """
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
         try:
@@ -99,5 +100,6 @@ def _read(place: bytes) -> tuple[int, EvolvingKey] | None:
         found = int(count), EvolvingKey(period, int(index), bytes.fromhex(key))
     except ValueError:
         return None
-    # Others can write this too: nobody may be sent along billions of steps, nor over the border of a place.
+    # Another process can write this file too: limit the numbers, so that no billions of steps follow and no place
+    # overflows.
     return found if all(0 <= number <= _MOST for number in (found[0], found[1].index)) else None

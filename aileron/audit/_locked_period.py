@@ -1,4 +1,4 @@
-"""Verifies, at an unlock, that what was written while the vault was locked is what stands there."""
+"""Verifies, at an unlock, the records that were written while the vault was locked."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _GONE = "The key of the record that goes on while the vault is locked is gone, o
 
 
 async def find_wrong(archive: RecordArchive, known: Sequence[LockedPeriod], state: EvolvingKey | None) -> Break | None:
-    """Find the first thing that does not hold; L{None}: all does, or this vault knows of no locked period.
+    """Return the first fault in the records of the locked period, or None if there is none or no period is known.
 
-    :param known: the one that was handed out last; before it the earlier one, if that may not be over yet.
-    :param state: what stands in the file.
+    :param known: the locked period issued last, preceded by the earlier one if that one may still be in use.
+    :param state: the key in the file, or None.
     """
     if not known:
         return None
@@ -47,7 +47,7 @@ async def _find_first(archive: RecordArchive, known: Sequence[LockedPeriod]) -> 
 
 
 async def _find_altered(archive: RecordArchive, first: int) -> Break | None:
-    """Check that each record says what its hash says."""
+    """Return the first fault in the hash chain from record C{first} on, or None if there is none."""
     before = await archive.rows(first - 2, 1) if first > 1 else ()
     previous = before[0][13] if before else GENESIS
     verification = Verification((), after=first - 1, previous=previous)
@@ -59,7 +59,7 @@ async def _find_altered(archive: RecordArchive, first: int) -> Break | None:
 
 
 async def _check_along(archive: RecordArchive, first: int, state: EvolvingKey) -> Break | EvolvingKey:
-    """Check that each record from C{first} on has the MAC of its place; give the key after the last."""
+    """Verify the MAC of each record from C{first} on.  Return the first fault, or the key after the last record."""
     after = first - 1
     while records := await archive.macs(after, _SLICE):
         for record in records:
@@ -83,7 +83,10 @@ def _why(record: Maced) -> str:
 
 
 def _left(reached: EvolvingKey, state: EvolvingKey, first: EvolvingKey) -> Break | None:
-    """Check that the file stands where the records end.  A crash leaves it behind them, never before."""
+    """Return a fault if the key in the file is ahead of the records or is not of this period, else None.
+
+    After a crash the file may be behind.
+    """
     if state.index > reached.index:
         gone = state.index - reached.index
         return Break("truncated", 0, f"{gone} records that were written last, while the vault was locked, are gone.")

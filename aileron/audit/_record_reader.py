@@ -1,4 +1,4 @@
-"""The whole record: what the database must offer of it, a look through it, and the deletion of old contents."""
+"""The complete record: its database operations, verification and export, and the deletion of old contents."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ from ._export import Exporting, record_line
 from .verify import BEFORE_ALL, Verification
 
 _SLICE, _SIGNATURES = 500, 40
-"""Each some milliseconds of the reactor's time."""
+"""The numbers of rows and of signatures per step.  Each step takes a few milliseconds of the reactor's time."""
 _BATCH = 200
 
 
 class RecordArchive(Protocol):
-    """The whole record in the database, as opposed to one event of it.
+    """The database operations on the complete record.
 
-    Every method raises L{aileron.model.errors.StoreUnavailable} where the database refuses.
+    Every method raises L{aileron.model.errors.StoreUnavailable} if the database fails.
     """
 
     async def rows(self, after: int, limit: int, until: int | None = None) -> Sequence[Row]:
-        """List records above the sequence C{after}, up to C{until}, oldest first, at most C{limit}."""
+        """Return at most C{limit} records with a sequence above C{after}, up to C{until}, oldest first."""
 
     async def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """Find the sequence before the first record at or after C{since}, and of the last before C{until}."""
+        """Return the sequences of the last records before C{since} and before C{until}."""
 
     async def checkpoints(self, after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
-        """Those about records above C{after}, up to C{until}, in their order."""
+        """Return the checkpoints of records above C{after}, up to C{until}, in their order."""
 
     async def latest_checkpoint(self) -> Checkpoint | None:
-        """Return the newest, or L{None}."""
+        """Return the newest checkpoint, or None if there is none."""
 
     async def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep C{checkpoint} after all others; durable when it returns."""
+        """Append C{checkpoint} durably."""
 
     async def first_of(self, period: str) -> int | None:
-        """Find the sequence of the first record of a locked period; L{None}: there is none."""
+        """Return the sequence of the first record of a locked period, or None if it has no records."""
 
     async def count_of(self, period: str) -> int:
-        """Count the records of a locked period."""
+        """Return the number of records of a locked period."""
 
     async def macs(self, after: int, limit: int) -> Sequence[Maced]:
-        """List records above the sequence C{after}, oldest first, at most C{limit}, with their MACs."""
+        """Return at most C{limit} records with a sequence above C{after}, oldest first, with their MACs."""
 
     async def oldest_contents(self) -> int | None:
-        """Return the sequence of the oldest record that has its contents, or L{None}: none has."""
+        """Return the sequence of the oldest record that still has its contents, or None if there is none."""
 
     async def prune(self, up_to: int, limit: int) -> int:
-        """Delete the contents of at most C{limit} of the oldest records up to the sequence C{up_to}, for good.
+        """Permanently delete the contents of at most C{limit} of the oldest records up to the sequence C{up_to}.
 
-        :return: how many; 0: none is left.
+        :return: the number of records whose contents were deleted. If 0, none is left.
         """
 
 
 async def verify_record(archive: RecordArchive, clock: IReactorTime, sealed: Mapping[str, tuple[int, str]]) -> Verdict:
-    """Verify the whole record slice by slice, against its checkpoints and C{sealed}; others are served in between.
+    """Verify the complete record against its checkpoints and C{sealed}, in slices between which the reactor runs.
 
-    :param sealed: who else tells how far the record must reach, and to which hash.
+    :param sealed: maps each further witness to the sequence and hash that the record must reach.
     """
     verification = Verification(await archive.checkpoints(), sealed=sealed)
     while verification.check(_SIGNATURES):
@@ -82,11 +82,11 @@ async def verify_record(archive: RecordArchive, clock: IReactorTime, sealed: Map
 async def export_record(
     archive: RecordArchive, since: datetime | None, until: datetime | None, *, version: str
 ) -> AsyncIterator[bytes]:
-    """Export the records of a time as lines of JSON, read slice by slice; others are served in between.
+    """Yield the records of a period as lines of JSON, read from the database in slices.
 
-    :raises Conflict: the record has a gap where the part would begin.
+    :raises Conflict: the record has a gap before the first exported record.
     """
-    # First: of a record that goes on growing none must tell of what is not in this part yet.
+    # Read the checkpoints first: the record keeps growing, and a checkpoint must not name a record beyond this export.
     checkpoints = await archive.checkpoints()
     after, last = await archive.bounds(since, until)
     told = [each for each in checkpoints if after < each.sequence and (until is None or each.sequence <= last)]
@@ -103,9 +103,9 @@ async def export_record(
 
 @frozen
 class Retention:
-    """Keeps contents for so many days; what the record says of them, and that they were deleted, stays.
+    """The deletion of contents older than a number of days.  The chain, and the record of each deletion, remain.
 
-    :param write: an event of the daemon's own, now: its type and payload.
+    :param write: returns an event of the daemon, dated now, from its type and payload.
     """
 
     _audit: IAudit
@@ -115,12 +115,12 @@ class Retention:
     _days: int
 
     async def prune(self) -> int:
-        """Delete the contents of all records that come before the first of the last days, in small batches.
+        """Delete the contents of all records older than the configured days, in small batches.
 
-        It is put on record first: contents that are missing without a word of it are what an intruder leaves.
+        The deletion is recorded first, because missing contents without such a record are a sign of tampering.
 
-        :return: how many.
-        :raises StoreUnavailable: the rest stays for the next time.
+        :return: the number of records whose contents were deleted.
+        :raises StoreUnavailable: the database failed. The next call deletes the rest.
         """
         since = utc(self._clock.seconds()) - timedelta(days=self._days)
         up_to, _last = await self._archive.bounds(since, None)

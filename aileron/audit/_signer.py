@@ -1,4 +1,4 @@
-"""Signs how far the record came, seals that into the vault, and hands the record over while the vault is locked."""
+"""Signs checkpoints of the record, seals them into the vault, and starts a locked period while the vault is locked."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _log = Logger()
 
 @define(eq=False)
 class CheckpointSigner:
-    """Signs checkpoints with the key of the vault, in one life of the daemon.
+    """A signer of checkpoints with the vault's key, for one run of the daemon.
 
-    L{open} it before anything is put on record, and L{close} it after the last.
+    Call L{open} before the first event is recorded, and L{close} after the last.
 
-    :param control: of the same vault as C{keys}.
-    :param write: an event of the daemon's own, now: its type and payload.
-    :param randomness: as many unpredictable bytes as asked for.
-    :ivar anchors: each is told every checkpoint, to keep it outside of this machine's reach; returns at once, never
-        raises.
-    :ivar latest: the newest checkpoint of this vault or an earlier one.
+    :param control: the control part of the vault that C{keys} come from.
+    :param write: returns an event of the daemon, dated now, from its type and payload.
+    :param randomness: returns the requested number of unpredictable bytes.
+    :ivar anchors: called with every checkpoint, to store it outside of this machine. They return at once and never
+        raise.
+    :ivar latest: the newest checkpoint, of this vault or an earlier one, or None if there is none.
     """
 
     _audit: IAudit
@@ -61,24 +61,24 @@ class CheckpointSigner:
 
     @property
     def fingerprint(self) -> str | None:
-        """The fingerprint of the key that signs checkpoints, for a person to note."""
+        """The fingerprint of the key that signs checkpoints, for people to note, or None if there is no key."""
         key = self._keys.public_key()
         return None if key is None else fingerprint(key)
 
     @property
     def tampered(self) -> int:
-        """The number of signs of tampering that were put on record in this life."""
+        """The number of signs of tampering recorded since the daemon started."""
         return self._observer.tampered
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """The sequence and hash of the newest record, as the commit observer knows it."""
+        """The sequence and hash of the newest durable record known to this process, or None if there is none."""
         return self._observer.end
 
     async def open(self, unlocked: bool) -> None:
-        """Take the record over, from the life before or from the time in which the vault was locked.
+        """Continue the record of the previous process.  If C{unlocked}, verify the records of the locked period first.
 
-        :param unlocked: whether the vault is.
+        :param unlocked: whether the vault is unlocked.
         :raises StoreUnavailable: the record or the vault cannot be read or written.
         """
         self.latest = await self._archive.latest_checkpoint()
@@ -91,19 +91,19 @@ class CheckpointSigner:
             self._observer.end = await self._audit.head()
 
     def vouch(self) -> None:
-        """Record and vault were held against each other: from here on, the end of this life is signed as well."""
+        """Allow L{close} to sign a last checkpoint.  Call after the record was compared with the vault."""
         self._vouching = True
 
     async def tell_unlocked(self) -> None:
-        """Put on record that the vault is open, and sign it, if it is."""
+        """If the vault is unlocked, record that and sign a checkpoint."""
         if self._unlocked:
             await self._audit.append(self._write("vault.unlocked"))
             await self.checkpoint()
 
     async def tell_locked(self) -> None:
-        """Hand the record over to the time in which nothing can be signed, and put that on record.
+        """If the vault is unlocked, start a locked period, record the lock and sign a checkpoint.  Idempotent.
 
-        To be called before the vault is locked; twice is safe.
+        Call before the vault is locked.
 
         :raises StoreUnavailable: some of it could not be written.
         """
@@ -118,12 +118,12 @@ class CheckpointSigner:
         await self.checkpoint()
 
     async def verify(self) -> Verdict:
-        """Verify the record; what this life wrote counts, and what an open vault sealed."""
+        """Verify the record against its checkpoints, the last known record and the seal of an unlocked vault."""
         own = {} if self.head is None else {"this daemon": self.head}
         return await verify_record(self._archive, self._clock, {**self._find_sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """Export the records of a time, with this version of Aileron in the header."""
+        """Yield an export of the records of a period, with this version of Aileron in the header."""
         return export_record(self._archive, since, until, version=__version__)
 
     def _find_sealed(self) -> dict[str, tuple[int, str]]:
@@ -134,9 +134,11 @@ class CheckpointSigner:
         return {} if sealed is None else {"the vault": sealed}
 
     async def close(self) -> None:
-        """Sign what was done last; what cannot be signed is as it would be after a crash.
+        """Record foreign writes and sign a last checkpoint.
 
-        A life that did not get as far as L{vouch} signs nothing.
+        Failures are logged and the rest is skipped, as after a crash.
+
+        Without an earlier call of L{vouch}, no checkpoint is signed.
         """
         if self._observer.foreign_writes:
             await self._try(self._record_foreign_writes())
@@ -144,9 +146,11 @@ class CheckpointSigner:
             await self._try(self.checkpoint())
 
     def sign_if_due(self) -> Deferred[None] | None:
-        """Sign, where a decision was taken since or an hour is over; the daemon calls it each second.
+        """Sign a checkpoint if a decision was recorded since the last one or if an hour has passed.
 
-        :return: when that is done, if there is something to do.
+        Called every second.
+
+        :return: fires when the work is done, or None if nothing is due.
         """
         if self._observer.foreign_writes:
             return Deferred.fromCoroutine(self._try(self._record_foreign_writes()))
@@ -158,9 +162,9 @@ class CheckpointSigner:
         return Deferred.fromCoroutine(self._try(self.checkpoint()))
 
     async def checkpoint(self) -> None:
-        """Sign how far the record has come, seal it into the vault, and tell the anchors.
+        """Sign the end of the record, seal it into the vault and send the checkpoint to the anchors.
 
-        :raises StoreUnavailable, VaultLocked, BindingFailed: it could not be done.
+        :raises StoreUnavailable, VaultLocked, BindingFailed: the checkpoint could not be signed or stored.
         """
         await self._signing.run(lambda: Deferred.fromCoroutine(self._checkpoint()))
 
@@ -178,7 +182,7 @@ class CheckpointSigner:
         self._signed_at = self._clock.seconds()
 
     def _seal(self, sequence: int, head: str) -> None:
-        """Unless a decision or a grant that was used meanwhile has sealed more."""
+        """Seal this end of the record into the vault, unless the vault already has a later one."""
         sealed = self._control.sealed()
         if sealed is None or sealed[0] < sequence:
             self._control.seal(sequence, head)
@@ -216,16 +220,16 @@ class CheckpointSigner:
         self._hand_over()
 
     async def _go_on(self) -> None:
-        """Nothing can be signed in this life: the period of the last lock goes on, or the one that was put aside."""
+        """Continue without signing: records get MACs of the locked period in the key file."""
         state = self._observer.state
         if state is not None:
             self._observer.catch_up(await self._archive.count_of(state.period))
         self._observer.locked = True
 
     def _hand_over(self) -> None:
-        """Have a fresh period ready: known to the vault before the first record can be of it, and the only one after.
+        """Create a locked period.  The vault stores it before its first record, and drops the older periods afterwards.
 
-        :raises StoreUnavailable: its key, or the vault, cannot be written.
+        :raises StoreUnavailable: the period's key or the vault cannot be written.
         """
         fresh = LockedPeriod(self._randomness(_ID_BYTES).hex(), self._randomness(_KEY_BYTES))
         state = self._observer.state

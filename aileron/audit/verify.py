@@ -1,4 +1,4 @@
-"""Checks a record without a daemon and without a passphrase: on a copy of the database, or on an export."""
+"""Verifies a record without a daemon or passphrase: in a copy of the database or in an export."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ._chain import GENESIS, ChainVerifier, Endorsement, fingerprint, seal_row
 from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line
 
 _NEAR = 256
-"""How far a record may have been moved and still be told from one that was altered."""
+"""The maximum distance over which a moved record is distinguished from an altered one."""
 
 
 def diagnose(rows: Sequence[Row], last: int, head: str) -> Break:
-    """Find what is wrong with the first of C{rows}, given that all up to record C{last}, of hash C{head}, holds.
+    """Return the fault of the first of C{rows}, given that all records up to C{last}, with the hash C{head}, are valid.
 
-    :param rows: it and some of those that follow it.
+    :param rows: the invalid record and some of those that follow it.
     """
     row, expected = rows[0], last + 1
     sequence = row[0]
@@ -44,7 +44,10 @@ def _another_number(sequence: int, expected: int, last: int) -> Break:
 
 
 def _another_content(rows: Sequence[Row], expected: int, head: str) -> Break:
-    """Its hash is not that of what it says: altered, unless it is as it was under another number."""
+    """Return the fault of a record whose hash does not match its content.
+
+    Moved if another number matches, else altered.
+    """
     was = _number_of(rows[0], _find_near(expected))
     if was is None:
         return Break("altered", expected, f"Record {expected} was altered: its hash is not that of what it says.")
@@ -75,12 +78,12 @@ def _find_near(expected: int) -> Iterable[int]:
 
 
 def _number_of(row: Row, numbers: Iterable[int]) -> int | None:
-    """Find the one of C{numbers} under which the row's hash is that of what it says."""
+    """Return the one of C{numbers} with which the row's hash is correct, or None if none is."""
     return next((number for number in numbers if _hash((number, *row[1:])) == row[13]), None)
 
 
 def _hash(row: Row) -> str | None:
-    """Hash what a row says, its contents by the digest that it names; L{None}: it says nothing that has a hash."""
+    """Return the hash of a row, with the payload digest that it names, or None if a text of it is not valid Unicode."""
     try:
         return seal_row(row[12], row)
     except ValueError:
@@ -101,24 +104,24 @@ __all__ = [
 ]
 
 BEFORE_ALL = -(2**63) - 1
-"""Every number that a row can have is above this.  What stands from here to 0 is no record, and must be fed first."""
+"""Less than every possible number of a row.  Rows from here to 0 are not records, and must be fed first."""
 
 _LOOKAHEAD = 256
 
 
 @define(eq=False)
 class Verification:
-    """One look along a record, oldest first: L{feed} it all rows, then L{end}.
+    """A verification of a record, oldest row first.  Call L{feed} for all rows, then L{end}.
 
-    What the checkpoints are worth is told before that, at once or by L{check} little by little: a signature takes as
-    long as many rows.
+    The checkpoints are verified before the rows, at once or in steps by L{check}, because a signature takes as long as
+    many rows.
 
-    :param checkpoints: all that lie beside the record, in their order.
-    :param anchored: those that the caller kept elsewhere.
-    :param sealed: further pairs of sequence and hash that the record must reach, and who says so.
-    :param keys: the public keys, or their fingerprints, by which checkpoints must be signed; none: any may sign.
-    :param after: the sequence of the record before the first; 0: the whole record is looked at.
-    :param previous: its hash.
+    :param checkpoints: all checkpoints stored with the record, in their order.
+    :param anchored: the checkpoints that the caller stored elsewhere.
+    :param sealed: maps each further witness to the sequence and hash that the record must reach.
+    :param keys: the accepted public keys, or their fingerprints. If empty, every key is accepted.
+    :param after: the sequence of the record before the first one to verify, or 0 for the complete record.
+    :param previous: the hash of that record.
     """
 
     checkpoints: Sequence[Checkpoint]
@@ -146,18 +149,18 @@ class Verification:
 
     @property
     def going(self) -> bool:
-        """True while rows are still looked at: nothing is wrong yet, or what is wrong could be told better."""
+        """True while verification should continue: no fault is found, or more rows may explain the fault better."""
         if self._wrong:
             return len(self._wrong) < _LOOKAHEAD
         return self._broken is None or self._off_mark
 
     @property
     def reached(self) -> int:
-        """The sequence of the last record that was found to hold."""
+        """The sequence of the last valid record."""
         return self._chain.last
 
     def check(self, most: int | None = None) -> bool:
-        """Look at C{most} more checkpoints, or all of them; whether there may be more."""
+        """Verify C{most} more checkpoints, or all.  Return True if more may remain."""
         for endorsement, checkpoint in islice(self._unchecked, most):
             self._broken = endorsement.follow(checkpoint)
             if self._broken is not None:
@@ -166,16 +169,16 @@ class Verification:
         return most == 0
 
     def feed(self, rows: Sequence[Row]) -> None:
-        """Look at C{rows}, which follow those that were fed before."""
+        """Verify C{rows}, which follow those fed before."""
         self._check_rest()
         for piece in self._to_each_mark(rows):
             if self.going:
                 self._look_along(piece)
 
     def end(self, unreadable: str | None = None) -> Verdict:
-        """Return what was found.
+        """Return the verdict.
 
-        :param unreadable: why no more rows could be had, if the record did not simply end.
+        :param unreadable: the reason why no more rows could be read, or None if the record ended.
         """
         self._check_rest()
         chain = self._chain
@@ -195,7 +198,7 @@ class Verification:
         )
 
     def _furthest(self, told: Iterable[int]) -> int:
-        """Find the last of the records that holds and of which somebody told."""
+        """Return the last sequence of C{told} that is within the valid part of the record, or 0 if there is none."""
         return max((each for each in told if self.after <= each <= self.reached), default=0)
 
     def _conclusion(self, unreadable: str | None) -> Break | None:
@@ -218,7 +221,7 @@ class Verification:
         return None
 
     def _to_each_mark(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-        """Those rows in pieces, each of which ends where somebody answers for the record, if all holds."""
+        """Yield the rows in pieces that each end at a record that a checkpoint or witness confirms."""
         begin, last = 0, self.reached
         for mark in self._marked[bisect(self._marked, last) : bisect(self._marked, last + len(rows))]:
             yield rows[begin : mark - last]
@@ -238,7 +241,7 @@ class Verification:
             self._off_mark = self._broken is not None
 
     def _off_the_mark(self) -> Break | None:
-        """Tell whether the last record, which holds, is another than the one that somebody answers for."""
+        """Return a fault if the last valid record is not the one that a checkpoint or witness confirms, else None."""
         last = self.reached
         for head, name in self._marks.get(last, ()):
             if head != self._chain.head:
@@ -248,7 +251,7 @@ class Verification:
         return None
 
     def _begins_elsewhere(self) -> Break | None:
-        """Tell whether somebody answers for another record than the one that this part says to follow."""
+        """Return a fault if a checkpoint or witness contradicts the record before this part, else None."""
         for head, name in self._marks.get(self.after, ()) if self.after else ():
             if head != self.previous:
                 why = f"This part does not follow the record {self.after} that {name} tells of."

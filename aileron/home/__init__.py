@@ -1,4 +1,4 @@
-"""The state directory: where its files lie, who may read them, which daemon owns it, and how to find that daemon.
+"""The state directory: the paths of its files, their permissions, the daemon's lock and its discovery file.
 
-All of it is small and local, so reading and writing are synchronous.
+All files are small and local, so reading and writing are synchronous.
 """

@@ -22,17 +22,18 @@ def _freeze(names: Iterable[str]) -> tuple[str, ...]:
 
 @frozen
 class Discovery:
-    """The contents of C{daemon.json}.  It helps to find the daemon and proves nothing.
+    """The contents of C{daemon.json}.  The file helps clients find the daemon and proves nothing.
 
-    :ivar url: the agent site's.
-    :ivar operator_url: the operator site's.
-    :ivar pid: as the daemon wrote it; L{running_pid} knows better.
-    :ivar instance: of this life of the daemon.
-    :ivar started_at: as L{aileron.base.json.timestamp} writes it.
-    :ivar launch_key: opens sessions.
-    :ivar local_key: lets commands read, pause and lock without a login; None: the daemon is of an earlier version.
-    :ivar features_off: the features that config.yaml has off.
-    :ivar connector_packages: the packages in which config.yaml, as it is trusted, has connectors looked for.
+    :ivar url: the URL of the agent site.
+    :ivar operator_url: the URL of the operator site.
+    :ivar pid: the process id that the daemon wrote. L{running_pid} is more reliable.
+    :ivar instance: the id of this run of the daemon process.
+    :ivar started_at: the start time, in the format of L{aileron.base.json.timestamp}.
+    :ivar launch_key: the key that opens sessions.
+    :ivar local_key: the key with which commands read, pause and lock without a login, or None if an earlier version of
+        the daemon wrote the file.
+    :ivar features_off: the features that config.yaml turns off.
+    :ivar connector_packages: the packages that the trusted config.yaml lists as sources of connectors.
     """
 
     url: str = field(validator=instance_of(str))
@@ -48,16 +49,16 @@ class Discovery:
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:
-    """Say where the daemon is."""
+    """Write C{daemon.json}, replacing an existing one."""
     text = json.dumps(attrs.asdict(discovery), indent=2) + "\n"
     atomic_write(home.discovery, text.encode())
 
 
 def read_discovery(home: Home) -> Discovery | None:
-    """Read C{daemon.json}, true or stale, or L{None} if there is none.
+    """Return the contents of C{daemon.json}, current or stale, or None if there is no such file.
 
-    :raises InvalidRequest: it is damaged.
-    :raises Forbidden: it is not ours.
+    :raises InvalidRequest: the file is damaged.
+    :raises Forbidden: the file belongs to another user, or is a link or no regular file.
     """
     data = read_private(home.discovery)
     if data is None:
@@ -73,10 +74,10 @@ _DISCOVERY_KEYS = frozenset(attribute.name for attribute in attrs.fields(Discove
 
 
 def live_discovery(home: Home) -> Discovery | None:
-    """Return what C{daemon.json} says if the process that wrote it holds the lock now, else L{None}.
+    """Return the contents of C{daemon.json}, or None if the process that wrote it does not hold the lock now.
 
-    :raises InvalidRequest: it is damaged.
-    :raises Forbidden: it is not ours.
+    :raises InvalidRequest: the file is damaged.
+    :raises Forbidden: the file belongs to another user, or is a link or no regular file.
     """
     discovery = read_discovery(home)
     if discovery is None or discovery.pid != running_pid(home):
@@ -85,7 +86,7 @@ def live_discovery(home: Home) -> Discovery | None:
 
 
 def withdraw_discovery(home: Home, instance: str) -> None:
-    """Remove C{daemon.json} if that life of the daemon wrote it.  Twice is safe."""
+    """Remove C{daemon.json} if the daemon with the id C{instance} wrote it.  Idempotent."""
     try:
         discovery = read_discovery(home)
     except InvalidRequest:

@@ -1,4 +1,4 @@
-"""The lock by which one daemon owns a home, and who holds it."""
+"""The lock that gives one daemon exclusive use of a home, and the lookup of the process that holds it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _LINUX = sys.platform.startswith("linux")
 _FLOCK = struct.Struct("@hhqqi0q" if _LINUX else "@qqihh")
 
 
-# A POSIX record lock belongs to the process and falls when *any* of its descriptors of that file is closed,
-# so a process that holds one must not open the file again to ask about it.
+# A POSIX record lock belongs to the process and is released when *any* of its descriptors of that file is closed, so a
+# process that holds a lock must not open the file again to query it.
 _held: dict[Path, int] = {}
 
 
-_NOT_HELD = (errno.ENOENT, errno.ELOOP)  # nobody of ours holds what a link leads to
+_NOT_HELD = (errno.ENOENT, errno.ELOOP)  # a link is never our lock
 
 
 def acquire_lock(home: Home) -> None:
-    """Become the one daemon of this home, until L{release_lock} or the end of the process.
+    """Acquire the lock of this home for this process, until L{release_lock} or the end of the process.
 
-    :raises Conflict: another has it, or this one has it already; C{details["pid"]}.
+    :raises Conflict: another process or this one already holds the lock. C{details["pid"]} is the holder.
     """
     if home.lock in _held:
         raise Conflict("This process holds the home already.", {"pid": os.getpid()})
@@ -49,21 +49,21 @@ def acquire_lock(home: Home) -> None:
 
 
 def release_lock(home: Home) -> None:
-    """Give the home free.  Twice is safe."""
+    """Release the lock of the home.  Idempotent."""
     descriptor = _held.pop(home.lock, None)
     if descriptor is not None:
         os.close(descriptor)
 
 
 def running_pid(home: Home) -> int | None:
-    """Return the process that serves this home, from the kernel; L{None}: none does.
+    """Return the id of the process that holds the home's lock according to the kernel, or None if no process does.
 
-    :return: 0 if it cannot be seen from here (another pid namespace).
+    :return: 0 if the holder is not visible from here (another pid namespace).
     """
     if home.lock in _held:
         return os.getpid()
     try:
-        descriptor = _open_lock(home, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place would have us wait
+        descriptor = _open_lock(home, os.O_RDONLY | os.O_NONBLOCK)  # do not block on a pipe
     except OSError as error:
         if error.errno in _NOT_HELD:
             return None
@@ -75,11 +75,12 @@ def running_pid(home: Home) -> int | None:
 
 
 def database_pid(home: Home) -> int | None:
-    """Another process that has the database open, by the lock that SQLite holds on it; L{None}: none has.
+    """Return the id of another process that has the database open, or None if no process has.
 
-    Not for a process that has it open itself, which would lose its own lock by asking.
+    The answer comes from the lock that SQLite holds on the file.  Do not call from a process that has the database
+    open: it would lose its own lock.
 
-    :return: 0 if it cannot be seen from here (another pid namespace).
+    :return: 0 if the holder is not visible from here (another pid namespace).
     :raises FileNotFoundError: there is no database.
     """
     with home.database.open("rb") as file:

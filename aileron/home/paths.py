@@ -39,37 +39,37 @@ class Home:
 
     @property
     def config(self) -> Path:
-        """The daemon's configuration; inert until the operator trusts it."""
+        """The daemon's configuration file, without effect until the operator trusts it."""
         return self.root / "config.yaml"
 
     @property
     def database(self) -> Path:
-        """The database of runs, sessions and audit."""
+        """The database of runs, sessions and audit records."""
         return self.root / "aileron.db"
 
     @property
     def secrets(self) -> Path:
-        """The vault."""
+        """The vault file."""
         return self.root / "secrets.json"
 
     @property
     def audit_key(self) -> Path:
-        """The key of the next record while the vault is locked."""
+        """The file with the key of the next audit record while the vault is locked."""
         return self.root / "audit.key"
 
     @property
     def discovery(self) -> Path:
-        """The file that says how to reach the running daemon."""
+        """The file that describes how to reach the running daemon."""
         return self.root / "daemon.json"
 
     @property
     def ports(self) -> Path:
-        """The ports that the daemon had last."""
+        """The file with the ports that the daemon used last."""
         return self.root / "ports.json"
 
     @property
     def lock(self) -> Path:
-        """The file that the running daemon holds locked."""
+        """The file that the running daemon locks."""
         return self.root / "daemon.lock"
 
     @property
@@ -93,11 +93,11 @@ def find_home(environ: Mapping[str, str]) -> Home:
 
 
 def prepare(home: Home) -> None:
-    """Make the home and its directories, private to this user, or refuse.  Twice is safe.
+    """Create the home and its directories, private to this user.  Idempotent.
 
-    What is ours but open to others is closed; what is not ours is never touched.
+    Permissions of other users on existing files of this user are removed.  Files of another user are never changed.
 
-    :raises Forbidden: a part of it is somebody else's, or is no directory; or the home is a link of somebody else's.
+    :raises Forbidden: a part of the home belongs to another user, or the home is a link that belongs to another user.
     """
     _refuse_foreign_link(home.root)
     for directory in (home.root, home.actions, home.connectors, home.log):
@@ -117,9 +117,9 @@ def _make_private(path: Path) -> None:
 
 
 def _refuse_foreign_link(path: Path) -> None:
-    """Refuse a link that another user could lead elsewhere at any time; root's is as good as ours.
+    """Raise if C{path} is a link that another user could redirect at any time.  Links of root are accepted.
 
-    :raises Forbidden: it is one.
+    :raises Forbidden: C{path} is a link of another user.
     """
     if path.is_symlink() and path.lstat().st_uid not in (os.getuid(), 0):
         raise Forbidden(f"{path} is a link that belongs to another user.")

@@ -1,4 +1,4 @@
-"""The ports that the daemon had last."""
+"""The ports that the daemon used last."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _port = field(default=None, validator=attrs.validators.optional([instance_of(int
 
 @frozen
 class Ports:
-    """The ports to try first, so that agents survive a restart; L{None}: let the system choose."""
+    """The ports to try first, so that agents survive a restart, each None if the system chooses the port."""
 
     agent: int | None = _port
     operator: int | None = _port
 
 
 def save_ports(home: Home, ports: Ports) -> None:
-    """Remember them."""
+    """Store the ports of both sites for the next start."""
     atomic_write(home.ports, json.dumps(attrs.asdict(ports)).encode() + b"\n")
 
 
 def load_ports(home: Home) -> Ports:
-    """Return the ports that were remembered; none where nothing useful was.  A wish only: a damaged file is no fault.
+    """Return the stored ports.  If the file is missing or damaged, return C{Ports()}.
 
-    :raises Forbidden: the file is not ours.
+    :raises Forbidden: the file belongs to another user, or is a link or no regular file.
     """
     data = read_private(home.ports)
     try:

@@ -1,4 +1,4 @@
-"""Files of this user alone: written whole or not at all, read only where they are plainly ours."""
+"""Private files of this user: written completely or not at all, and read only if this user owns them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PRIVATE_FILE = 0o600
 
 
 def atomic_write(path: Path, data: bytes, mode: int = _PRIVATE_FILE, *, replace: bool = True) -> None:
-    """Put C{data} at C{path} durably: readers and crashes see the old file or the whole new one.
+    """Write C{data} to C{path} durably and atomically: readers see either the old file or the complete new one.
 
-    :param replace: whether a file that is there may be replaced.
-    :raises FileExistsError: it may not, and there is one.
-    :raises OSError: it could not be written; what was there is untouched.
+    :param replace: whether an existing file is replaced.
+    :raises FileExistsError: the file exists and C{replace} is false.
+    :raises OSError: the file could not be written. An existing file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -50,10 +50,10 @@ def _sync_directory(path: Path) -> None:
 
 
 def read_private(path: Path, max_bytes: int = _MAX_FILE_BYTES) -> bytes | None:
-    """Return the bytes of a file of ours, or L{None} if there is none.
+    """Return the contents of a file of this user, or None if the file does not exist.
 
-    :raises Forbidden: it is a link, no regular file, or somebody else's.
-    :raises InvalidRequest: it is larger than C{max_bytes}.
+    :raises Forbidden: the file is a link, is not a regular file, belongs to another user, or cannot be opened.
+    :raises InvalidRequest: the file is larger than C{max_bytes}.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,9 +1,8 @@
-"""Finds a secret in what comes back from whom it was sent to, in every usual writing of it.
+"""Finds a secret in the response of the service that received it, in every common encoding.
 
-Connectors have whole texts and replace what is found (L{Redactor}).  What passes on
-a stream cuts it (L{SecretFilter}, by L{SecretScanner}).  Both look for what one table of forms says.
-
-Where a secret is not known, L{is_secret} judges a text by its name and its shape.
+Connectors hold complete texts and replace the secrets found (L{Redactor}).  The gateway cuts a stream that holds a
+secret (L{SecretFilter}, with L{SecretScanner}).  Both search for the forms of one table.  If a secret is not known,
+L{is_secret} judges a text by its name and shape.
 """
 
 from ._filter import SecretFilter

@@ -1,4 +1,4 @@
-"""Text with its escapes undone, and the way back from there to the text as it came."""
+"""Decodes the escapes in a text and maps positions in the decoded text back to the original."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from bisect import bisect_right
 from attrs import frozen
 
 MOST_LAYERS = 3
-"""How many times escapes are undone."""
+"""The maximum number of times that escapes are decoded."""
 
 _HEX = "[0-9A-Fa-f]{2}"
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
-# Of URLs, of JSON and its kin, of HTML; then what may stand between the characters of a folded or UTF-16 text.
+# The escapes of URLs, JSON and similar formats, and HTML, then separators between the characters of a folded or UTF-16
+# text.
 _ESCAPE = re.compile(
     rf"%({_HEX})|\\u00({_HEX})|\\x({_HEX})|\\([\"'\\/])|&#[xX]0*({_HEX});|&#0{{0,9}}([0-9]{{2,3}});"
     rf"|&(amp|lt|gt|quot|apos);|\0+|\r?\n[ \t]*"
@@ -24,11 +25,11 @@ _SIGN = re.compile(r"[%\\&\0\n]")
 
 @frozen
 class Undone:
-    """One reading of a text.
+    """A text with one layer of escapes decoded.
 
-    :ivar text: with the escapes undone.
-    :ivar ends: for each escape, where it ends in C{text}.
-    :ivar sources: the same in the text that was read.
+    :ivar text: the decoded text.
+    :ivar ends: for each escape, the index of its end in C{text}.
+    :ivar sources: for each escape, the index of its end in the original text.
     """
 
     text: str
@@ -36,18 +37,18 @@ class Undone:
     sources: list[int]
 
     def source(self, index: int) -> int:
-        """Find where what stands at C{index} of C{text} stood before."""
+        """Return the index in the original text of the character at C{index} of C{text}."""
         at = bisect_right(self.ends, index) - 1
         return index if at < 0 else self.sources[at] + index - self.ends[at]
 
 
 def may_be_escaped(text: str) -> bool:
-    """Tell whether anything in C{text} could begin an escape."""
+    """Return True if C{text} holds a character that could begin an escape."""
     return _SIGN.search(text) is not None
 
 
 def undone(text: str) -> Undone | None:
-    """C{text} with every escape undone once, or L{None}: there is none."""
+    """Return C{text} with every escape decoded once, or None if C{text} holds no escape."""
     pieces, ends, sources, length, done = list[str](), list[int](), list[int](), 0, 0
     for found in _ESCAPE.finditer(text):
         meant = _read(found)
@@ -60,7 +61,7 @@ def undone(text: str) -> Undone | None:
 
 
 def _read(escape: re.Match[str]) -> str:
-    """Return what an escape stands for; empty: it only stands between characters."""
+    """Return the character of an escape, or an empty string for a separator between characters."""
     percent, unicode, byte, plain, entity_hex, entity_number, entity = escape.groups()
     if digits := percent or unicode or byte or entity_hex:
         return chr(int(digits, 16))

@@ -1,4 +1,4 @@
-"""Sees that no answer brings the key back that was put into its request, and holds back almost nothing for that."""
+"""Stops responses that return the key of their request, and delays other bytes as little as possible."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ._scanner import SecretScanner
 
 
 class BodyPart(NamedTuple):
-    """Bytes of a body.
+    """A piece of a message body.
 
-    :ivar said: whether they are of what it says, and not of its framing.
+    :ivar said: True for content, False for chunk framing.
     """
 
     data: bytes
@@ -22,9 +22,9 @@ class BodyPart(NamedTuple):
 
 
 class BodyFraming:
-    """Takes one body apart as it comes.  It was found to be sound before.
+    """An incremental splitter of one valid body into content and chunk framing.
 
-    A trailer counts as what the body says (RFC 9112, section 7.1), and so does all of one that is not chunked.
+    A trailer counts as content (RFC 9112, section 7.1), and so does everything in a body that is not chunked.
     """
 
     __slots__ = ("_left", "_line", "_unframed")
@@ -35,7 +35,10 @@ class BodyFraming:
         self._unframed = not chunked
 
     def take(self, data: bytes) -> list[BodyPart]:
-        """Return what came of it so far and was not returned yet, but for an unfinished line of its framing."""
+        """Return the content and framing in C{data}.
+
+        An incomplete line of framing is held back until the next call.
+        """
         data, self._line, found, position = self._line + data, b"", list[BodyPart](), 0
         while position < len(data):
             end = len(data) if self._unframed else min(len(data), position + self._left)
@@ -53,7 +56,7 @@ class BodyFraming:
         return found
 
     def rest(self) -> bytes:
-        """Return the line of its framing that was left unfinished, or nothing."""
+        """Return the incomplete line of framing that is held back, or empty bytes."""
         return self._line
 
     def _measure(self, line: bytes) -> None:
@@ -67,13 +70,13 @@ _CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*+(?:identity[ \t]*+)?\r)", 
 
 
 class SecretFilter:
-    """Passes one answer on until the key is in it, in any of its usual forms, however it is cut or chunked.
+    """A filter that relays one response until the key appears in it, in any common form, across pieces and chunks.
 
-    Held back is only what may yet become a form of the key, and framing that is unfinished.  A provider that wants to
-    give the key away can write it in a way that is not usual; it has it anyway.
+    Only bytes that may begin a form of the key, and incomplete framing, are held back.  A provider can leak the key in
+    an uncommon encoding, but the provider has the key anyway.
 
-    :param provider: its name, for messages.
-    :param told: called once if the key comes back, with the kind of form that it has then.
+    :param provider: the provider's name, for messages.
+    :param told: called once if the key appears, with the kind of its form.
     """
 
     __slots__ = ("_held", "_pieces", "_provider", "_refused", "_scanner", "_told")
@@ -87,10 +90,10 @@ class SecretFilter:
         self._refused: ExternalApiError | None = None
 
     def head(self, head: bytes, *, chunked: bool) -> bytes:
-        """Filter the same head, interim or final: it may go on to the client.
+        """Return C{head}, the head of an interim or final response, if it may be relayed to the client.
 
         :param chunked: whether a chunked body follows.
-        :raises ExternalApiError: it holds the key; or the body is coded, so that nobody could tell what it holds.
+        :raises ExternalApiError: the head holds the key, or the body is compressed and cannot be inspected.
         """
         self._refuse_echo(head)
         if _CODED(head):
@@ -99,10 +102,10 @@ class SecretFilter:
         return head
 
     def body(self, data: bytes) -> bytes:
-        """Return what may go on to the client of the body, now that C{data} of it came, framing included.
+        """Accept C{data} of the body, including framing, and return the bytes that may be relayed to the client now.
 
-        :param data: of a body that is sound so far.
-        :raises ExternalApiError: it holds the key: nothing more goes on, and the client's connection is to be cut.
+        :param data: the next bytes of a valid body.
+        :raises ExternalApiError: the body holds the key. Relay nothing more and close the client's connection.
         """
         self._held += self._pieces.take(data)
         said = b"".join([piece.data for piece in self._held if piece.said])
@@ -113,9 +116,9 @@ class SecretFilter:
         return self._let_go(self._scanner.unfinished(said))
 
     def rest(self) -> bytes:
-        """Return what is still held, once the answer has ended.
+        """Return the bytes that are still held back after the end of the response.
 
-        :raises ExternalApiError: the key was in it.
+        :raises ExternalApiError: the response held the key.
         """
         self._refuse_echo(b"")
         return self._let_go(0) + self._pieces.rest()
@@ -132,7 +135,7 @@ class SecretFilter:
         raise self._refused
 
     def _let_go(self, keep: int) -> bytes:
-        """All that is held before the last C{keep} bytes of what the body says."""
+        """Return the held pieces, except for the last C{keep} bytes of content, which stay held."""
         held, kept = self._held, list[BodyPart]()
         while keep:
             piece = held.pop()
@@ -145,5 +148,5 @@ class SecretFilter:
         return b"".join([piece.data for piece in held])
 
     def __repr__(self) -> str:
-        """Nothing of the key."""
+        """Return a representation without the key."""
         return f"<SecretFilter of {self._provider}>"

@@ -1,4 +1,4 @@
-"""The table of forms: in which writings a secret that was sent may come back."""
+"""The table of forms: the encodings in which a sent secret may come back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from attrs import field, frozen
 from ._escapes import MOST_LAYERS, undone
 
 LONG_ENOUGH = 6
-"""Bytes.  Of anything shorter, hexadecimal and base64 would be met by chance; as it is, it is always looked for."""
+"""The minimum length, in bytes, for the hexadecimal and base64 forms.
+
+Those of a shorter secret would match by chance.
+"""
 
 BASE64_CHARACTERS = frozenset(string.ascii_letters + string.digits + "+/-_")
 
@@ -26,21 +29,21 @@ _NEVER_ESCAPED = re.compile(r"[A-Za-z0-9_.~-]*")
 _DROPPED = re.compile(r"[\0\n]")
 _DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
 _LEFT_BY_URLS = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")
-"""What those who escape for URLs leave as it is, beside what all of them leave."""
+"""The characters that URL encoders leave unescaped, beyond those that all of them leave."""
 
 _NUMBERED = tuple({ord(char): f"\\u{ord(char):04X}" for char in chars} for chars in ("&<>", "/&<>'"))
-"""What those who write JSON for pages of HTML have by its number."""
+"""The characters that JSON encoders for HTML pages write as numeric escapes."""
 
 _BEFORE_DIGITS = (("url", "%", ""), ("json", "\\u00", ""), ("json", "\\x", ""), ("html", "&#x", ";"))
-"""What stands around the two hexadecimal digits of a character, where each of them is escaped."""
+"""The text before and after the two hexadecimal digits of a character, in encodings that escape every character."""
 
 
 @frozen
 class SecretForm:
-    """One writing of a secret.
+    """One encoding of a secret.
 
-    :ivar kind: for the record.
-    :ivar cut: whether the characters at its sides may hold some bits of the secret as well.
+    :ivar kind: the name of the encoding, for the audit log.
+    :ivar cut: whether the neighbouring characters may hold some bits of the secret too.
     """
 
     kind: str
@@ -49,10 +52,10 @@ class SecretForm:
 
 
 def secrets_in(key: str, value: str) -> tuple[str, ...]:
-    """Everything secret in a header.
+    """Return every secret in a header: the credential, and for Basic authentication the decoded pair and the password.
 
     :param key: the credential.
-    :param value: of the header, with the credential in it; of HTTP's Basic scheme also what it encodes is secret.
+    :param value: the value of the header, which contains the credential.
     """
     user_and_password = _basic(value)
     if user_and_password is None:
@@ -71,19 +74,19 @@ def _basic(value: str) -> str | None:
 
 
 def forms(secret: str) -> tuple[SecretForm, ...]:
-    """Return the forms of a secret to search for in text whose escapes are undone, without duplicates.
+    """Return the forms of a secret to search for in text whose escapes are decoded, without duplicates.
 
-    They are the secret as it is, with a plus for each blank, as undoing escapes leaves it, and in hexadecimal and
+    The forms are the secret as it is, with a plus for each blank, with its own escapes decoded, and in hexadecimal and
     base64.
     """
     return _each_once(_forms(secret))
 
 
 def written_forms(secret: str) -> tuple[SecretForm, ...]:
-    """Return the forms of a secret to search for in text with its escapes: L{forms}, and each one escaped as usual.
+    """Return the forms of a secret to search for in text with its escapes: L{forms} and their common escapes.
 
-    The usual encoders escape what they must, once or twice, or every character.  A mixture of escapes is not included:
-    it is found only where escapes are undone.
+    Common encoders escape the characters that need it, once or twice, or every character.  A mixture of escapes is not
+    included: it is found only in text whose escapes are decoded.
     """
     plain = forms(secret)
     escaped = (SecretForm(kind, text) for form in plain for kind, text in _escape(form))
@@ -113,10 +116,10 @@ def _forms(secret: str) -> Iterator[SecretForm]:
 
 
 def _collapse(secret: str) -> Iterator[SecretForm]:
-    """Yield what remains of a secret that looks escaped when the escapes around it are undone.
+    """Yield C{secret} with its own escapes decoded once, twice and so on.
 
-    What is short is left out, but for the rest of a secret with NUL or line breaks in it: undoing drops them from the
-    text that is searched, together with any escape, so the secret with them is never seen there.
+    Short results are skipped, except for those of a secret with NULs or line breaks: decoding drops these characters
+    from the searched text, so the complete secret never appears there.
     """
     for _ in range(MOST_LAYERS):
         left = undone(secret)
@@ -127,15 +130,15 @@ def _collapse(secret: str) -> Iterator[SecretForm]:
 
 
 def _base64_inside(secret: bytes) -> Iterator[str]:
-    """Yield the base64 of C{secret} inside a longer text, one for each alignment."""
+    """Yield the base64 encoding of C{secret} inside a longer text, for each of the three alignments."""
     for shift in range(3):
         whole = base64.b64encode(bytes(shift) + secret).rstrip(b"=").decode("ascii")
-        # The first characters mix with what stands before the secret, the last with what follows it.
+        # The first characters mix with the bits before the secret, the last with the bits after the secret.
         yield whole[(0, 2, 3)[shift] : len(whole) - bool((shift + len(secret)) % 3)]
 
 
 def _escape(form: SecretForm) -> Iterator[tuple[str, str]]:
-    """C{form} as usual encoders escape it; of a plain one the kind is the escapes'."""
+    """Yield each common escaped text of C{form} with its kind.  For a plain form, the kind is that of the escapes."""
     if _NEVER_ESCAPED.fullmatch(form.text):
         return
     for kind, text in _usual_escapes(form.text):
@@ -143,7 +146,7 @@ def _escape(form: SecretForm) -> Iterator[tuple[str, str]]:
 
 
 def _usual_escapes(text: str) -> Iterator[tuple[str, str]]:
-    """C{text} with what must be escaped; digits in either case, where both are usual."""
+    """Yield each kind of escape with C{text} escaped, with hexadecimal digits in both cases if both are common."""
     quoted, written = quote(text, safe=""), json.dumps(text)[1:-1]
     urls = (*(quote(text, safe=left) for left in _LEFT_BY_URLS), quote(quoted, safe=""))
     jsons = (written, written.replace("/", "\\/"), *map(written.translate, _NUMBERED), json.dumps(written)[1:-1])
@@ -157,7 +160,7 @@ def _usual_escapes(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _each_escaped(secret: str) -> Iterator[SecretForm]:
-    """C{secret} with every character escaped, and in UTF-16, whichever byte of each character goes first."""
+    """Yield C{secret} with every character escaped, and in UTF-16 without a leading NUL."""
     raw = secret.encode("utf-8")
     for pairs in dict.fromkeys((raw.hex("|"), raw.hex("|").upper())):
         for kind, before, behind in _BEFORE_DIGITS:

@@ -1,4 +1,4 @@
-"""Removes the secret that was sent to a service from what it sends back, in whatever usual form it returns."""
+"""Replaces the secret that was sent to a service in the responses of that service, in every common encoding."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SIGNS = (("%", "url"), ("\\", "json"), ("&", "html"))
 
 @define
 class Redactor:
-    """Replaces every form of some secrets in whatever passes it.
+    """A redactor that replaces every form of some secrets in texts and values.
 
-    It undoes escapes, which may be mixed and lie in up to three layers, and looks for the forms in each layer.  A
-    service that wants to give the secret away can write it in a way that is not usual; it has it anyway.
+    It decodes up to three layers of escapes, which may be mixed, and searches for the forms in each layer.  A service
+    can leak the secret in an uncommon encoding, but the service has the secret anyway.
 
-    :ivar heard: the kinds of forms that were met.
+    :ivar heard: the kinds of the forms found so far.
     """
 
     _forms: Mapping[str, SecretForm]
@@ -41,7 +41,7 @@ class Redactor:
 
     @classmethod
     def of(cls, *secrets: str) -> Redactor:
-        """One that knows these secrets; it shows none."""
+        """Return a redactor of these secrets.  Its replacement text contains none of them."""
         sought: dict[str, SecretForm] = {}
         for secret in secrets:
             looks_escaped = undone(secret) is not None  # what undoes the escapes around it undoes its own as well
@@ -51,7 +51,7 @@ class Redactor:
         return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT, shortest=shortest)
 
     def outcome(self, outcome: _Answered) -> _Answered:
-        """Redact an outcome; C{notes["echoed"]} tells in which kinds of forms there was an echo."""
+        """Return C{outcome} with all secrets replaced. C{notes["echoed"]} lists the kinds of the forms found."""
         fault = outcome.fault and self._fault(outcome.fault)
         notes: dict[str, JSON] = self._table(outcome.notes)
         cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=notes)
@@ -59,7 +59,10 @@ class Redactor:
         return evolve(cleaned, notes={**notes, "echoed": heard}) if heard else cleaned
 
     def value(self, value: JSON) -> JSON:
-        """Redact a value, keys as well."""
+        """Return C{value} with all secrets replaced, in keys too.
+
+        :raises TypeError: C{value} holds an object that JSON does not have.
+        """
         if isinstance(value, str):
             return self.text(value)
         if value is None or isinstance(value, (int, float)):  # first: to ask what is a mapping takes long
@@ -71,7 +74,7 @@ class Redactor:
         raise TypeError(f"{type(value).__name__} is no JSON")
 
     def text(self, text: str) -> str:
-        """Redact a text."""
+        """Return C{text} with all secrets replaced."""
         if not self._may_hold(text):
             return text
         spans, pieces, done = _merge(self._spans(text)), list[str](), 0
@@ -81,25 +84,28 @@ class Redactor:
         return "".join((*pieces, text[done:]))
 
     def holds(self, content: bytes) -> bool:
-        """Tell whether one is in what is no text: as it is, in UTF-16, in hexadecimal or in base64, and not escaped."""
+        """Return True if binary C{content} holds a secret: plain, in UTF-16, hexadecimal or base64.
+
+        Escapes are not decoded.
+        """
         texts = (content.decode("latin-1"), content.replace(b"\0", b"").decode("latin-1"))
         kinds = {form.kind for form in self._forms.values() if any(form.text in text for text in texts)}
         self.heard |= kinds
         return bool(kinds)
 
     def listen(self, texts: Iterable[str]) -> None:
-        """Note what echoes in C{texts}, which go nowhere."""
+        """Record the kinds of secret forms in C{texts}, which are not sent anywhere."""
         for text in texts:
             self.text(text)
 
     def _may_hold(self, text: str) -> bool:
-        """Tell whether to look closer: most texts hold no form, and no escape that could hide one."""
+        """Return False if C{text} certainly holds no secret: most texts contain neither a form nor an escape."""
         if len(text) < self._shortest:  # an escape makes it longer, never shorter
             return False
         return any(form in text for form in self._forms) or (bool(self._forms) and may_be_escaped(text))
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Find where something of the secrets stands, whichever layer shows it."""
+        """Yield the start and end of each secret in C{text}, in all layers of escapes."""
         layers: list[Undone] = []
         layer = text
         for _ in range(MOST_LAYERS + 1):
@@ -123,14 +129,14 @@ class Redactor:
             start = layer.find(form.text, end)
 
     def _kind(self, form: SecretForm, written: str) -> str:
-        """Tell the kind of what was found, by the escapes in it."""
+        """Return the kind of a found form, determined by the escapes in C{written}."""
         form = self._forms.get(written, form)
         if form.kind != "plain" or written == form.text:
             return form.kind
         return next((kind for sign, kind in _SIGNS if written.count(sign) > form.text.count(sign)), "split")
 
     def _number(self, value: float | None) -> JSON:
-        """Redact a number: a secret of digits may come back as one."""
+        """Return C{value}, or the redacted text if its digits hold a secret."""
         if value is None or isinstance(value, bool):
             return value
         written = str(value)
@@ -144,7 +150,7 @@ class Redactor:
         return evolve(fault, message=self.text(fault.message), details=self._table(fault.details))
 
     def __repr__(self) -> str:
-        """Nothing of the secrets."""
+        """Return a representation without the secrets."""
         return f"<Redactor heard={sorted(self.heard)}>"
 
 
@@ -153,12 +159,12 @@ def _list(value: JSON) -> Sequence[JSON]:
 
 
 def _fits(form: str) -> bool:
-    """Tell whether L{REDACTED} can stand in its place: neither it nor its neighbourhood can make the form anew."""
+    """Return True if L{REDACTED}, together with the text around it, cannot form the secret again."""
     return not {"[", "]"} & set(form) and form not in REDACTED
 
 
 def _widen(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen the span by the characters at its sides that hold some bits of the secret as well, and the padding."""
+    """Extend the span by neighbouring characters that may hold bits of the secret, and by the padding."""
     start -= start > 0 and text[start - 1] in BASE64_CHARACTERS
     end += end < len(text) and text[end] in BASE64_CHARACTERS
     while end < len(text) and text[end] == "=":

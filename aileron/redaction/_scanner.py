@@ -1,4 +1,4 @@
-"""Looks for a secret in bytes that come in pieces and are to be passed on at once."""
+"""Searches for a secret in bytes that arrive in pieces and are relayed at once."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from ._forms import written_forms
 
 
 class SecretScanner:
-    """Finds the forms of one secret as they are written.
+    """A search for the encoded forms of one secret in a stream.
 
-    It does not undo escapes as L{Redactor<aileron.redaction.Redactor>} does.  That would have to hold back every text
-    that might go on as an escape, and takes several times the search itself: what is streamed would come late, and each
-    piece of it cost as much as relaying it.  So each usual writing is looked for by itself, and a mixture of escapes
-    passes.
+    Unlike L{Redactor<aileron.redaction.Redactor>}, it does not decode escapes.  Decoding would hold back all bytes that
+    might continue an escape, and takes several times as long as the search itself, so that streams would arrive late.
+    Each common encoding is searched for instead, and a mixture of escapes is not found.
 
-    :param secret: UTF-8.
+    :param secret: the secret in UTF-8.
     """
 
     __slots__ = ("_ending", "_forms")
@@ -24,7 +23,7 @@ class SecretScanner:
         self._ending: dict[int, tuple[bytes, ...]] = {}
 
     def kind_in(self, data: bytes) -> str | None:
-        """Return the kind of a form that is in C{data}; L{None}: there is none."""
+        """Return the kind of a form in C{data}, or None if C{data} holds no form."""
         most = len(data)
         for text, kind in self._forms:
             if len(text) > most:
@@ -34,7 +33,7 @@ class SecretScanner:
         return None
 
     def unfinished(self, data: bytes) -> int:
-        """Count the bytes at the end of C{data} that may be the beginning of a form."""
+        """Return the number of bytes at the end of C{data} that may be the beginning of a form."""
         if not data:
             return 0
         last = data[-1]
@@ -43,12 +42,15 @@ class SecretScanner:
         return max((_overlap(data, text) for text in self._ending[last]), default=0)
 
     def __repr__(self) -> str:
-        """Nothing of the secret."""
+        """Return a representation without the secret."""
         return "<SecretScanner>"
 
 
 def _bytes(text: str) -> bytes:
-    """Return a form as it is sent: what undoing an escape leaves may be a byte of its own, or a character."""
+    """Encode a form as it is sent.
+
+    In Latin-1 if possible, because a decoded escape may be a single byte, else in UTF-8.
+    """
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -56,7 +58,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _overlap(data: bytes, text: bytes) -> int:
-    """Measure the longest end of C{data} with which C{text} begins, but for the whole of it."""
+    """Return the length of the longest end of C{data} that C{text} begins with, excluding the complete C{text}."""
     start = data.find(text[:1], max(0, len(data) - len(text) + 1))
     while start >= 0:
         if text.startswith(data[start:]):

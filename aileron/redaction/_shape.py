@@ -1,7 +1,7 @@
-"""Judges by its shape whether a text is, or holds, a secret: by its length and the characters that it mixes.
+"""Judges by length and mix of characters whether a text is or contains a secret.
 
-No list of the prefixes that services use is whole, so prefixes only help with what is short.  A path, a package, a
-version, a number, a name of words and a plain URL are none.
+No list of the services' prefixes is complete, so prefixes only help with short texts.  Paths, packages, versions,
+numbers, names made of words and plain URLs are not secrets.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _MOST = 64 * 1024
-"""Characters that are looked at; a longer text counts as one that holds a secret."""
+"""The maximum number of characters to inspect.  A longer text counts as one that contains a secret."""
 
 _CHUNK = re.compile(r"[A-Za-z0-9_+=~-]+")
 _RUN = re.compile(r"[A-Za-z0-9]+")
@@ -18,7 +18,10 @@ _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5}")
 _SHORT_RUN, _LONG_RUN, _LONG_CHUNK = 12, 16, 20
 _MOST_DIGITS, _MANY_DIGITS, _LONG_WORD = 4, 10, 3.5
 _IRREGULAR = 2.7
-"""So few characters, on average, are in a row of one class where words are written together, as in C{iPhoneXSMax}."""
+"""The mean length of a run of one character class below which a text is random.
+
+Joined words, as in C{iPhoneXSMax}, have longer runs.
+"""
 
 _HEX = re.compile("[0-9a-f]{24,}|[0-9A-F]{24,}").fullmatch
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -37,7 +40,7 @@ _NAMED = re.compile(
     r"(?<![\w.-])([A-Za-z][\w-]{0,60})[\"']?[ \t]{0,9}[:=](?!//)[ \t]{0,9}[\"']?([^\"',;&\s][^\"',;&\n]{0,999})"
 )
 _VAGUE = frozenset({"auth", "key", "keys", "pass", "sig", "token"})
-"""Names that programs give to other things as well: alone, they count with a value that is no word."""
+"""Names that programs use for other things too: the value counts as a secret only if it is not a word."""
 _BEARER = re.compile(
     r"(?:^|[\s\"':=])(?:bearer[ \t]{1,9}[^\s\"']|(?:basic|token)[ \t]{1,9}[A-Za-z]{0,200}[^A-Za-z\s\"'])[^\s\"']{7}",
     re.IGNORECASE,
@@ -67,7 +70,7 @@ _ABOUT = frozenset(
     "names parallelism path policy port prefix provider proxy realm region required retries role scope scopes server "
     "size sock socket store strategy timeout ttl type uri url urls user username validity version".split()
 )
-"""Last words of the name of what is only said about a secret, such as C{AUTH_METHOD}: its shape alone tells."""
+"""Last words of names that describe a secret, such as C{AUTH_METHOD}.  Their values are judged by shape alone."""
 
 _AMOUNTS = frozenset("budget count limit max min num number per total".split())
 _SETTINGS = frozenset(
@@ -80,9 +83,9 @@ _PLAIN_URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s?#@]{1,2000}")
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Judge a value by the name that it has and by its shape.
+    """Return True if C{value} is a secret, judged by its name and its shape.
 
-    :param name: of its variable, header, parameter or option; may be empty.
+    :param name: the name of the value's variable, header, parameter or option, which may be empty.
     """
     if not value.strip():
         return False
@@ -92,7 +95,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def names_secret(name: str) -> bool:
-    """Tell whether a name is that of a secret: by its words, so C{AUTHOR} and C{KEYCLOAK} have none of C{AUTH}."""
+    """Return True if C{name} names a secret. Complete words count, so C{AUTHOR} does not match C{AUTH}."""
     words = [each.lower() for each in _WORD.findall(name[:_MOST])]
     if not words or words[-1] in _ABOUT:
         return False
@@ -100,7 +103,7 @@ def names_secret(name: str) -> bool:
 
 
 def holds_secret(text: str) -> bool:
-    """Judge a text by its shape: whether it is a secret, or one stands in it."""
+    """Return True if C{text} is or contains a secret, judged by its shape."""
     if len(text) > _MOST:
         return True
     text = _DIGEST.sub("", text)
@@ -118,9 +121,9 @@ def _last_word(name: str) -> str:
 
 
 def _is_plain(name: str, value: str, *, vague: bool = False) -> bool:
-    """Tell whether a value under the name of a secret is none: a word of a setting, an amount, a path, a plain URL.
+    """Return True if a value under the name of a secret is harmless: a setting, an amount, a path or a plain URL.
 
-    :param vague: whether the name was found in a text, where it may be that of something else.
+    :param vague: whether the name was found in a text, where it may name something else.
     """
     value = value.strip()
     if vague and name.lower() in _VAGUE and (value.isalpha() or len(value) < 8):
@@ -135,7 +138,7 @@ def _is_plain(name: str, value: str, *, vague: bool = False) -> bool:
 
 
 def _is_random(chunk: str) -> bool:
-    """Tell whether letters, digits and their joints look as if nobody had thought of them."""
+    """Return True if C{chunk}, a text of letters, digits and joints, looks random."""
     if _TIME.fullmatch(chunk):
         return False
     runs = _RUN.findall(chunk)
@@ -163,7 +166,7 @@ def _is_random_run(run: str) -> bool:
 
 
 def _is_words(run: str) -> bool:
-    """Tell whether most letters are in words."""
+    """Return True if most of the letters belong to words."""
     letters = [each for each in _TOKEN.findall(run) if each.isalpha()]
     words = [each for each in letters if len(each) > 3 and _is_word(each.lower())]
     return sum(map(len, words)) * 2 > sum(map(len, letters))
