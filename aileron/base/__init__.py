@@ -1,1 +1,1 @@
-"""The ground, which knows nothing of Aileron: addresses, HTTP, JSON, text, files, waiting."""
+"""Code that is independent of Aileron: addresses, HTTP, JSON, text, files, waiting."""

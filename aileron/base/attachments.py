@@ -1,6 +1,6 @@
-"""The attachments of an output: pictures, sound and documents, each an object of two keys.
+"""The attachments of an output: images, sound and documents, each an object with two keys.
 
-C{{"media_type": "image/png", "base64": "…"}}, or C{{"media_type": "text/csv", "text": "…"}}, wherever it stands.
+C{{"media_type": "image/png", "base64": "…"}}, or C{{"media_type": "text/csv", "text": "…"}}, anywhere in the output.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _OTHERWISE = str.maketrans("-_", "+/", "\r\n\t ")
 
 @frozen
 class Attachment:
-    """One of them.
+    """An attachment of an output.
 
-    :ivar media_type: in lower case and without parameters.
-    :ivar text: what it says, where it is a text; else L{None}.
-    :ivar base64: its bytes, where it is none; else empty.
+    :ivar media_type: the media type in lower case, without parameters.
+    :ivar text: the content if it is a text, else None.
+    :ivar base64: the content if it is not a text, else empty.
     """
 
     media_type: str
@@ -43,24 +43,27 @@ class Attachment:
 
     @property
     def content(self) -> bytes:
-        """Its bytes."""
+        """The content in bytes."""
         return base64.b64decode(self.base64) if self.text is None else self.text.encode()
 
     def as_output(self) -> JSON:
-        """Return the attachment as it stands in an output, which is read by its shape alone."""
+        """Return the attachment as an object of an output.
+
+        Attachments are recognized by the shape of this object alone.
+        """
         if self.text is None:
             return {"media_type": self.media_type, "base64": self.base64}
         return {"media_type": self.media_type, "text": self.text}
 
 
 def media_type_of(said: str) -> str:
-    """Read the media type that a C{Content-Type} names; L{UNKNOWN_MEDIA_TYPE} where it names none."""
+    """Return the media type of a C{Content-Type} value, or L{UNKNOWN_MEDIA_TYPE} if the value names none."""
     name = said.partition(";")[0].strip().lower()
     return name if _MEDIA_TYPE.fullmatch(name) else UNKNOWN_MEDIA_TYPE
 
 
 def attached(media_type: str, content: bytes) -> Attachment:
-    """C{content} as an attachment: a text where its type is written and it is UTF-8 without NUL."""
+    """Return C{content} as an attachment: as text if its media type is textual and it is UTF-8 without NUL."""
     kind, _, name = media_type.partition("/")
     if kind == "text" or _WRITTEN.fullmatch(name):
         try:
@@ -73,7 +76,7 @@ def attached(media_type: str, content: bytes) -> Attachment:
 
 
 def regular_base64(text: str) -> str | None:
-    """Return the same bytes in the usual base64, from one that is folded, unpadded or for URLs; L{None}: it is none."""
+    """Convert folded, unpadded or URL-safe base64 to standard base64, or return None if C{text} is not base64."""
     bare = text.translate(_OTHERWISE).rstrip("=")
     try:
         return base64.b64encode(base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)).decode("ascii")
@@ -82,9 +85,9 @@ def regular_base64(text: str) -> str | None:
 
 
 def set_apart(output: JSON) -> tuple[JSON, tuple[Attachment, ...]]:
-    """Put a few words in the place of each attachment of an output.
+    """Replace each attachment of an output by a short text.
 
-    Return that, and the attachments in order, each once.
+    Return the new output and the distinct attachments in their order.
     """
     found: dict[Attachment, int] = {}
     return _replace(output, found), tuple(found)
@@ -103,7 +106,7 @@ def _replace(value: JSON, found: dict[Attachment, int]) -> JSON:
 
 
 def _attachment(value: Mapping[str, JSON]) -> Attachment | None:
-    """Return what C{value} is, if it is one."""
+    """Return C{value} as an attachment, or None if it is not one."""
     media_type, text, encoded = value.get("media_type"), value.get("text"), value.get("base64")
     if len(value) != 2 or not isinstance(media_type, str) or not _MEDIA_TYPE.fullmatch(media_type):
         return None

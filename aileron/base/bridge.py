@@ -1,4 +1,4 @@
-"""Between the reactor and an asyncio loop in a thread: results, failures and cancellations cross both ways."""
+"""A bridge between the reactor and an asyncio loop in a thread, for results, failures and cancellations."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _log = Logger()
 
 
 class SideGone(Exception):
-    """The other side has ended."""
+    """Raised if the other side of the bridge has ended."""
 
 
 class ThreadBridge:
-    """Lets the reactor and an asyncio loop in another thread call each other.  Neither side ever blocks for the other.
+    """A bridge over which the reactor and an asyncio loop in another thread call each other without blocking.
 
-    :ivar loop: runs in another thread; L{None}: not yet.
+    :ivar loop: the loop of the other thread, or None if it does not run yet.
     """
 
     def __init__(self, reactor: IReactorFromThreads, loop: asyncio.AbstractEventLoop | None = None) -> None:
@@ -36,9 +36,9 @@ class ThreadBridge:
         self.loop = loop
 
     def ask(self, make: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
-        """Run a coroutine in the loop, asked from the reactor.
+        """Run a coroutine in the loop.  Call in the reactor's thread.
 
-        Cancelling the Deferred cancels the coroutine; where the loop has ended meanwhile, it only fires.
+        Cancelling the Deferred cancels the coroutine. If the loop has ended by then, the Deferred only fires.
 
         :raises SideGone: the loop has ended.
         """
@@ -54,7 +54,7 @@ class ThreadBridge:
         return answer
 
     def post(self, act: Callable[[], object]) -> None:
-        """Call something in the loop, asked from the reactor: in order, and without waiting for it.
+        """Call C{act} in the loop without waiting for it.  Calls run in order.  Call in the reactor's thread.
 
         :raises SideGone: the loop has ended.
         """
@@ -64,9 +64,11 @@ class ThreadBridge:
             raise SideGone from closed
 
     async def call(self, make: Callable[[], Awaitable[T]]) -> T:
-        """Await a Deferred, or a coroutine that awaits some, in the reactor, asked from the loop.
+        """Run a function that returns a Deferred, or a coroutine, in the reactor and return its result.
 
-        Cancelling the awaiting task cancels it there.
+        Call in the loop.
+
+        Cancelling the awaiting task cancels the work in the reactor.
         """
         call: _ReactorCall[T] = _ReactorCall(make, self.post, asyncio.get_running_loop().create_future())
         self._reactor.callFromThread(call.begin)
@@ -83,7 +85,7 @@ class ThreadBridge:
 
 
 def _deliver(future: Future[T], answer: Deferred[T]) -> None:
-    """Fire a Deferred with what the loop made of a coroutine, if somebody still waits for it."""
+    """Fire C{answer} with the result of the coroutine, unless it has fired already."""
     if answer.called:
         return
     if future.cancelled():
@@ -95,7 +97,10 @@ def _deliver(future: Future[T], answer: Deferred[T]) -> None:
 
 
 class _ReactorCall(Generic[T]):
-    """A call from the loop into the reactor: it begins and is cancelled there, and is answered here."""
+    """A call from the loop into the reactor.
+
+    It starts and is cancelled in the reactor, and its result arrives in the loop.
+    """
 
     def __init__(
         self, make: Callable[[], Awaitable[T]], post: Callable[[Callable[[], object]], None], answer: asyncio.Future[T]
@@ -122,20 +127,20 @@ class _ReactorCall(Generic[T]):
     def _fail(self, failure: Failure) -> None:
         error: BaseException = failure.value or RuntimeError("failed without a reason")
         if isinstance(error, CancelledError) and not self._cancelled:
-            # Nobody in the loop asked for it: it must not look like a task that was cancelled.
+            # The loop did not cancel this call, so the call must not look like a cancelled task.
             error = RuntimeError("cancelled in the reactor")
         self._settle(lambda: self.answer.set_exception(error))
 
     def _settle(self, settle: Callable[[], None]) -> None:
-        # A loop that has ended has nobody left who waits.
+        # If the loop has ended, no task is waiting.
         with contextlib.suppress(SideGone):
             self._post(lambda: None if self.answer.done() else settle())
 
 
 class LoopThread:
-    """An asyncio loop in a thread of its own, from L{start} until L{stop}.
+    """An asyncio loop in its own thread, from L{start} until L{stop}.
 
-    :ivar bridge: crosses into the loop and back.
+    :ivar bridge: the bridge between the loop and the reactor.
     """
 
     def __init__(self, reactor: IReactorFromThreads, name: str = "aileron-mcp") -> None:
@@ -144,17 +149,21 @@ class LoopThread:
         self._stopping = False
         self._started: Deferred[None] = Deferred()
         self._ended: Deferred[None] = Deferred()
-        # Not a daemon thread: one that is left behind shows as a hang, not as a crash while Python shuts down.
+        # Not a daemon thread: a thread that is never stopped then shows as a hang, not as a crash while Python shuts
+        # down.
         self._thread = threading.Thread(target=self._run, name=name, daemon=False)
         self.bridge = ThreadBridge(reactor)
 
     def start(self) -> Deferred[None]:
-        """Start it; fires when the loop runs."""
+        """Start the thread.  Fires when the loop runs."""
         self._thread.start()
         return self._started
 
     def stop(self) -> Deferred[None]:
-        """Cancel whatever runs in the loop, and end the thread; fires when it is gone.  To be called once."""
+        """Cancel everything that runs in the loop and end the thread.
+
+        Fires when the thread has ended.  Call only once.
+        """
         self._stopping = True
         if self._leave is not None:
             self.bridge.post(self._leave.set)
@@ -171,7 +180,7 @@ class LoopThread:
     async def _stay(self) -> None:
         self.bridge.loop, self._leave = asyncio.get_running_loop(), asyncio.Event()
         self._reactor.callFromThread(self._started.callback, None)
-        # A stop that came before there was an event to set has left word.
+        # A stop before the event existed is recorded in _stopping.
         if not self._stopping:
             await self._leave.wait()
 
@@ -181,14 +190,14 @@ class LoopThread:
 
 
 class LoopOnDemand:
-    """A loop in a thread that starts when it is first needed, with the logs of the SDK filtered."""
+    """An asyncio loop in its own thread, started on first use, with the SDK's logs filtered."""
 
     def __init__(self, reactor: IReactorFromThreads, name: str) -> None:
         self._thread = LoopThread(reactor, name)
         self._started: Deferred[None] | None = None
 
     def bridge(self) -> Deferred[ThreadBridge]:
-        """Return the bridge to the loop, once the loop runs."""
+        """Start the loop if needed and return the bridge once the loop runs."""
         if self._started is None:
             filter_logs()
             self._started = self._thread.start()
@@ -197,22 +206,25 @@ class LoopOnDemand:
         return ready
 
     def stop(self) -> Deferred[None] | None:
-        """Stop the loop if it was started; fires when the thread has ended.  To be called once."""
+        """Stop the loop if it was started.  Call only once.
+
+        :return: fires when the thread has ended, or None if the loop was not started.
+        """
         return None if self._started is None else self._thread.stop()
 
 
 class LogFilter(logging.Handler):
-    """Reduces each log record to its logger, its place and the kind of its failure, without the message."""
+    """A log handler that logs only the logger, the place and the exception type of each record, without its message."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log who made a record, where, and the kind of its exception, without its message."""
+        """Log the record's logger, place and exception type, without its message."""
         kind = record.exc_info[0].__qualname__ if record.exc_info and record.exc_info[0] else "no exception"
         place = f"{record.pathname}:{record.lineno}"
         _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)
 
 
 def filter_logs(level: int = logging.ERROR) -> None:
-    """Filter the loggers of the SDK, and ours for it, in this way; calling it twice is safe."""
+    """Install the log filter on the loggers of the SDK and of this package's use of it.  Idempotent."""
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers[:] = [LogFilter(level)]

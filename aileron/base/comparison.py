@@ -1,4 +1,4 @@
-"""The forms in which foreign texts and mail addresses are compared: what looks the same has the same form."""
+"""Normal forms in which foreign texts and mail addresses are compared: texts that look alike get equal forms."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import unicodedata
 from collections.abc import Iterator
 
 _MOST_OF_WORD = 256
-"""Longer words are normalized in pieces of so many characters: marks that are piled on one letter are put in order in
-quadratic time."""
+"""The length of the pieces in which longer words are normalized.
+
+Sorting the marks on one letter takes quadratic time.
+"""
 
 _COMMENT = re.compile(r"\([^()]*\)")
 _SEPARATOR = re.compile("[,;]")
@@ -36,12 +38,12 @@ _BLANKS = frozenset(map(chr, (0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, 0x13441, 0
 
 
 def normalize_text(text: str) -> str:
-    """Return the text in NFKC, case-folded, with single blanks and without characters that cannot be seen."""
+    """Return the text in NFKC, case-folded, with single blanks and without invisible characters."""
     return " ".join(strip_invisible(text).casefold().split())
 
 
 def strip_invisible(text: str) -> str:
-    """Return the text in NFKC, with single blanks and without characters that cannot be seen."""
+    """Return the text in NFKC, with single blanks and without invisible characters."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     shown = text.translate({ord(each): _show(each) for each in set(text)})
@@ -61,9 +63,9 @@ def _compose(word: str) -> str:
 
 
 def normalize_address(text: str) -> str:
-    """Return the address of C{Bob <bob@example.org> (at work)} in lower case; any other text as L{normalize_text} does.
+    """Return the address in C{Bob <bob@example.org> (at work)} in lower case, else L{normalize_text} of the text.
 
-    Of the name of a group, or C{mailto}, before a colon nothing counts, and neither does a domain's last dot.
+    The name of a group, or C{mailto}, before a colon is removed, as is a domain's last dot.
     """
     bare = _COMMENT.sub(" ", text)
     named = _IN_BRACKETS.findall(bare)
@@ -76,9 +78,9 @@ def normalize_address(text: str) -> str:
 
 
 def normalize_addresses(text: str) -> Iterator[str]:
-    """Yield each of the addresses that the text lists, with commas or semicolons between, as L{normalize_address} does.
+    """Yield each address of a list separated by commas or semicolons, in the form of L{normalize_address}.
 
-    A comma in a quoted name is one of the name, unless the quote does not end.
+    A comma in a quoted name does not separate addresses, unless the closing quote is missing.
     """
     for each in _split(text):
         if each.strip():

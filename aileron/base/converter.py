@@ -1,4 +1,4 @@
-"""Values as JSON and back: derived from their attrs classes by C{cattrs}, with a table of what differs (ADR 39)."""
+"""Conversion of attrs values to JSON and back, by C{cattrs} with a table of the differences (ADR 39)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ T = TypeVar("T")
 
 @frozen
 class Member:
-    """The difference of one attribute in JSON from what its class says.
+    """The difference between an attribute and its JSON.
 
-    :ivar name: of the member, if it is not the attribute's.
-    :ivar omitted: whether it is never written; read, it has its default.
-    :ivar optional: whether it is left out where it has its default.
-    :ivar inline: whether its own members stand beside the others.
-    :ivar fallback: whether it keeps, as it is, an object that is in another form than the class's.
-    :ivar write: makes its JSON.
-    :ivar read: makes its value of JSON; a C{ValueError} refuses it.
+    :ivar name: the name of the member, or None for the attribute's name.
+    :ivar omitted: whether the attribute is never written, and gets its default when read.
+    :ivar optional: whether the member is omitted if it has its default.
+    :ivar inline: whether the value's members are merged into the surrounding object.
+    :ivar fallback: whether the attribute stores, unchanged, an object that does not match the class.
+    :ivar write: converts the value to JSON.
+    :ivar read: converts JSON to the value. Raises C{ValueError} if the JSON is invalid.
     """
 
     name: str | None = None
@@ -52,34 +52,34 @@ FALLBACK = Member(omitted=True, fallback=True)
 
 @frozen
 class _JsonForm:
-    """The difference of the JSON of one class from its attributes."""
+    """The differences between the JSON of one class and its attributes."""
 
     members: Mapping[str, Member] = field(factory=dict)
     computed: Mapping[str, Callable[[Any], object]] = field(factory=dict)
     constants: Mapping[str, JSON] = field(factory=dict)
 
     def name(self, attribute: str) -> str:
-        """Return the member that an attribute is."""
+        """Return the name of the member for an attribute."""
         member = self.members.get(attribute)
         return attribute if member is None or member.name is None else member.name
 
     def inline(self) -> tuple[str, ...]:
-        """List the attributes whose own members stand beside the others."""
+        """Return the attributes whose members are merged into the surrounding object."""
         return tuple(name for name, member in self.members.items() if member.inline)
 
     def fallback(self) -> str | None:
-        """Name the attribute that keeps an object in another form, if there is one."""
+        """Return the attribute that stores an object that does not match the class, or None if there is none."""
         return next((name for name, member in self.members.items() if member.fallback), None)
 
     def names(self, cls: Any) -> tuple[set[str], set[str]]:
-        """Return the members that are required, and those that are known."""
+        """Return the names of the required members, and of all known members."""
         plain = Member()
         by_name = {self.name(each.name): self.members.get(each.name, plain) for each in fields(cls)}
         known = {name for name, member in by_name.items() if not member.omitted}
         return {name for name in known if not by_name[name].optional}, known
 
     def overrides(self) -> dict[str, Any]:
-        """Say the same in the words of C{cattrs}."""
+        """Return these differences as overrides of C{cattrs}."""
         from cattrs import override
 
         return {
@@ -98,13 +98,13 @@ _AS_IT_IS = _JsonForm()
 
 
 class JsonConverter:
-    """Writes attrs values as JSON objects, and reads them strictly.
+    """A converter that writes attrs values as JSON objects and reads them strictly.
 
-    Read, every member must be there and of exactly its type, and no other may be.  Moments are texts as L{timestamp}
-    writes them, bytes are base64, and what is JSON already stays as it is.  What shows in no repr is written only where
-    a form names it.
+    When read, an object must have exactly the expected members with exactly the expected types.  Times are texts in the
+    format of L{timestamp}, bytes are base64, and JSON stays unchanged.  Attributes with C{repr=False} are written only
+    if a form names them.
 
-    :param base: whose forms hold where this converter is told of no other.
+    :param base: the converter whose forms apply unless this one overrides them.
     """
 
     def __init__(self, base: JsonConverter | None = None) -> None:
@@ -119,10 +119,12 @@ class JsonConverter:
         constants: Mapping[str, JSON] | None = None,
         **members: Member,
     ) -> None:
-        """Say how the JSON of a class differs from its attributes.
+        """Register the differences between the JSON of a class and its attributes.
 
-        :param computed: members that are written beside them, each made of the whole value; such a class is not read.
-        :param constants: members that are always the same, and are refused where they are not.
+        :param computed: additional members, each computed from the complete value. Objects of such a class cannot be
+            read.
+        :param constants: members with a fixed value. Objects with another value are refused.
+        :raises ValueError: the class has no such attribute, or was converted already.
         """
         unknown = members.keys() - {each.name for each in fields(cls)}
         if unknown:
@@ -136,9 +138,10 @@ class JsonConverter:
         return cast("dict[str, JSON]", self._converter.unstructure(value))
 
     def from_json(self, cls: type[T], value: JSON) -> T:
-        """Return what C{value} says, as L{to_json} wrote it.
+        """Return the value of C{cls} in C{value}, as written by L{to_json}.
 
-        :raises ValueError: it is no such value; the message tells where by a JSON pointer, and repeats nothing of it.
+        :raises ValueError: C{value} is not a C{cls}. The message names the place by a JSON pointer and repeats no
+            value.
         """
         try:
             return self._converter.structure(value, cls)
@@ -207,7 +210,7 @@ class JsonConverter:
         return structure if fallback is None else _or_keep(structure, fallback)
 
     def _problems(self, error: BaseException, pointer: str) -> Iterator[tuple[str, str]]:
-        """Find where what is wrong. What is no complaint of a reader is raised as it is."""
+        """Yield the JSON pointer and message of each fault in C{error}.  Raise C{error} if no reader raised it."""
         if isinstance(error, BaseExceptionGroup):
             form = self.forms.get(getattr(error, "cl", type(None)), _AS_IT_IS)
             for each in error.exceptions:
@@ -220,13 +223,13 @@ class JsonConverter:
 
 
 OWN = JsonConverter()
-"""The form that a value has wherever no room says otherwise: in rows, in the record, under a digest."""
+"""The default form of a value: in rows, in the audit log, under a digest."""
 
 differ, to_json, from_json = OWN.differ, OWN.to_json, OWN.from_json
 
 
 def _step(note: Any, form: _JsonForm) -> str | int:
-    """Return the member or the index that a note of C{cattrs} tells of."""
+    """Return the member or the index that a note of C{cattrs} names."""
     from cattrs import AttributeValidationNote, IterableValidationNote
 
     if isinstance(note, AttributeValidationNote):
@@ -235,7 +238,10 @@ def _step(note: Any, form: _JsonForm) -> str | int:
 
 
 def _check_open(cls: Any, form: _JsonForm) -> None:
-    """Refuse to write what shows in no repr, which is a secret or may be one, unless its form names it."""
+    """Refuse to write attributes with C{repr=False}, which may be secrets, unless the form names them.
+
+    :raises TypeError: the class has such an attribute.
+    """
     hidden = [each.name for each in fields(cls) if each.repr is False and each.name not in form.members]
     if hidden:
         raise TypeError(f"{cls.__name__}.{hidden[0]} is written only where its form says so")
@@ -244,7 +250,10 @@ def _check_open(cls: Any, form: _JsonForm) -> None:
 def _gather(
     value: dict[str, Any], constants: Mapping[str, JSON], inline: Mapping[str, Collection[str]]
 ) -> dict[str, Any]:
-    """Return the object without its constants, and with what stands inline as objects."""
+    """Return the object without its constants, and with inline members grouped into objects.
+
+    :raises ValueError: a constant has another value.
+    """
     for name, constant in constants.items():
         if type(value.get(name)) is not type(constant) or value[name] != constant:
             raise ValueError(f"says another {name} than {constant}")
@@ -255,7 +264,7 @@ def _gather(
 
 
 def _or_keep(read: Callable[[Any, Any], Any], fallback: str) -> Callable[[Any, Any], Any]:
-    """Make a reader that keeps an object in another form, where C{read} refuses it."""
+    """Return a reader that stores the object unchanged in the attribute C{fallback} if C{read} refuses it."""
 
     def read_or_keep(value: Any, type_: Any) -> Any:
         try:
@@ -283,7 +292,7 @@ def _ignoring_type(read: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _add_scalars(converter: Converter) -> None:
-    """Add what is one text or number: read by exact type, since C{True} is an C{int} to C{isinstance}."""
+    """Add hooks for scalars, which are read by exact type because C{isinstance} accepts C{True} as an C{int}."""
     for type_, words in ((str, "is no text"), (int, "is no whole number"), (bool, "is neither true nor false")):
         converter.register_structure_hook(type_, _read_exactly(type_, words))
     converter.register_structure_hook(float, lambda value, _type: _read_number(value))
@@ -315,7 +324,7 @@ def _add_containers(converter: Converter) -> None:
 
     converter.register_structure_hook_factory(_has_origin(tuple), tuples)
     converter.register_structure_hook_factory(_has_origin(Mapping), mappings)
-    # Last, since the last that fits is taken.
+    # Register these last, because the last matching hook is used.
     converter.register_structure_hook_func(_is_json, lambda value, _type: value)
     converter.register_structure_hook_func(_is_json_object, lambda value, _: _instance(value, dict, "is no object"))
     converter.register_unstructure_hook_func(_is_json, lambda value: value)
@@ -327,7 +336,7 @@ def _has_origin(origin: type) -> Callable[[Any], bool]:
 
 
 def _is_json(type_: Any) -> bool:
-    """Tell whether it is L{JSON}, whose references C{attrs} may have resolved to some depth."""
+    """Return True if the type is L{JSON}, whose references C{attrs} may have resolved to some depth."""
     return get_origin(type_) in (Union, UnionType) and {bool, int, float, str} <= set(get_args(type_))
 
 

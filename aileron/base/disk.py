@@ -1,4 +1,4 @@
-"""Tells how much room is left on the disk of a directory."""
+"""Measures the free space on the disk of a directory."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 FULL_BYTES = 256 * 1024
-"""With less than this free a disk counts as full: the database's next page and log may not fit."""
+"""A disk with fewer free bytes counts as full, because the database's next page and log may not fit."""
 
 
 def free_bytes(directory: Path) -> int | None:
-    """Return how much this user can still write on the disk of a directory, or None if the system does not say."""
+    """Return the number of bytes that this user can still write on the directory's disk, or None if it is unknown."""
     try:
         disk = os.statvfs(directory)
     except OSError:
@@ -20,6 +20,6 @@ def free_bytes(directory: Path) -> int | None:
 
 
 def is_disk_full(directory: Path) -> bool:
-    """Return whether the disk of a directory has no room left; False if that is not known."""
+    """Return True if the directory's disk is full, or False if that is unknown."""
     free = free_bytes(directory)
     return free is not None and free < FULL_BYTES

@@ -1,4 +1,4 @@
-"""Files of directories that others may write to as well: opened once, and only what is plainly ours."""
+"""Reads files in directories that others may write to: each is opened once, and only if this user owns it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import TypeAlias
 from attrs import frozen
 
 Stamp: TypeAlias = tuple[int, int, int, int, int]
-"""Device, inode, size, and the times of the last write and the last change: another file or content has another."""
+"""Device, inode, size, and the times of the last write and the last change.  It differs for another file or content."""
 
-# Without O_NONBLOCK, opening a FIFO would wait for a writer.
+# Without O_NONBLOCK, opening a FIFO blocks until there is a writer.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @frozen
 class Unreadable(Exception):
-    """A file or directory is not read.
+    """Raised if a file or directory cannot be read or is not trusted.
 
-    :ivar path: printable.
-    :ivar problem: a sentence without its full stop.
+    :ivar path: the path as printable text.
+    :ivar problem: the reason, a sentence without its full stop.
     """
 
     path: str
@@ -32,9 +32,9 @@ class Unreadable(Exception):
 
 @frozen
 class FileBytes:
-    """A file as it was read.
+    """The contents of a file.
 
-    :ivar stamp: taken before the bytes were read, so a write meanwhile shows as another stamp later.
+    :ivar stamp: taken before the contents were read, so that a concurrent write shows as a different stamp later.
     """
 
     data: bytes
@@ -42,11 +42,13 @@ class FileBytes:
 
 
 def read_file(path: str, most_bytes: int, beneath: int | None = None) -> FileBytes:
-    """Return the bytes of C{path}.
+    """Return the contents and stamp of the file at C{path}.
 
-    :param most_bytes: one more is read than this, so that a file that is too large is seen to be.
+    :param most_bytes: at most one byte more than this is returned, so that the caller can detect a file that is too
+        large.
     :param beneath: see L{open_file}.
-    :raises Unreadable: it cannot be opened, is no regular file, belongs to another user or is writable by everybody.
+    :raises Unreadable: the file cannot be opened, is no regular file, belongs to another user or is writable by
+        everybody.
     """
     with open_file(path, beneath) as descriptor:
         try:
@@ -59,10 +61,11 @@ def read_file(path: str, most_bytes: int, beneath: int | None = None) -> FileByt
 
 @contextmanager
 def open_file(path: str, beneath: int | None = None) -> Iterator[int]:
-    """Open a file to read, and close it at the end.
+    """Open a file for reading, yield its descriptor, and close it.
 
-    :param beneath: an open directory that C{path} starts from; then no directory on the way may be a link.
-    :raises Unreadable: it cannot be opened, is no regular file, belongs to another user or is writable by everybody.
+    :param beneath: an open directory that C{path} is relative to. No directory on the way may then be a link.
+    :raises Unreadable: the file cannot be opened, is no regular file, belongs to another user or is writable by
+        everybody.
     """
     try:
         descriptor = os.open(path, _FLAGS) if beneath is None else _open_beneath(path, beneath, _FLAGS)
@@ -78,11 +81,11 @@ def open_file(path: str, beneath: int | None = None) -> Iterator[int]:
 
 @contextmanager
 def open_directory(path: str, beneath: int | None = None) -> Iterator[int]:
-    """Open a directory, and close it at the end.
+    """Open a directory, yield its descriptor, and close it.
 
-    :param beneath: as for L{open_file}.
-    :raises FileNotFoundError: there is none.
-    :raises Unreadable: it is a link or no directory, or belongs to another user.
+    :param beneath: see L{open_file}.
+    :raises FileNotFoundError: there is no such directory.
+    :raises Unreadable: the path is a link or no directory, or the directory belongs to another user.
     """
     flags = _FLAGS | os.O_DIRECTORY
     try:
@@ -100,9 +103,9 @@ def open_directory(path: str, beneath: int | None = None) -> Iterator[int]:
 
 
 def is_there(path: str, beneath: int) -> bool:
-    """Tell whether there is an entry, of whatever kind; it is not looked for in directories that are links.
+    """Return True if there is an entry of any kind.  Directories that are links are not followed.
 
-    :raises Unreadable: that cannot be told.
+    :raises Unreadable: the entry cannot be checked.
     """
     try:
         with _directory_of(path, beneath) as (directory, name):
@@ -121,7 +124,7 @@ def _open_beneath(path: str, beneath: int, flags: int) -> int:
 
 @contextmanager
 def _directory_of(path: str, beneath: int) -> Iterator[tuple[int, str]]:
-    """Open the directory that an entry is in, with no link on the way, and yield it and the entry's name."""
+    """Open the directory of an entry without following links, and yield its descriptor and the entry's name."""
     *above, name = path.split("/")
     if not {"", ".", ".."}.isdisjoint((*above, name)):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -137,11 +140,11 @@ def _directory_of(path: str, beneath: int) -> Iterator[tuple[int, str]]:
 
 
 def list_files(directory: str, suffix: str) -> Mapping[str, Stamp | None]:
-    """Paths of the directory's entries that end in C{suffix}, sorted by name, with the stamp of each.
+    """Return the paths of the directory's entries that end in C{suffix}, sorted by name, with the stamp of each.
 
-    Names that begin with a dot are passed over: editors keep theirs so.
+    Names that begin with a dot are skipped, because editors use them for temporary files.
 
-    :return: L{None} in place of a stamp that cannot be had; empty where there is no such directory.
+    :return: maps each path to its stamp, or to None if the stamp cannot be read. Empty if there is no such directory.
     :raises Unreadable: the directory cannot be read, or is a symbolic link.
     """
     try:
@@ -158,7 +161,7 @@ def list_files(directory: str, suffix: str) -> Mapping[str, Stamp | None]:
 
 
 def printable(path: str) -> str:
-    """C{path} as text that can be sent: bytes of a name that are no UTF-8 are escaped."""
+    """Return C{path} as text that can be sent, with bytes that are not UTF-8 escaped."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

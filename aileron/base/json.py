@@ -1,4 +1,4 @@
-"""JSON as it travels: its type, its one canonical form and digests over it, moments, and how it is read strictly."""
+"""JSON: its type, its canonical form and digests over it, timestamps, and strict parsing."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _WRITTEN = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"
 
 
 def utc(seconds: float) -> datetime:
-    """Return the moment C{seconds} after the epoch."""
+    """Return the time C{seconds} after the epoch."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 @lru_cache(maxsize=256)  # one moment is written several times: in a row, in an event, in its seal
 def timestamp(moment: datetime) -> str:
-    """RFC 3339 with microseconds and C{Z}: sorts as text in the order of time."""
+    """Return a time in RFC 3339 with microseconds and C{Z}.  The texts sort in the order of time."""
     at = moment.astimezone(UTC)  # isoformat would take thrice as long
     return _WRITTEN % (at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond)
 
 
 def from_timestamp(text: str) -> datetime:
-    """Read what L{timestamp} wrote.
+    """Parse a text written by L{timestamp}.
 
-    :raises ValueError: it is no such text.
+    :raises ValueError: the text is not a timestamp.
     """
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
-"""Whatever RFC 8259 can say.  Values are read-only by agreement: nobody changes one that was handed over."""
+"""Any JSON value (RFC 8259).  Values are read-only by agreement: do not change a value that was passed on."""
 
 _MAX_EXACT = 2**53 - 1
 _HEAVY_VALUES, _CHARACTERS_A_VALUE = 1000, 100
@@ -46,9 +46,9 @@ _quoted: Callable[[str], str] = encode_basestring  # escapes what RFC 8785 says,
 
 
 def canonical(value: JSON) -> bytes:
-    """Write the one canonical form of C{value} (RFC 8785).
+    """Return the canonical form of C{value} (RFC 8785).
 
-    :raises ValueError: a number outside what RFC 8785 can carry, a lone surrogate, or what is no JSON.
+    :raises ValueError: a number exceeds RFC 8785, a text has a lone surrogate, or a value is not JSON.
     """
     try:
         return _canonical(value).encode("utf-8")
@@ -57,9 +57,9 @@ def canonical(value: JSON) -> bytes:
 
 
 def _canonical(value: JSON) -> str:
-    """Write the same as text.
+    """Return the canonical form of C{value} as text.
 
-    The library calls Python for every quote and line feed of a text, which others may fill.
+    The library calls a Python function for every quote and line feed, which foreign text may be full of.
     """
     if isinstance(value, str):
         return _quoted(value)
@@ -76,9 +76,9 @@ def _canonical(value: JSON) -> str:
 
 
 def _utf_16(pair: tuple[str, JSON]) -> bytes:
-    """By what RFC 8785 sorts keys.
+    """Return the key by which RFC 8785 sorts the pairs of an object.
 
-    :raises ValueError: it is no text.
+    :raises ValueError: the pair's key is not a text.
     """
     if not isinstance(pair[0], str):
         raise ValueError(f"a key is {type(pair[0]).__name__}, not text")
@@ -86,17 +86,17 @@ def _utf_16(pair: tuple[str, JSON]) -> bytes:
 
 
 def digest(value: JSON) -> str:
-    """SHA-256 over the canonical form, as C{sha256:<64 hex>}."""
+    """Return the SHA-256 of the canonical form, as C{sha256:<64 hex>}."""
     return digest_of_bytes(canonical(value))
 
 
 def digest_of_bytes(data: bytes) -> str:
-    """SHA-256 of C{data}, as C{sha256:<64 hex>}."""
+    """Return the SHA-256 of C{data}, as C{sha256:<64 hex>}."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def plain(value: JSON) -> JSON:
-    """Return the same value in C{dict}s and C{list}s, for libraries that insist on them."""
+    """Return C{value} converted to C{dict}s and C{list}s, for libraries that require them."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -105,9 +105,9 @@ def plain(value: JSON) -> JSON:
 
 
 def strings_in(value: JSON, *, keys: bool = False) -> Iterator[str]:
-    """Yield every string in C{value}, however deep.
+    """Yield every string in C{value} at any depth.
 
-    :param keys: take the keys as well: whatever of it somebody may have worded.
+    :param keys: whether to yield the keys of objects too.
     """
     if isinstance(value, str):
         yield value
@@ -122,9 +122,9 @@ def strings_in(value: JSON, *, keys: bool = False) -> Iterator[str]:
 
 
 def heavy(value: JSON) -> bool:
-    """Return whether a value is large enough that planning with it takes milliseconds.
+    """Return True if a value is so large that planning with it takes milliseconds.
 
-    It is if it has many values or very long texts.
+    A value is large if it has many values or very long texts.
     """
     count, within = 0, [value]
     while within and count <= _HEAVY_VALUES:
@@ -138,9 +138,11 @@ def heavy(value: JSON) -> bool:
 
 
 def _bare(value: object) -> object:
-    """Return the same value in a C{dict} or C{list}, not looked into: a C{default} for L{json}, which insists on them.
+    """Return an object as a C{dict}, or an array as a C{list}, without converting its members.
 
-    :raises TypeError: it is neither an object nor an array.
+    For use as C{default} of L{json}.
+
+    :raises TypeError: the value is neither an object nor an array.
     """
     if isinstance(value, Mapping):
         return dict(value)
@@ -150,9 +152,9 @@ def _bare(value: object) -> object:
 
 
 def writer(*, sort_keys: bool, allow_nan: bool) -> Callable[[JSON], str]:
-    """Make a function that writes a value as JSON without blanks, in ASCII.
+    """Return a function that encodes a value as ASCII JSON without blanks.
 
-    :param allow_nan: whether what is not finite is written, as no JSON; else it is a C{ValueError}.
+    :param allow_nan: whether infinities and NaN are encoded, which is not valid JSON. If not, they raise C{ValueError}.
     """
     encoder = json.JSONEncoder(
         check_circular=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=allow_nan, default=_bare
@@ -164,30 +166,30 @@ _compact = writer(sort_keys=True, allow_nan=True)
 
 
 def compact(value: JSON) -> str:
-    """One text for C{value}, as it is kept: keys sorted, no blanks, nothing but ASCII.
+    """Return C{value} as JSON for storage: keys sorted, no blanks, only ASCII.
 
-    Unlike L{canonical} it takes whatever a service may have answered: long integers, lone surrogates.
+    Unlike L{canonical} it accepts everything that a service may have returned: long integers, lone surrogates.
     """
     return _compact(value)
 
 
 MAX_DEPTH = 32
-"""Most containers within one another, the outermost counted."""
+"""The maximum nesting depth, including the outermost container."""
 
 MOST_VALUES = 20_000
-"""Most values in the body of a request: each is looked at several times before anybody else is served."""
+"""The maximum number of values in a request body, because each is processed several times without a pause."""
 
 MAX_NUMBER = 2**53 - 1
-"""Beyond this a double no longer tells one integer from the next (RFC 8785, appendix D)."""
+"""The largest integer that a double represents exactly (RFC 8785, appendix D)."""
 
 
 def loads_strict(data: bytes, max_depth: int = MAX_DEPTH, most_values: int | None = None) -> JSON:
-    """Load the value that C{data} says, if there is only one way to read it.
+    """Parse JSON that every parser reads in one way.
 
     :param data: UTF-8 without a byte order mark.
-    :raises ValueError: it is no JSON, or has a key twice, a number that is not finite or beyond 2^53-1,
-        a lone surrogate, too many levels, or more than C{most_values}.  The message is fit for the caller's eyes and
-        repeats no value.
+    :raises ValueError: C{data} is not JSON, or has a repeated key, a number that is not finite or beyond 2^53-1, a lone
+        surrogate, too many levels, or more than C{most_values}.  The message is suitable for the caller and repeats no
+        value.
     """
     value = _read(data)
     if most_values is not None and len(data) > most_values and _has_more_values(value, most_values):
@@ -198,23 +200,23 @@ def loads_strict(data: bytes, max_depth: int = MAX_DEPTH, most_values: int | Non
 
 
 def json_problems(value: JSON, max_depth: int = MAX_DEPTH, pointer: str = "") -> Iterator[tuple[str, str]]:
-    """Find what in C{value} could mean different things to different readers.
+    """Yield everything in C{value} that parsers could read differently.
 
-    :param pointer: where C{value} stands, as a JSON pointer (RFC 6901).
-    :return: pairs of pointer and message; no message repeats a value.
+    :param pointer: the JSON pointer (RFC 6901) of C{value}.
+    :return: pairs of pointer and message. No message repeats a value.
     """
     if not _sound(value, max_depth):  # nearly always it is: only then is it worth saying where what stands
         yield from _problems(value, max_depth, pointer)
 
 
 def json_pointer(base: str, *keys: str | int) -> str:
-    """C{base} and the steps below it, escaped as RFC 6901 says; a lone surrogate is shown as C{?}."""
+    """Return C{base} extended by the keys, escaped as in RFC 6901.  A lone surrogate is shown as C{?}."""
     shown = (str(key).encode("utf-8", "replace").decode("utf-8") for key in keys)
     return base + "".join("/" + key.replace("~", "~0").replace("/", "~1")[:80] for key in shown)
 
 
 def _has_more_values(value: JSON, most: int) -> bool:
-    """Tell whether there are more within it; it stops as soon as that is known."""
+    """Return True if C{value} contains more than C{most} values.  Stops at the first one too many."""
     count, within = 0, [value]
     while within:
         each = within.pop()
@@ -237,7 +239,7 @@ def _sound(value: JSON, depth_left: int) -> bool:
 
 
 def _all_sound(values: Iterable[JSON], depth_left: int) -> bool:
-    """Tell whether each of them is; a plain text, which most of them are, is not even asked."""
+    """Return True if every value is sound.  ASCII texts, the most common values, are not checked further."""
     for value in values:
         if not (isinstance(value, str) and value.isascii()) and not _sound(value, depth_left):
             return False
@@ -245,7 +247,7 @@ def _all_sound(values: Iterable[JSON], depth_left: int) -> bool:
 
 
 def _exact(value: object) -> bool:
-    """Tell whether C{value}, if it is a number, is the same to every reader."""
+    """Return True unless C{value} is a number that parsers may read differently."""
     return not isinstance(value, (int, float)) or (math.isfinite(value) and abs(value) <= MAX_NUMBER)
 
 
@@ -294,9 +296,9 @@ def _read(data: bytes) -> JSON:
 
 
 def make_object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """Make an object; of a name that stands twice, two readers could believe another one each.
+    """Return an object from its pairs.
 
-    :raises ValueError: one does.
+    :raises ValueError: a key is repeated, so that parsers could read different values.
     """
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -309,7 +311,7 @@ def _not_finite(_name: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int:
-    """Read the integer; what is far too long is not even computed."""
+    """Return the integer.  Digits that are far too long are not converted."""
     return int(digits) if len(digits) <= 20 else MAX_NUMBER + 1
 
 

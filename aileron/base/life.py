@@ -1,4 +1,4 @@
-"""One life of a process: what was started, and how each part is taken down, in the opposite order."""
+"""The parts of a running process, and their shutdown in reverse order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ _log = Logger()
 
 @define(eq=False)
 class Life:
-    """The parts that one life has built, so that its end can take them down in the opposite order."""
+    """A stack of shutdown functions for the parts of a process."""
 
     endings: list[Callable[[], Any]] = field(factory=list)
 
     def at_end(self, ending: Callable[[], Any]) -> None:
-        """Call C{ending}, which may answer later, before whatever was registered earlier."""
+        """Register C{ending} to be called at the end, before the functions registered earlier.
+
+        It may return a Deferred.
+        """
         self.endings.append(ending)
 
     def repeat(
@@ -33,10 +36,12 @@ class Life:
         now: bool = False,
         to_its_end: bool = False,
     ) -> None:
-        """Call C{work} again and again, whatever one time may fail with; the next waits until it is done.
+        """Call C{work} periodically until the end.
 
-        :param now: whether at once, too.
-        :param to_its_end: whether the end waits for what is under way then.
+        Failures are logged, and the next call waits until the previous one is done.
+
+        :param now: whether to make the first call at once.
+        :param to_its_end: whether L{end} waits for a call in progress.
         """
 
         def call() -> Deferred[Any]:
@@ -53,7 +58,7 @@ class Life:
         self.at_end(stop)
 
     async def end(self) -> None:
-        """Take everything down; what fails is logged and does not keep the rest."""
+        """Call all registered functions, last first.  Failures are logged and do not stop the others."""
         while self.endings:
             ending = self.endings.pop()
             try:

@@ -1,4 +1,4 @@
-"""A fault of a file that people write."""
+"""An error in a file that people write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from attrs import frozen
 
 @frozen
 class LoadError:
-    """One fault of one file, found while loading: the file is left out, the others load.
+    """One error in one file, found while loading.  The file is skipped and the others are loaded.
 
     :ivar kind: C{parse_error}, C{validation_error}, C{unreadable}, C{duplicate}, C{connector} or C{untrusted}.
     """

@@ -1,4 +1,4 @@
-"""Requests of ours over HTTP: connections that speak only after their handshake, and bodies read up to a size."""
+"""Outgoing HTTP requests: connections that send only after their handshake, and bodies read up to a maximum size."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _T = TypeVar("_T")
 
 
 class NotConnected(Exception):
-    """No connection was made, or its TLS handshake failed: nothing of ours was sent by it.
+    """Raised if no connection was made or its TLS handshake failed, so that nothing was sent.
 
-    :ivar reason: what went wrong.
+    :ivar reason: the cause.
     """
 
     def __init__(self, reason: BaseException | None) -> None:
@@ -41,12 +41,12 @@ class NotConnected(Exception):
 
 @implementer(IHandshakeListener)
 class GuardedConnection(ProtocolWrapper):
-    """Stands between HTTP and its transport: a request waits for the TLS handshake, and an endless head is cut off.
+    """A wrapper of HTTP's transport that delays requests until the TLS handshake and aborts at an endless head.
 
-    :ivar opened: fires with HTTP's protocol as soon as a request may be written.
-    :ivar closed_cleanly: whether the peer closed it in order.
-    :ivar head: of the answer, as it came; L{None}: it is not kept.
-    :ivar max_head_bytes: of an answer; set before a request is written.
+    :ivar opened: fires with the HTTP protocol when a request may be written.
+    :ivar closed_cleanly: whether the peer closed the connection in an orderly way.
+    :ivar head: the response head as received, or None if it is not recorded.
+    :ivar max_head_bytes: the maximum size of a response head. Set before a request is written.
     """
 
     transport: Any
@@ -60,15 +60,15 @@ class GuardedConnection(ProtocolWrapper):
         self.opened: Deferred[IProtocol] = Deferred(lambda _: self.transport.abortConnection())
 
     def makeConnection(self, transport: ITransport) -> None:
-        """Connect HTTP when the TLS handshake is done; without TLS at once."""
+        """Connect HTTP after the TLS handshake, or at once without TLS."""
         if ISSLTransport.providedBy(transport):
             Protocol.makeConnection(self, transport)
         else:
             self._open(transport)
 
     def handshakeCompleted(self) -> None:
-        """Note that the peer has proved who it is."""
-        # What is being closed already, as for a certificate of another name, is nothing to write on.
+        """Connect HTTP, because the peer's certificate is verified."""
+        # A connection that is being closed, as for a certificate of another name, cannot be used.
         if not self.transport.disconnecting:
             self._open(self.transport)
 
@@ -78,17 +78,17 @@ class GuardedConnection(ProtocolWrapper):
         self.opened.callback(self.wrappedProtocol)
 
     def writeSequence(self, data: Any) -> None:
-        """Send a request's head; what comes from now on is the head of its answer."""
+        """Send a request's head and start counting the bytes of the response head."""
         self._head_bytes_left = self.max_head_bytes
         super().writeSequence(data)  # type: ignore[no-untyped-call]
 
     def pauseProducing(self) -> None:
-        """Pause; this is how Twisted's parser begins a body."""
+        """Pause the transport and stop counting head bytes.  Twisted's parser calls this at the start of a body."""
         self._head_bytes_left = None
         self.transport.pauseProducing()
 
     def dataReceived(self, data: bytes) -> None:
-        """Pass it on, and cut the connection off where the head does not end."""
+        """Pass the bytes to HTTP, and abort the connection if the head is too long."""
         if self._head_bytes_left is not None:
             self._head_bytes_left -= len(data)
             if self.head is not None:
@@ -114,18 +114,18 @@ class _GuardingFactory(WrappingFactory):
 @implementer(IStreamClientEndpoint)
 @frozen
 class GuardedEndpoint:
-    """Connects for HTTP; a connection counts as made once a request may be written on it.
+    """An endpoint for HTTP whose connections are ready when a request may be written.
 
-    :param max_head_bytes: of an answer; a connection on which more comes is cut off.
+    :param max_head_bytes: the maximum size of a response head. A connection with a larger head is aborted.
     """
 
     _endpoint: IStreamClientEndpoint
     _max_head_bytes: int
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Connect, and wait for the handshake.
+        """Connect and wait for the handshake.
 
-        :raises NotConnected: (errback) it came to nothing.
+        :raises NotConnected: (errback) the connection or the handshake failed.
         """
         return Deferred.fromCoroutine(self._connect(protocolFactory))
 
@@ -144,7 +144,7 @@ class GuardedEndpoint:
 @implementer(IBodyProducer)
 @define
 class BytesProducer:
-    """Produces a request's body at once, where Twisted's producer of files asks the global reactor for turns."""
+    """A producer that writes a request's body at once. Twisted's file producer needs the global reactor."""
 
     content: bytes
     length: int = field(init=False)
@@ -158,21 +158,21 @@ class BytesProducer:
         return succeed(None)
 
     def stopProducing(self) -> None:
-        """Nothing is left to stop."""
+        """Do nothing: the body is already written."""
 
     def pauseProducing(self) -> None:
-        """Nothing is left to pause."""
+        """Do nothing: the body is already written."""
 
     def resumeProducing(self) -> None:
-        """Nothing is left to resume."""
+        """Do nothing: the body is already written."""
 
 
 class BodyTooLong(Exception):
-    """The body went past its cap."""
+    """Raised if a body exceeds its maximum size."""
 
 
 def is_response_done(reason: Failure) -> bool:
-    """Tell whether a body has ended where its answer said."""
+    """Return True if a body ended where the response announced."""
     return reason.check(ResponseDone) is not None
 
 
@@ -183,14 +183,14 @@ def read_body(
     take: Callable[[bytes], bool] | None = None,
     consumer: IConsumer | None = None,
 ) -> Deferred[bytes]:
-    """Read the whole body; cancelling ends the connection.
+    """Read the complete body.  Cancelling ends the connection.
 
-    :param is_whole: tells by why it ended whether it is all there.
-    :param take: is given each piece instead, and tells whether that is enough, in which case no more is read; what it
-        raises is raised.
-    :param consumer: has the body wait where it cannot take more, as long as there is more of it.
-    :raises BodyTooLong: it has more than C{max_bytes}.
-    :raises Exception: whatever cut it off, a missing end included.
+    :param is_whole: returns whether the body is complete, given the reason of its end.
+    :param take: called with each piece instead of collecting it. Returns True to stop reading. Its exceptions are
+        raised.
+    :param consumer: pauses and resumes the body.
+    :raises BodyTooLong: the body has more than C{max_bytes}.
+    :raises Exception: the connection was lost or the body is incomplete.
     """
     reader = _BodyReader(max_bytes, is_whole) if take is None else _BodyTaker(max_bytes, is_whole, take, consumer)
     response.deliverBody(reader)
@@ -198,18 +198,18 @@ def read_body(
 
 
 class EndedBody(Protocol):
-    """A body whose connection can be ended before it is over."""
+    """A body reader whose connection can be ended early."""
 
     def end_connection(self) -> None:
-        """End it, whatever is still under way."""
-        # A response's transport is a producer and no more.
+        """End the connection, even if data is still in transit."""
+        # A response's transport is only a producer.
         stop = getattr(self.transport, "stopProducing", None)
         if stop is not None:
             stop()
 
 
 class _BodyReader(EndedBody):
-    """Gathers the body; C{done} fires once, with all of it or with why not."""
+    """A reader that collects a body.  C{done} fires once, with the body or the failure."""
 
     def __init__(self, max_bytes: int, is_whole: Callable[[Failure], bool]) -> None:
         self._left = max_bytes
@@ -228,7 +228,7 @@ class _BodyReader(EndedBody):
             self.end_connection()
 
     def take(self, data: bytes) -> None:
-        """Keep a piece."""
+        """Store a piece of the body."""
         self._parts.append(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -241,7 +241,7 @@ class _BodyReader(EndedBody):
 
 
 class _BodyTaker(_BodyReader):
-    """Passes the body on, piece by piece."""
+    """A reader that passes a body on in pieces."""
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ class _BodyTaker(_BodyReader):
         self._take, self._consumer = take, consumer
 
     def connectionMade(self) -> None:
-        """Let the consumer say when it takes no more, until the body is over."""
+        """Register the body as producer of the consumer until the body ends."""
         if self._consumer is not None:
             self._consumer.registerProducer(cast("IPushProducer", self.transport), True)
             self.done.addBoth(self._release, self._consumer)
@@ -265,7 +265,7 @@ class _BodyTaker(_BodyReader):
         return result
 
     def take(self, data: bytes) -> None:
-        """Pass a piece on, and close the connection if that was enough."""
+        """Pass a piece on, and close the connection if the callback returns True or raises."""
         try:
             is_enough = self._take(data)
         except Exception:  # noqa: BLE001 - it is the reader's, who waits for the body

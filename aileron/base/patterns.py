@@ -1,4 +1,4 @@
-"""Regular expressions of foreign origin, which take time in proportion to the text."""
+"""Untrusted regular expressions, matched in linear time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEMORY_BYTES = 256 * 1024
 def compile_pattern(pattern: str) -> re2._Regexp:
     """Compile a pattern with RE2.
 
-    :raises ValueError: the pattern is invalid or needs too much memory; the message is RE2's.
+    :raises ValueError: the pattern is invalid or needs too much memory. The message is RE2's.
     """
     import re2  # two megabytes, and few files have a pattern
 

@@ -1,4 +1,4 @@
-"""Posts JSON to an address that the operator chose, and returns the status of the answer."""
+"""Posts JSON to a URL that the operator chose, and returns the status of the response."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ANSWER_SECONDS = 30.0
 
 
 async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | None = None) -> int:
-    """Post C{body}, JSON, and return the status of the answer; nothing is followed anywhere.
+    """Post C{body}, which is JSON, and return the status code of the response.  Redirects are not followed.
 
     :param clock: the reactor.
-    :raises Exception: no answer came.
+    :raises Exception: no response arrived.
     """
     from twisted.web.client import Agent, BrowserLikePolicyForHTTPS
 
     from .outgoing import BytesProducer
 
     sent = {"Content-Type": "application/json", **(headers or {})}
-    trusted = None if url.startswith("http:") else _trust_root()  # there is no TLS, so nobody to vouch for
+    trusted = None if url.startswith("http:") else _trust_root()  # no TLS, so no certificates
     agent = Agent(clock, BrowserLikePolicyForHTTPS(trusted))
     fields = Headers({name: [text] for name, text in sent.items()})
     asked = agent.request(b"POST", url.encode("ascii"), fields, BytesProducer(body))
@@ -37,14 +37,14 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | N
 
 @cache
 def _trust_root() -> Any:
-    """Read the authorities that this system trusts, once; where there are none, no certificate is good."""
+    """Return the trust root of the system's authorities.  If there are none, no certificate is accepted."""
     return trustRootFromCertificates([Certificate.loadPEM(each) for each in system_authorities()])
 
 
 class _HangUp(Protocol):
-    """Drops whatever is answered besides a status."""
+    """A protocol that drops the body of a response."""
 
     def connectionMade(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self.transport is not None:
             self.transport.loseConnection()

@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12): which may be declared, what has their form, and what a broken constraint says."""
+"""JSON Schemas (2020-12): checks of schemas, validation of values, and messages for violated constraints."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAMES = ("$id", "$schema", "$anchor", "$dynamicAnchor")
 
 
 def schema_problem(schema: Mapping[str, JSON]) -> str | None:
-    """Why this is no schema that a client could be handed, or L{None}.
+    """Return the reason why a schema cannot be sent to clients, or None if it can.
 
-    Nothing in it may refer elsewhere: a validator would have to fetch that.
+    References to other documents are refused, because a validator would have to fetch them.
     """
     from jsonschema import Draft202012Validator, SchemaError  # slow to load, and rarely wanted
 
@@ -34,9 +34,9 @@ def schema_problem(schema: Mapping[str, JSON]) -> str | None:
 
 
 def fits(value: JSON, schema: Mapping[str, JSON]) -> bool:
-    """Tell whether C{value} is as a schema says in which L{schema_problem} found nothing.
+    """Return True if C{value} is valid for a schema in which L{schema_problem} found no fault.
 
-    One that cannot be followed to its end, as where it leads in a circle, is fitted by nothing.
+    If validation fails, as for a circular schema, return False.
     """
     from jsonschema import Draft202012Validator
 
@@ -72,7 +72,7 @@ def _leading_nowhere(schema: JSON, whole: JSON) -> Iterator[str]:
 
 
 def _has(whole: JSON, reference: str) -> bool:
-    """Tell whether a schema lies where C{reference}, C{#} and a JSON pointer (RFC 6901), leads."""
+    """Return True if C{reference}, C{#} and a JSON pointer (RFC 6901), leads to a schema."""
     there = whole
     for part in unquote(reference).removeprefix("#/").split("/"):
         name = part.replace("~1", "/").replace("~0", "~")
@@ -89,12 +89,12 @@ _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"
 
 
 def violation(keyword: str, wanted: Any) -> str:
-    """Write the end of the sentence that begins with the value's name.
+    """Return the message for a violated constraint, as the end of a sentence that begins with the value's name.
 
-    It tells what is wanted and no value that was sent.
+    The message contains the constraint and no value that was sent.
 
-    :param keyword: of JSON Schema (2020-12), such as C{maxLength}.
-    :param wanted: what stands beside it in the schema.
+    :param keyword: the violated keyword of JSON Schema (2020-12), such as C{maxLength}.
+    :param wanted: the keyword's value in the schema.
     """
     says = _SAYS.get(keyword)
     return "is not allowed here" if says is None else says(wanted)
@@ -105,7 +105,7 @@ def _types(names: str | list[str]) -> str:
 
 
 def _alternatives(options: list[Any], otherwise: str) -> str:
-    """Tell what is wanted of a value for which there are C{anyOf} or C{oneOf}: mostly it is a choice with titles."""
+    """Return the message for C{anyOf} or C{oneOf}: the list of constants if every option is one, else C{otherwise}."""
     if all(isinstance(each, Mapping) and "const" in each for each in options):
         return _SAYS["enum"]([each["const"] for each in options])
     return otherwise

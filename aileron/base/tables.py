@@ -1,4 +1,7 @@
-"""Tables of the files that people write, read key by key: what is wrong is kept with its line, and reading goes on."""
+"""Typed access to the tables of files that people write.
+
+Errors are collected with their lines and reading continues.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ from .toml import Path, Toml
 _T = TypeVar("_T")
 
 MOST_FAULTS = 50
-"""No file is reported with more: the list is read by people, and a hostile file must not fill it."""
+"""The maximum number of errors reported per file, because people read the list and a hostile file must not fill it."""
 
 _MOST_CHARACTERS = 400
 
 
 @define
 class FileFaults:
-    """The faults of one file as they are found.
+    """The errors of one file.
 
-    :ivar toml: what is read of it.
-    :ivar offset: how many lines of the file stand before that.
+    :ivar toml: the part of the file that is TOML.
+    :ivar offset: the number of lines of the file before that part.
     :ivar boundary: the kind of file.
     """
 
@@ -38,12 +41,12 @@ class FileFaults:
     found: list[LoadError] = field(factory=list)
 
     def add(self, path: Path, message: str) -> None:
-        """Keep one; its line is that of the nearest key whose line is known."""
+        """Add an error.  Its line is that of the nearest key whose line is known."""
         line = self.offset + (self.toml.line(path) or 0)
         self.found.append(LoadError("validation_error", brief(message), self.file, line or None, self.boundary))
 
     def in_order(self) -> tuple[LoadError, ...]:
-        """Return the first of them, in the order of lines."""
+        """Return the first errors in the order of lines."""
         return tuple(sorted(self.found, key=lambda error: error.line or 0)[:MOST_FAULTS])
 
 
@@ -51,8 +54,8 @@ class FileFaults:
 class TextRule:
     """A rule for a text.
 
-    :ivar holds: says whether it is (anything true).
-    :ivar phrase: ends the sentence that begins with the key's name.
+    :ivar holds: returns a true value if the text is valid.
+    :ivar phrase: the end of an error message that begins with the key's name.
     """
 
     holds: Callable[[str], object]
@@ -60,12 +63,12 @@ class TextRule:
 
     @classmethod
     def shape(cls, pattern: str, phrase: str) -> TextRule:
-        """Require that the whole text has the shape of C{pattern}."""
+        """Return a rule that the whole text matches C{pattern}."""
         return cls(re.compile(pattern).fullmatch, phrase)
 
     @classmethod
     def choice(cls, options: Collection[str]) -> TextRule:
-        """Require that the text is one of C{options}."""
+        """Return a rule that the text is one of C{options}."""
         return cls(frozenset(options).__contains__, "must be one of: " + ", ".join(options))
 
 
@@ -75,7 +78,7 @@ NOT_BLANK = TextRule(str.strip, "must not be blank")
 
 @define
 class FileTable:
-    """A table at C{path}.  Readers answer something of the right type even where they found a fault."""
+    """A table at C{path}.  Its methods add errors to C{faults} and return a value of the right type in any case."""
 
     values: Mapping[str, Any]
     path: Path
@@ -83,23 +86,26 @@ class FileTable:
     _known: set[str] = field(factory=set)
 
     def fault(self, key: str, phrase: str) -> None:
-        """Keep a fault of C{key}; C{phrase} ends the sentence that begins with its name."""
+        """Add an error about C{key}.  C{phrase} is the end of a sentence that begins with the key."""
         self.faults.add((*self.path, key), f"`{key}` {phrase}")
 
     def text(self, key: str, rule: TextRule = NOT_BLANK, *, required: bool = True) -> str:
-        """Take a text; one that C{rule} does not allow is returned all the same, and none is empty."""
+        """Return the text at C{key}, even if C{rule} does not allow it, or an empty string if there is none."""
         value: str = self._take(key, str, "", "a string", required=required)
         if type(self.values.get(key)) is str and not rule.holds(value):
             self.fault(key, rule.phrase)
         return value
 
     def choice(self, key: str, options: Collection[str], default: str | None = None) -> str:
-        """Take one of some texts; without a default it must be there."""
+        """Return the text at C{key} if it is one of C{options}, else the default.  Required if there is no default."""
         value = self.text(key, TextRule.choice(options), required=default is None)
         return value if value in options else default or ""
 
     def read(self, key: str, reading: Callable[[str], _T], default: _T, *, required: bool = False) -> _T:
-        """Take what C{reading} makes of a text; its L{ValueError} is the fault."""
+        """Return the result of C{reading} for the text at C{key}, or the default.
+
+        A L{ValueError} is added as an error.
+        """
         value = self.text(key, required=required)
         try:
             return reading(value) if value.strip() else default
@@ -108,11 +114,11 @@ class FileTable:
             return default
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """Take true or false."""
+        """Return the boolean at C{key}, or the default."""
         return bool(self._take(key, bool, default, "true or false"))
 
     def number(self, key: str, low: float | None = None, high: float | None = None) -> float | int | None:
-        """Take a number from C{low} to C{high}; L{None} where there is none."""
+        """Return the number at C{key} if it is from C{low} to C{high}, else None."""
         value = self._take(key, (int, float), None, "a number")
         problem = None
         if any(json_problems(value)):
@@ -122,7 +128,7 @@ class FileTable:
         return self._sound(key, cast("float | int | None", value), problem)
 
     def integer(self, key: str, low: int, high: int) -> int | None:
-        """Take an integer from C{low} to C{high}; L{None} where there is none."""
+        """Return the integer at C{key} if it is from C{low} to C{high}, else None."""
         value = self.number(key, low, high)
         if not isinstance(value, float):
             return value
@@ -130,7 +136,7 @@ class FileTable:
         return None
 
     def integers(self, key: str, low: int, high: int) -> frozenset[int]:
-        """Take an array of integers from C{low} to C{high}."""
+        """Return the array of integers from C{low} to C{high} at C{key}, else an empty set."""
         found = self._take(key, list, [], "an array")
         if all(type(each) is int and low <= each <= high for each in found):
             return frozenset(found)
@@ -138,7 +144,7 @@ class FileTable:
         return frozenset()
 
     def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
-        """Take an array of strings, none blank; where it is required there is at least one."""
+        """Return the array of non-blank strings at C{key}, else an empty tuple.  A required array must not be empty."""
         found = self._take(key, list, None, "an array of strings", required=required)
         if found is None:
             return ()
@@ -148,7 +154,7 @@ class FileTable:
         return tuple(found)
 
     def json(self, key: str) -> JSON:
-        """Take any value that JSON can say; L{None} where there is none."""
+        """Return the value at C{key} if JSON can represent it, else None."""
         value = self._take(key, object, None, "")
         problem = next((message for _, message in json_problems(value)), None)
         if problem is None and _has_moments(value):
@@ -156,7 +162,7 @@ class FileTable:
         return self._sound(key, cast(JSON, value), None if problem is None else f"cannot be JSON: {problem}")
 
     def object(self, key: str) -> Mapping[str, JSON] | None:
-        """Take a table that JSON can say, as it stands; L{None} where there is none."""
+        """Return the table at C{key} if JSON can represent it, else None."""
         value = self.json(key)
         if value is None or isinstance(value, Mapping):
             return value
@@ -164,21 +170,21 @@ class FileTable:
         return None
 
     def output_schema(self) -> Mapping[str, JSON] | None:
-        """Take C{output}: the JSON Schema of what comes out."""
+        """Return the JSON Schema at C{output}, which describes the result, or None if there is no valid one."""
         schema = self.object("output")
         return self._sound("output", schema, None if schema is None else schema_problem(schema))
 
     def table(self, key: str, *, required: bool = False) -> FileTable:
-        """Take a table inside this one; empty where there is none."""
+        """Return the table at C{key}, or an empty one if there is none."""
         return self.optional_table(key, required=required) or FileTable({}, (*self.path, key), self.faults)
 
     def optional_table(self, key: str, *, required: bool = False) -> FileTable | None:
-        """Take a table inside this one; L{None} where there is none."""
+        """Return the table at C{key}, or None if there is none."""
         found = self._take(key, dict, None, "a table", required=required)
         return None if found is None else FileTable(found, (*self.path, key), self.faults)
 
     def tables(self, key: str, most: int, *, required: bool = True) -> tuple[FileTable, ...]:
-        """Take an array of at most C{most} tables."""
+        """Return the first C{most} tables of the array at C{key}, else an empty tuple."""
         found = self._take(key, list, None, "an array of tables", required=required)
         if found is None:
             return ()
@@ -190,9 +196,9 @@ class FileTable:
         return tuple(FileTable(one, (*self.path, key, at), self.faults) for at, one in enumerate(found[:most]))
 
     def some(self, key: str, options: Collection[str], problem: str) -> tuple[str, ...]:
-        """Take an array of strings, of which each is one of C{options}.
+        """Return the array of strings at C{key}.  Strings that are not in C{options} are added as errors.
 
-        :param problem: ends the sentence about one that is not, which stands in it for C{{}}.
+        :param problem: the end of a message about an unknown string, with C{{}} in its place.
         """
         found = self.texts(key, required=False)
         for each in found:
@@ -201,11 +207,11 @@ class FileTable:
         return found
 
     def skip(self, *keys: str) -> None:
-        """Pass over keys that are read elsewhere, or of which something else has been said."""
+        """Mark keys as known, because they are read elsewhere or already reported."""
         self._known.update(keys)
 
     def close(self) -> None:
-        """Refuse whatever was not asked for."""
+        """Add an error for every key that was not read."""
         for key in self.values:
             if key not in self._known:
                 self.fault(key, "is not a known key")
@@ -240,7 +246,7 @@ def _has_moments(value: object) -> bool:
 
 
 def repeated(names: Collection[str]) -> Iterator[int]:
-    """Find the indexes of the names that stood there before."""
+    """Yield the indexes of names that occurred before."""
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name and name in seen:
@@ -249,11 +255,11 @@ def repeated(names: Collection[str]) -> Iterator[int]:
 
 
 def quote(text: str) -> str:
-    """C{text} as part of a message: quoted, escaped, cut to a length that a line can hold."""
+    """Return C{text} quoted, escaped and shortened for use in a message."""
     return repr(text if len(text) <= 60 else text[:60] + "…")
 
 
 def brief(text: str) -> str:
-    """C{text}, in which foreign words stand, as a message: visible, and cut to what a person or a model reads."""
+    """Return C{text}, which may hold foreign words, as a message: visible and shortened."""
     whole = visible(text[: _MOST_CHARACTERS + 1])
     return whole if len(whole) <= _MOST_CHARACTERS else whole[:_MOST_CHARACTERS] + "…"

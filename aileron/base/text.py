@@ -1,4 +1,4 @@
-"""Foreign text that is shown to a person: nothing in it acts or hides, and signs that look like others are found."""
+"""Makes foreign text safe to show to people: replaces active and invisible characters and finds lookalikes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PICTURES = 0x2400
 _PICTURE_OF_DELETE = "\u2421"
 _STAND_INS = frozenset((_LINE_FEED, _PICTURE_OF_DELETE, *map(chr, range(_PICTURES, _PICTURES + 0x20))))
 
-# Controls, formats (bidi and zero-width among them), surrogates, private, unassigned, separators of lines.
+# Controls, formats (bidi and zero-width among them), surrogates, private, unassigned, line separators.
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 # Letters, marks and symbols that print nothing: Unicode's Default_Ignorable_Code_Point beyond the categories above, and
-# those whose glyph is empty (fillers, joiners, a blank hieroglyph, a note's missing head, what stands for an object).
+# those with an empty glyph (fillers, joiners, a blank hieroglyph, a null notehead, the object replacement character).
 _BLANKS = frozenset(
     (
         0x034F,
@@ -45,12 +45,12 @@ _MARKS_FOR_SYMBOLS = range(0x20D0, 0x2100)
 
 
 def visible(text: str, multiline: bool = False) -> str:
-    r"""C{text} with each character that a person would not see shown in its place: C{↵}, C{␛}, C{\u202e}.
+    r"""Return C{text} with each invisible character replaced by a visible notation: C{↵}, C{␛}, C{\u202e}.
 
-    So is a mark that covers what it is drawn over.  What it returns holds no control, escape, bidi or zero-width
-    character; said twice it is the same.
+    Marks that cover other characters are replaced too.  The result holds no control, escape, bidi or zero-width
+    character.  Idempotent.
 
-    :param multiline: keep line feeds, for a caller that puts a margin before each line.
+    :param multiline: whether to preserve line feeds, for a caller that puts a margin before each line.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -73,7 +73,7 @@ def _show(character: str, multiline: bool) -> str:
 
 
 def _covers(character: str) -> bool:
-    """Tell whether it is a mark that is drawn over a letter or around it."""
+    """Return True if a character is a mark that is drawn over or around a letter."""
     over = unicodedata.combining(character) == _OVERLAY or unicodedata.category(character) == "Me"
     return over or ord(character) in _MARKS_FOR_SYMBOLS
 
@@ -88,15 +88,18 @@ _OF_NO_SCRIPT = frozenset(("COMMON", "INHERITED", "Unknown"))
 _MARK = "\u0301"
 _STRANGE = "\ue000"  # neither a mark nor a letter
 _STRANGE_MARK = re.compile(rf"[A-Za-z]{_STRANGE}")
-# Letters with a dot, which a dot above takes the place of; in Lithuanian an accent follows, and both are seen.
+# Letters whose dot is replaced by a combining dot above. In Lithuanian an accent follows, and both dots are visible.
 _HIDDEN_DOT = re.compile(
     r"[ij\u012f\u0249\u0268\u029d\u0456\u0458\u1e2d\u1ecb][\u0316-\u0333]*+\u0307(?![\u0300\u0301\u0303])"
 )
 MOST_WORDS = 6
-"""So many words of a text are told of."""
+"""The maximum number of words to report per text."""
 
 _FEWEST_LETTERS = 12
-"""So many letters, in words that look like no others, make a text of their script; what is shorter is a name."""
+"""The minimum number of letters, in words without lookalikes, that makes a text of their script.
+
+A shorter one is a name.
+"""
 
 _SIGNS = frozenset("#%&-./:;=?@\\_")  # what names, addresses and paths are made of
 _BEFORE_NAMES = frozenset("#@/")
@@ -114,9 +117,9 @@ _RIGHT_TO_LEFT = frozenset(("R", "AL", "AN"))
 
 
 def cautions(text: str) -> Iterator[str]:
-    """One sentence for each word that looks like another, for piled marks, and for what is read from right to left.
+    """Yield a warning for each word that looks like another, for stacked marks, for right-to-left text and for symbols.
 
-    And one for signs that L{visible} writes for something else.
+    The symbols are those that L{visible} uses as notation for other characters.
     """
     if text.isascii():
         return
@@ -135,10 +138,10 @@ def cautions(text: str) -> Iterator[str]:
 
 
 class _Words:
-    """The words of one text, and the scripts that it is written in.
+    """The words of one text and its scripts.
 
-    :ivar _names: for each word, whether it belongs to a name: to something with C{#} or C{@}.
-    :ivar _written_in: the scripts of which other words clearly outnumber those that look like ASCII.
+    :ivar _names: maps each word to whether it belongs to a name: a token with C{#} or C{@}.
+    :ivar _written_in: the scripts whose other words clearly outnumber the words that look like ASCII.
     """
 
     def __init__(self, text: str, alike: Mapping[str, str]) -> None:
@@ -156,7 +159,7 @@ class _Words:
         self._written_in = frozenset(self._prose())
 
     def disguised(self) -> Iterator[str]:
-        """Find what looks like something else, each once."""
+        """Yield the words and signs that look like something else, without duplicates."""
         yield from (word for word in self._names if not word.isascii() and self._misleads(word))
         if self._signs:
             yield from filter(None, dict.fromkeys(map(self._with_signs, self._tokens)))
@@ -177,7 +180,7 @@ class _Words:
                 (rest if looks else own)[scripts.pop()] += len(word)
         latin = own[_LATIN] + rest[_LATIN]
         for each, letters in own.items():
-            # Of a language that has a dotless i, two words in five at least have another letter that ASCII has not.
+            # In a language with a dotless i, at least two words in five have another letter that is not ASCII.
             others = rest[_LATIN] * 2 / 3 if each == _LATIN else max(2 * rest[each], latin)
             if letters >= max(_FEWEST_LETTERS, others):
                 yield each
@@ -198,10 +201,7 @@ class _Words:
         return {self._scripts_of[each] for each in word} - _OF_NO_SCRIPT
 
     def _with_signs(self, token: str) -> str:
-        """Find what surrounds the first sign in a token that looks like another and matters.
-
-        Empty where there is none.
-        """
+        """Return the text around the first relevant sign in a token that looks like another, or an empty string."""
         for found in _BETWEEN.finditer(token.translate(self._shapes)):
             start, run = found.start(), token[found.start() : found.end()]
             wide = _EAST_ASIAN in self._written_in and all(self._scripts_of[each] == _EAST_ASIAN for each in run)
@@ -220,16 +220,13 @@ def _describe(word: str, alike: Mapping[str, str]) -> str:
 
 
 def _lookalike(character: str) -> str:
-    """Find the ASCII letters or digits, with its own marks, or the sign, that a character looks like.
-
-    Empty for none.
-    """
+    """Return the ASCII letters, digits or sign that a character looks like, with its own marks, or an empty string."""
     kind = unicodedata.category(character)
     if character.isascii() or kind[0] not in "LNPS" or character in _NOT_MISTAKEN:
         return ""
     if character in _FULL_STOPS:
         return "."
-    # Raised, lowered and circled numbers (No) are seen to be so; a symbol is taken for one letter at most.
+    # Raised, lowered and circled numbers (No) are recognizable, and a symbol can be mistaken for one letter at most.
     compatible = [] if kind == "No" else [unicodedata.normalize("NFKC", character)]
     alike = (each for each in (*compatible, *_confusables().get(character, ())) if each.isascii())
     read = (each for each in alike if each in _SIGNS or (each.isalnum() and (kind[0] in "LN" or len(each) == 1)))
@@ -237,7 +234,7 @@ def _lookalike(character: str) -> str:
 
 
 def _with_its_marks(character: str) -> str:
-    """Find the same of a letter that has marks, such as C{ё}; empty for others."""
+    """Return the lookalike of a letter that has marks, such as C{ё}, or an empty string."""
     parts = unicodedata.normalize("NFD", character)
     letter, marks = parts[0], parts[1:]
     read = _lookalike(letter) if marks and all(map(_is_mark, marks)) else ""
@@ -253,7 +250,7 @@ def _confusables() -> Mapping[str, Sequence[str]]:
 
 
 def _script(character: str) -> str:
-    """Its script; wide forms of Latin letters are written in East Asia."""
+    """Return the script of a character.  Wide Latin letters count as East Asian."""
     if unicodedata.east_asian_width(character) in ("F", "H", "W"):
         return _EAST_ASIAN
     # Imported here: it reads a megabyte of data, and most texts are ASCII.
@@ -268,9 +265,9 @@ def _is_mark(character: str) -> bool:
 
 
 def _about_marks(text: str, characters: set[str]) -> Iterator[str]:
-    """One sentence for each way in which marks in C{text} may not be seen, or hide something.
+    """Yield a warning for each way in which marks in C{text} may be invisible or hide something.
 
-    :param characters: of the text.
+    :param characters: the set of characters in the text.
     """
     if _HIDDEN_DOT.search(text):
         yield "A combining dot is on an i or j, where it cannot be seen: the word is not what it looks like."
@@ -286,7 +283,7 @@ def _has_strange_marks(text: str, characters: set[str]) -> bool:
 
 
 def _has_piles(text: str, characters: set[str]) -> bool:
-    """Return whether a letter has three or more marks of a combining class other than 0, or five or more of any."""
+    """Return True if a letter has three or more marks of a combining class other than 0, or five or more of any."""
     marks = {each for each in characters if unicodedata.category(each) == "Mn"}
     placed = {ord(each): _MARK for each in marks if unicodedata.combining(each)}
     return any(
@@ -300,7 +297,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def duration(seconds: float) -> str:
-    """Write a duration for people: C{0.5 s}, C{45 s}, C{15 min}, C{2 h 5 min} or C{3 d 4 h}."""
+    """Return a duration for people: C{0.5 s}, C{45 s}, C{15 min}, C{2 h 5 min} or C{3 d 4 h}."""
     if seconds < 10:
         return f"{max(seconds, 0):.2g} s"
     left = round(seconds)

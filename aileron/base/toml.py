@@ -1,4 +1,4 @@
-"""TOML that anyone may have written: read within bounds, each key with its line, which C{tomllib} does not tell."""
+"""Parses untrusted TOML within limits, and finds the line of each key, which C{tomllib} does not report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands: keys of tables, indexes of arrays."""
+"""The path of a value: keys of tables, indexes of arrays."""
 
 MAX_KEY_PARTS = 32
 
 _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
-# A text that is not closed is a word as well, as far as it goes: none is looked through twice.
+# An unclosed text counts as a word up to its end, so that no text is scanned twice.
 _WORD = re.compile(
     r"""
       "{3} (?: \\. | (?!"{3})[^\\] )* (?: "{3,5} )?
@@ -36,11 +36,11 @@ _NESTING = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 @frozen
 class NotToml(ValueError):
-    """A text that is no TOML, or is not read.
+    """Raised if a text is not valid TOML or exceeds the limits.
 
-    :ivar problem: goes on from "the file".
-    :ivar line: counted from 1; L{None} where no line can be named.
-    :ivar at_end: whether the text just stops too early.
+    :ivar problem: the end of a sentence that begins with "the file".
+    :ivar line: the line counted from 1, or None if it is unknown.
+    :ivar at_end: whether the text ends too early.
     """
 
     problem: str
@@ -50,11 +50,11 @@ class NotToml(ValueError):
 
 @frozen
 class Toml:
-    """A TOML text.
+    """A parsed TOML text.
 
-    :ivar values: as C{tomllib} reads it.
-    :ivar lines: the line, counted from 1, of each table header and each key of a statement.  What stands inside a
-        value (an inline table, an array) has no line of its own.
+    :ivar values: the values as C{tomllib} returns them.
+    :ivar lines: the line, counted from 1, of each table header and each key of a statement.  Parts of a value (an
+        inline table, an array) have no line of their own.
     """
 
     values: Mapping[str, Any]
@@ -62,11 +62,11 @@ class Toml:
 
     @cached_property
     def lines(self) -> Mapping[Path, int]:
-        """The lines, looked for when the first is wanted: most files have no fault to be told."""
+        """The lines, computed on first use because most files have no errors to report."""
         return _index_lines(self._text)
 
     def line(self, path: Path) -> int | None:
-        """Find the line that sets C{path}; else the first inside it; else that of the nearest table around it."""
+        """Return the line of C{path}, else the first inside it, else the nearest enclosing table's, or None."""
         for depth in range(len(path), 0, -1):
             within = (line for stated, line in self.lines.items() if stated[:depth] == path[:depth])
             found = self.lines.get(path[:depth]) or next(within, None)
@@ -76,9 +76,9 @@ class Toml:
 
 
 def read_toml(text: str) -> Toml:
-    """Read C{text}.
+    """Parse C{text}.
 
-    :raises NotToml: it cannot be read, or reading it would take more than a file of its size should.
+    :raises NotToml: the text is invalid, or parsing it would take too much memory.
     """
     if (deep := _line_of_deep_key(text)) is not None:
         raise NotToml("has a key of too many parts", deep)
@@ -103,11 +103,11 @@ def _index_lines(text: str) -> Mapping[Path, int]:
 
 
 def _line_of_deep_key(text: str) -> int | None:
-    """Find the line of the first key with more than L{MAX_KEY_PARTS} parts, or L{None}.
+    """Return the line of the first key with more than L{MAX_KEY_PARTS} parts, or None if there is none.
 
-    C{tomllib} needs memory that grows with the square of the parts: a small file could take all there is.
+    C{tomllib} needs memory proportional to the square of the number of parts, so a small file could exhaust it.
 
-    :param text: need not be valid TOML; it is looked through as far as it is.
+    :param text: may be invalid TOML.
     """
     dots, line, after_dot = 0, 1, False
     for match in _WORD.finditer(text):
@@ -124,7 +124,7 @@ def _line_of_deep_key(text: str) -> int | None:
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the words of each statement with the line it starts in."""
+    """Yield the words of each statement with the line at which it starts."""
     words: list[str] = []
     start = line = 1
     depth = 0
@@ -145,14 +145,14 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
 
 @define
 class _Index:
-    """The lines so far, the table that statements now belong to, and how far each array of tables has come."""
+    """The lines found so far, the current table, and the last index of each array of tables."""
 
     lines: dict[Path, int] = field(factory=dict)
     table: Path = ()
     last: dict[Path, int] = field(factory=dict)
 
     def add(self, line: int, words: Sequence[str]) -> None:
-        """Take in one statement."""
+        """Add the keys of one statement."""
         if words[0] == "[":
             keys = _keys(words)
             self.table = self._next(keys, line) if words[1] == "[" else self._open(keys)

@@ -1,4 +1,4 @@
-"""Thread pools without threads, and their reactor: a database on them answers before the call returns."""
+"""Thread pools without threads, and a reactor for them: database calls complete before they return."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from twisted.python.threadpool import ThreadPool
 
 
 class UnthreadedReactor(MemoryReactorClock):
-    """A memory reactor for thread pools without threads: what they send back arrives at once.
+    """A memory reactor for thread pools without threads: C{callFromThread} calls at once.
 
-    C{callWhenRunning} only keeps its hook, so a database pool never starts threads of its own.
+    C{callWhenRunning} only stores its hook, so a database pool never starts threads of its own.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 
     def callFromThread(self, callable: Callable[..., object], *args: object, **kwargs: object) -> None:  # noqa: A002 - Twisted's name
-        """Call at once, in this thread."""
+        """Call the function at once, in this thread."""
         callable(*args, **kwargs)
 
     def removeSystemEventTrigger(self, triggerID: object) -> None:
-        """Do nothing: the memory reactor lacks it."""
+        """Do nothing: the memory reactor lacks this method."""
 
 
 class UnthreadedPool(ThreadPool):
-    """A pool without threads: what is handed over is done before the call returns, or, while held, when stepped.
+    """A pool without threads that runs work before the call returns, or, while held, in L{step}.
 
-    What is handed over while something is being told is done after that, as threads would: one piece at a time.
+    Work added during a callback runs after it, one piece at a time, as with threads.
 
-    :ivar todo: the work that waits, oldest first.
+    :ivar todo: the queued work, oldest first.
     """
 
     def __init__(self, least: int = 0, most: int = 0) -> None:
@@ -42,15 +42,15 @@ class UnthreadedPool(ThreadPool):
         self._held = self._working = False
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """Mark the pool as started."""
         self.started = True
 
     def hold(self) -> None:
-        """Run nothing from now on before L{step}."""
+        """Queue all further work until L{step} or L{release}."""
         self._held = True
 
     def release(self) -> None:
-        """Do all that waits, and from now on everything at once."""
+        """Run all queued work, and run further work at once."""
         self._held = False
         self._work()
 
@@ -65,9 +65,9 @@ class UnthreadedPool(ThreadPool):
             self._working = False
 
     def step(self) -> None:
-        """Do the oldest piece of work.
+        """Run the oldest piece of work.
 
-        :raises IndexError: there is none.
+        :raises IndexError: the queue is empty.
         """
         self.todo.popleft()()
 
@@ -83,7 +83,7 @@ class UnthreadedPool(ThreadPool):
         self._work()
 
     def stop(self) -> None:
-        """There is nothing to stop."""
+        """Do nothing: there is no thread to stop."""
 
 
 def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:

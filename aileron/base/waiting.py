@@ -1,4 +1,4 @@
-"""Waiting for what others do: many for one thing, and one who may give up at any moment."""
+"""Helpers for waiting on Deferreds: many waiters for one event, and waits that can be cancelled at any moment."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _T = TypeVar("_T")
 
 
 class Interrupted(CancelledError):
-    """The end of cancelled work of which something is to be recorded all the same.
+    """Cancellation of work that leaves something to record.
 
-    :ivar notes: as of an L{aileron.model.connectors.Outcome}.
+    :ivar notes: the notes for the L{aileron.model.connectors.Outcome}.
     """
 
     def __init__(self, notes: Mapping[str, Any]) -> None:
@@ -23,14 +23,14 @@ class Interrupted(CancelledError):
 
 
 def notes_of(ended: CancelledError) -> Mapping[str, Any]:
-    """Return what is to be recorded of cancelled work."""
+    """Return the notes of a cancellation, empty unless it is an L{Interrupted}."""
     return ended.notes if isinstance(ended, Interrupted) else {}
 
 
 class Waiting:
-    """Something that will happen, and those who wait for it, each with a Deferred of its own.
+    """An event with several waiters, each with its own Deferred.
 
-    One that is cancelled is forgotten.
+    A cancelled waiter is removed.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Waiting:
     def wait(self, *, over: bool) -> Deferred[None]:
         """Return a Deferred for the next L{fire}.
 
-        :param over: whether there is nothing to wait for any more.
+        :param over: whether the event has happened for good. The Deferred has then fired already.
         """
         if over:
             return succeed(None)
@@ -48,10 +48,10 @@ class Waiting:
         return waiter
 
     def fire(self) -> None:
-        """Tell everyone that it happens, in the order of their coming; who comes meanwhile waits for the next time."""
+        """Fire all waiters in order of arrival.  A waiter that is added meanwhile waits for the next event."""
         told, self._all = self._all, []
         for waiter in told:
-            if not waiter.called:  # who was told before may have cancelled it
+            if not waiter.called:  # an earlier waiter may have cancelled it
                 waiter.callback(None)
 
     def _forget(self, waiter: Deferred[None]) -> None:
@@ -60,9 +60,11 @@ class Waiting:
 
 
 def given_up_at_once(inner: Deferred[_T], at_first: Callable[[], object] | None = None) -> Deferred[_T]:
-    """Return the same, but cancelling fails with C{CancelledError}, whatever the steps inside make of it.
+    """Return a Deferred with the result of C{inner} that fails with C{CancelledError} at once when it is cancelled.
 
-    :param at_first: called before that.
+    C{inner} is cancelled as well, and its result is then ignored.
+
+    :param at_first: called first when the Deferred is cancelled.
     """
 
     def cancel(outer: Deferred[_T]) -> None:
@@ -80,17 +82,17 @@ def given_up_at_once(inner: Deferred[_T], at_first: Callable[[], object] | None 
 
 
 def uncancelled(inner: Deferred[_T]) -> Deferred[_T]:
-    """Return the same, but cancelling ends the wait alone: what is under way goes on to its end."""
+    """Return a Deferred with the result of C{inner}.  Cancelling it does not cancel the work of C{inner}."""
     outer: Deferred[_T] = Deferred()
     inner.addCallbacks(outer.callback, outer.errback)
     return outer
 
 
 def afterwards(work: Coroutine[Deferred[Any], Any, _T], then: Callable[[], object]) -> Deferred[_T]:
-    """Return the result of C{work}, before which C{then} is called.
+    """Return the result of C{work} after calling C{then}.
 
-    Unlike C{finally}, it is not where a coroutine that nobody can wake any more is closed as garbage: whatever C{then}
-    would wake may be garbage as well, and was closed, or must not go on.
+    Unlike C{finally}, C{then} is not called if the coroutine is closed as garbage: the objects that C{then} would wake
+    may be garbage too and already closed.
     """
 
     def ended(result: _T | Failure) -> _T | Failure:

@@ -1,4 +1,4 @@
-"""The keys of a configuration: what reads each node of YAML, and what the reference of the configuration says of it."""
+"""The keys of the configuration: the reader of each YAML node, and its entry in the configuration reference."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _WHOLE = re.compile(r"[1-9][0-9]*")
 
 @frozen
 class NotConfig(ValueError):
-    """A text that is no configuration.
+    """Raised if a text is not a valid configuration.
 
-    :ivar problem: a sentence without its full stop.
-    :ivar line: counted from 1; L{None} where no line can be named.
+    :ivar problem: the reason, a sentence without its full stop.
+    :ivar line: the line counted from 1, or None if it is unknown.
     """
 
     problem: str
@@ -33,8 +33,11 @@ class NotConfig(ValueError):
 
 
 def parse_yaml(text: str) -> Node | None:
-    """Return the root of a YAML text; L{None} where it says nothing."""
-    # Imported here: most homes have no such file.  Composed and not loaded: the nodes know their lines.
+    """Return the root node of a YAML text, or None if the text is empty.
+
+    :raises NotConfig: the text is not YAML or is nested too deeply.
+    """
+    # Imported here: most homes have no such file. Composed and not loaded, because nodes have line numbers.
     import yaml
 
     try:
@@ -50,9 +53,9 @@ def parse_yaml(text: str) -> Node | None:
 
 
 def entries(node: Node, where: str) -> Keyed:
-    """Return what a mapping says of whatever keys, each with its key's line.
+    """Return the entries of a mapping with any keys: for each key, the value's node and the key's line.
 
-    :raises NotConfig: it is no mapping, or has a key twice.
+    :raises NotConfig: the node is not a mapping, or repeats a key.
     """
     from yaml import MappingNode
 
@@ -68,7 +71,7 @@ def entries(node: Node, where: str) -> Keyed:
 
 
 def scalar(node: Node, type_: str) -> str | None:
-    """Return the text of a plain value of this YAML type, else L{None}."""
+    """Return the text of a scalar of this YAML type, or None if the node is another one."""
     from yaml import ScalarNode
 
     return str(node.value) if isinstance(node, ScalarNode) and node.tag == f"tag:yaml.org,2002:{type_}" else None
@@ -77,8 +80,8 @@ def scalar(node: Node, type_: str) -> str | None:
 def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
     """Return the items of a list.
 
-    :param of: what it is a list of, for the message where it is not a list.
-    :raises NotConfig: it is no list, or longer than C{most}.
+    :param of: the kind of the items, for the message.
+    :raises NotConfig: the node is not a list, or is longer than C{most}.
     """
     from yaml import SequenceNode
 
@@ -88,9 +91,9 @@ def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
 
 
 def match_text(node: Node, pattern: re.Pattern[str], line: int, problem: str) -> re.Match[str]:
-    """Return the match of a text that is to be of C{pattern} as a whole.
+    """Return the match of a text that C{pattern} must match completely.
 
-    :raises NotConfig: it is no text, or another one: C{problem}.
+    :raises NotConfig: the node is not a text or does not match. The message is C{problem}.
     """
     found = pattern.fullmatch(scalar(node, "str") or "")
     if found is None:
@@ -101,7 +104,7 @@ def match_text(node: Node, pattern: re.Pattern[str], line: int, problem: str) ->
 def absolute_path(node: Node, name: str, line: int) -> Path:
     """Return an absolute path.
 
-    :raises NotConfig: it is something else.
+    :raises NotConfig: the node is not an absolute path.
     """
     text = scalar(node, "str") or ""
     if not Path(text).is_absolute() or "\0" in text:
@@ -110,9 +113,9 @@ def absolute_path(node: Node, name: str, line: int) -> Path:
 
 
 def base_url(node: Node, name: str, line: int) -> str:
-    """Return a base URL, as L{read_base_url} writes it.
+    """Return a base URL in its normalized form.
 
-    :raises NotConfig: it is something else.
+    :raises NotConfig: the node is not a base URL, as L{read_base_url} accepts it.
     """
     try:
         return read_base_url(scalar(node, "str") or "").url
@@ -122,7 +125,7 @@ def base_url(node: Node, name: str, line: int) -> str:
 
 @frozen
 class WholeNumber:
-    """Reads a whole number from 1 to C{most}; raises NotConfig where it is something else."""
+    """A reader of whole numbers from 1 to C{most}, which raises L{NotConfig} for other values."""
 
     most: int
 
@@ -134,9 +137,9 @@ class WholeNumber:
 
 
 def switch(node: Node, name: str, line: int) -> bool:
-    """Return whether something is on.
+    """Return a boolean.
 
-    :raises NotConfig: it is neither C{true} nor C{false}.
+    :raises NotConfig: the value is neither C{true} nor C{false}.
     """
     text = scalar(node, "bool")
     if text not in {"true", "false"}:
@@ -145,21 +148,21 @@ def switch(node: Node, name: str, line: int) -> bool:
 
 
 def line_of(node: Node) -> int:
-    """Return where it begins, counted from 1."""
+    """Return the line at which a node begins, counted from 1."""
     return int(node.start_mark.line) + 1
 
 
 Reader: TypeAlias = "Callable[[Node, str, int], Any]"
-"""Reads a value: its node, its name for the reader of a fault, and the line of its key."""
+"""A reader of a value, called with its node, its name for error messages and the line of its key."""
 
 
 @frozen
 class Key:
-    """A key of the configuration, with what the reference says about it.
+    """A key of the configuration, with its entry in the reference.
 
-    :ivar meaning: what it sets; the bounds of a L{WholeNumber} are added.
-    :ivar default: what holds without it: a value, or words.
-    :ivar keys: those of a mapping that its value may be.
+    :ivar meaning: the description of the key. The limits of a L{WholeNumber} are added.
+    :ivar default: the value without the key, or a description of it.
+    :ivar keys: the keys of the value if it may be a mapping.
     """
 
     read: Reader
@@ -170,10 +173,10 @@ class Key:
 
 @frozen
 class Section:
-    """A key whose value is a mapping; the reference lists the keys of that in its place.
+    """A key whose value is a mapping.  The reference lists the mapping's keys in its place.
 
-    :ivar make: reads the value: the keys that may stand in it, its node, its name for the reader of a fault, its line.
-    :ivar entry: C{.<name>} where the user names entries, each of which has these keys.
+    :ivar make: returns the value, from the allowed keys, the node, the name for error messages and the line.
+    :ivar entry: C{.<name>} if the user names entries that each have these keys.
     """
 
     make: Callable[[Keys, Node, str, int], Any]
@@ -181,7 +184,7 @@ class Section:
     entry: str = ""
 
     def read(self, node: Node, name: str, line: int) -> Any:
-        """Read the value, as L{Key} reads one."""
+        """Return the value, as the C{read} of a L{Key} does."""
         return self.make(self.keys, node, name, line)
 
 
@@ -189,14 +192,14 @@ Keys: TypeAlias = "Mapping[str, Key | Section]"
 
 
 def section(make: Callable[..., Any], keys: Keys) -> Section:
-    """Return a section whose value is what C{make} returns, given the value of each key by its name."""
+    """Return a section whose value is C{make} called with the value of each key by its name."""
     return Section(lambda keys, node, name, _line: make(**read_keys(node, name, keys)), keys)
 
 
 def with_key(keys: Keys, name: str, key: Key | Section) -> Keys:
-    """Return the keys with one more.
+    """Return C{keys} with one more key.
 
-    :param name: with the sections that the key is in before it, such as C{gateway.providers.<name>.prefix}.
+    :param name: the name of the key preceded by its sections, such as C{gateway.providers.<name>.prefix}.
     :raises KeyError: there is no such section.
     """
     first, _, rest = name.partition(".")
@@ -209,9 +212,9 @@ def with_key(keys: Keys, name: str, key: Key | Section) -> Keys:
 
 
 def read_keys(node: Node, where: str, keys: Keys) -> dict[str, Any]:
-    """Read what a mapping says of some keys, each by its reader.
+    """Return the values of a mapping with the given keys, each read by its reader.
 
-    :raises NotConfig: it is no mapping, or has a key that is unknown or said twice, or a value that is not as it must.
+    :raises NotConfig: the node is not a mapping, a key is unknown or repeated, or a value is invalid.
     """
     found = entries(node, where or "the file")
     for name, (_, line) in found.items():
@@ -224,7 +227,7 @@ def read_keys(node: Node, where: str, keys: Keys) -> dict[str, Any]:
 
 
 def describe_keys(keys: Keys, before: str = "") -> Iterator[dict[str, str]]:
-    """Yield name, meaning and default of each key, in words."""
+    """Yield the name, meaning and default of each key, in words."""
     for name, key in keys.items():
         if isinstance(key, Section):
             yield from describe_keys(key.keys, f"{before}{name}{key.entry}.")

@@ -1,7 +1,7 @@
-"""URLs, hosts, ports, IP addresses and the system's certificate authorities: read once, and alike for every room.
+"""URLs, hosts, ports, IP addresses and the system's certificate authorities, parsed in one way for every room.
 
-Whatever two readers could understand differently is refused with a L{ValueError}, which says what must be otherwise and
-repeats nothing of the text.  This room imports nothing of ours.
+Text that two parsers could read differently is refused with a L{ValueError}, whose message states the rule and repeats
+nothing of the text.  This room imports nothing else of Aileron.
 """
 
 from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities

@@ -1,7 +1,7 @@
 """Certificate authorities: those that this system trusts, and those in a file that the operator names.
 
-OpenSSL itself also reads C{SSL_CERT_FILE} and C{SSL_CERT_DIR}, which anybody who starts a process can set.  This module
-ignores both, and reads only bundles that an administrator can write.
+OpenSSL itself also reads C{SSL_CERT_FILE} and C{SSL_CERT_DIR}, which every process that starts another can set.  This
+module ignores both, and reads only bundles that an administrator can write.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ SYSTEM_BUNDLES = (
     "/etc/ssl/ca-bundle.pem",  # SUSE
     "/etc/ssl/cert.pem",  # macOS, Alpine, BSD
 )
-"""Bundles that only an administrator can write; the first that holds certificates is taken."""
+"""Bundles that only an administrator can write.  The first that holds certificates is used."""
 
 _BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def system_authorities(bundles: Iterable[str] = SYSTEM_BUNDLES) -> tuple[bytes, ...]:
-    """Read the authorities that this system trusts, each a certificate in PEM; none where there is no bundle.
+    """Return the certificates in PEM of the authorities that this system trusts, empty if there is no bundle.
 
-    A certificate in a bundle that cannot be read vouches for nobody.
+    Invalid certificates in a bundle are skipped.
     """
     for bundle in bundles:
         try:
@@ -39,9 +39,9 @@ def system_authorities(bundles: Iterable[str] = SYSTEM_BUNDLES) -> tuple[bytes, 
 
 
 def read_certificates(pem: bytes) -> tuple[bytes, ...]:
-    """Read the certificates in a file that was meant to hold some; text between them counts for nothing.
+    """Return the certificates in C{pem}.  Text between them is ignored.
 
-    :raises ValueError: there is none, or one that cannot be read; the message repeats nothing of the file.
+    :raises ValueError: there is no certificate, or an invalid one. The message repeats nothing of the file.
     """
     blocks = _BLOCK.findall(pem)
     if not blocks:
@@ -52,7 +52,7 @@ def read_certificates(pem: bytes) -> tuple[bytes, ...]:
 
 
 def _is_certificate(block: bytes) -> bool:
-    from cryptography.x509 import load_pem_x509_certificate  # heavy, and most processes verify nobody
+    from cryptography.x509 import load_pem_x509_certificate  # heavy, and most processes verify no certificates
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of certificates that are odd, and of use: they are the system's

@@ -1,8 +1,7 @@
-"""Hosts: how one is written, and whether it is this machine.
+"""Hosts: their spelling, and checks whether a host is this machine.
 
-Whether a host is this machine is asked for two reasons, and each has an answer that errs to the safe side.
-L{is_loopback} is for what is allowed because it stays here, L{may_be_loopback} for what is refused because it might
-lead here.
+Each of the two checks errs on the safe side.  L{is_loopback} permits what is allowed only on this machine, and
+L{may_be_loopback} refuses what is forbidden on this machine.
 """
 
 from __future__ import annotations
@@ -21,18 +20,19 @@ _LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".int
 _LOOPBACK_V6 = IPv6Address("::1")
 
 PAGES_DOMAIN = "aileron.localhost"
-"""The domain below which each start of the daemon has a name of its own for the operator's pages (ADR 66)."""
+"""The domain in which each start of the daemon has its own name for the operator's pages (ADR 66)."""
 
 
 def read_host(text: str) -> str:
-    """Read a host as a URL writes it.
+    """Parse a host as a URL writes it.
 
-    A name is of labels of ASCII letters, digits, hyphens and underscores (RFC 1123, and what many networks use beside).
-    A final dot and percent-encoding are refused.  Programs that connect read a host whose last label is a number as an
-    IPv4 address (WHATWG URL, section 3.5), so it must be one in its full form: C{127.1} and C{0x7f.0.0.1} are refused.
+    A name consists of labels of ASCII letters, digits, hyphens and underscores (RFC 1123, and common practice). A final
+    dot and percent-encoding are refused.  Programs that connect read a host whose last label is a number as an IPv4
+    address (WHATWG URL, section 3.5), so such a host must be a complete address: C{127.1} and C{0x7f.0.0.1} are
+    refused.
 
-    :return: in lower case; an IPv6 address in its plain form and without brackets.
-    :raises ValueError: what it must be.
+    :return: the host in lower case. An IPv6 address is in its plain form, without brackets.
+    :raises ValueError: the host is invalid. The message states the rule.
     """
     host = text.lower() if text.isascii() else ""
     if host.startswith("[") and host.endswith("]"):
@@ -51,17 +51,17 @@ def read_host(text: str) -> str:
 
 
 def bracketed(host: str) -> str:
-    """Write a host as a URL does, an IPv6 address in brackets."""
+    """Return the host as a URL writes it, with an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is certainly this machine: C{localhost}, C{127.0.0.0/8} or C{::1}.
+    """Return True if a host is certainly this machine: C{localhost}, C{127.0.0.0/8} or C{::1}.
 
-    Names below C{localhost} do not count, since a resolver may answer anything for them; nor does an IPv4 address
-    inside an IPv6 address, since it may travel over a network before it is taken out.
+    Names below C{localhost} do not count, because a resolver may return any address for them. An IPv4 address inside an
+    IPv6 address does not count, because it may cross a network before it is extracted.
 
-    :param host: as L{read_host} returns it, or an address that a name resolved to.
+    :param host: a result of L{read_host}, or an address that a name resolved to.
     """
     if host == "localhost":
         return True
@@ -70,18 +70,20 @@ def is_loopback(host: str) -> bool:
 
 
 def connectable(host: str) -> str:
-    """Return the host to connect to for a site of the daemon: for one at C{localhost} it is 127.0.0.1.
+    """Return the host to connect to for a site of the daemon.
 
-    So it is for the names below L{PAGES_DOMAIN}.  No resolver is asked for any of them (RFC 6761, section 6.3): a
-    minimal system may know none.
+    127.0.0.1 for C{localhost} and names below L{PAGES_DOMAIN}.
 
-    :param host: as L{read_host} returns it.
+    No resolver is used for these names (RFC 6761, section 6.3), because a minimal system may not resolve them.  Other
+    hosts are returned unchanged.
+
+    :param host: a result of L{read_host}.
     """
     return "127.0.0.1" if host == "localhost" or host.endswith(f".{PAGES_DOMAIN}") else host
 
 
 def may_be_loopback(host: str) -> bool:
-    """Return whether a host may be this machine: C{localhost}, C{*.localhost}, a loopback address or C{0.0.0.0}.
+    """Return True if a host may be this machine: C{localhost}, C{*.localhost}, a loopback address or C{0.0.0.0}.
 
     A final dot, and an IPv4 address inside an IPv6 address, are recognized too.
     """
@@ -92,7 +94,7 @@ def may_be_loopback(host: str) -> bool:
 
 
 def may_be_private(host: str) -> bool:
-    """Return whether a host may be this machine or in a private network, going by its spelling alone.
+    """Return True if a host may be this machine or in a private network, judged by its spelling alone.
 
     Text that is not a valid host counts as private.
     """
@@ -112,7 +114,7 @@ def _bare(host: str) -> str:
 
 
 def _decodes(label: str) -> bool:
-    """Return whether a label has no Punycode (RFC 3492), or valid Punycode for a name that is not ASCII."""
+    """Return True if a label has no Punycode (RFC 3492), or valid Punycode of a name that is not ASCII."""
     if not label.startswith(_PUNYCODE):
         return True
     encoded = label.removeprefix(_PUNYCODE)

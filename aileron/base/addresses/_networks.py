@@ -1,4 +1,4 @@
-"""IP addresses, and the kind of network that packets to them end in."""
+"""IP addresses, and the kind of network that they belong to."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _SPECIAL_IPV6 = (
 class Network(Enum):
     """A kind of network.
 
-    C{PUBLIC}: the internet.  C{PRIVATE}: a private or shared one.  C{LOOPBACK}: this machine.  C{NOWHERE}: unspecified,
-    multicast, link-local, cloud metadata, for special protocols, of no assigned kind, or no address at all.
+    C{PUBLIC}: the internet.  C{PRIVATE}: a private or shared network.  C{LOOPBACK}: this machine.  C{NOWHERE}:
+    unspecified, multicast, link-local, cloud metadata, special protocols, unassigned, or not an address.
     """
 
     PUBLIC = "public"
@@ -42,9 +42,9 @@ class Network(Enum):
 
 
 def read_address(text: str) -> Address | None:
-    """Read an IP address in its full form, without brackets.
+    """Parse a complete IP address without brackets.
 
-    :return: L{None}: it is none; one with a zone is none, for it means something on one machine only.
+    :return: the address, or None if the text is not an address or has a zone, which is meaningful on one machine only.
     """
     try:
         return None if "%" in text else ip_address(text)
@@ -53,9 +53,9 @@ def read_address(text: str) -> Address | None:
 
 
 def read_address_block(text: str) -> AddressBlock | None:
-    """Read a block of addresses such as C{10.0.0.0/8}, or a single address, without brackets.
+    """Parse a block of addresses such as C{10.0.0.0/8}, or a single address, without brackets.
 
-    :return: L{None}: it is none; one with a zone is none, as of L{read_address}.
+    :return: the block, or None if the text is neither or has a zone.
     """
     try:
         return None if "%" in text else ip_network(text, strict=False)
@@ -64,9 +64,9 @@ def read_address_block(text: str) -> AddressBlock | None:
 
 
 def plain_ipv6(address: IPv6Address) -> str:
-    """Write an address as RFC 5952 and the WHATWG have it, in hexadecimal to its end.
+    """Return an address in the form of RFC 5952 and the WHATWG, in hexadecimal throughout.
 
-    Python 3.13 and later write an address that has an IPv4 address mapped into it with dots.
+    Python 3.13 and later write an address with a mapped IPv4 address with dots.
     """
     text = str(address)
     if "." not in text:
@@ -76,7 +76,7 @@ def plain_ipv6(address: IPv6Address) -> str:
 
 
 def network_of(text: str) -> Network:
-    """Tell the network that packets to an address end in, an IPv4 address inside an IPv6 address taken out."""
+    """Return the network that an address belongs to.  An IPv4 address inside an IPv6 address is judged as IPv4."""
     address = read_address(text)
     if address is None:
         return Network.NOWHERE
@@ -93,7 +93,7 @@ def network_of(text: str) -> Network:
 
 
 def _is_special(address: Address) -> bool:
-    """Return whether it belongs to a cloud's own services or to a protocol, whatever registries call it."""
+    """Return True if an address is reserved for a cloud's own services or a protocol, even if registered as public."""
     if isinstance(address, IPv4Address):
         return any(address in block for block in _SPECIAL_IPV4)
     return any(address in block for block in _SPECIAL_IPV6)
@@ -106,10 +106,12 @@ def _network_of_ipv4(address: IPv4Address) -> Network:
 
 
 def may_be_connected(address: str, port: int, own_ports: Collection[int], *, private_network: bool) -> bool:
-    """Return whether the daemon may connect to an address for somebody else: never to itself.
+    """Return True if the daemon may connect to an address on behalf of a client.
 
-    :param own_ports: those that it listens on.
-    :param private_network: whether loopback and private addresses are meant as well.
+    Connections to the daemon itself are refused.
+
+    :param own_ports: the ports that the daemon listens on.
+    :param private_network: whether loopback and private addresses are allowed too.
     """
     network = network_of(address)
     if port in own_ports and (network is Network.LOOPBACK or is_unspecified(address)):
@@ -118,7 +120,7 @@ def may_be_connected(address: str, port: int, own_ports: Collection[int], *, pri
 
 
 def is_unspecified(text: str) -> bool:
-    """Return whether an address is unspecified, such as C{0.0.0.0}: Linux connects to this machine for it."""
+    """Return True if an address is unspecified, such as C{0.0.0.0}: Linux connects to this machine for it."""
     address = read_address(text)
     return address is not None and _effective(address).is_unspecified
 
@@ -128,7 +130,7 @@ def _effective(address: Address) -> Address:
 
 
 def _find_embedded(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address in a mapped, 6to4, NAT64 or (long deprecated) compatible address."""
+    """Return the IPv4 address in a mapped, 6to4, NAT64 or (deprecated) compatible address, or None if there is none."""
     if address.ipv4_mapped or address.sixtofour:
         return address.ipv4_mapped or address.sixtofour
     if address in _NAT64:

@@ -1,4 +1,4 @@
-"""Headers and parameters by which a service reads another method, path or part than the request line says."""
+"""Headers and parameters that make a service process another method, path or host than the request line names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ OVERRIDING_HEADERS = frozenset(
     "x-http-method-override x-method x-method-override x-original-host x-original-uri x-original-url x-proxy-url "
     "x-rewrite-uri x-rewrite-url".split()
 )
-"""Names of headers that make another request of one, for some server or framework: in lower case."""
+"""Names, in lower case, of headers that make some server or framework process another request than the one sent."""
 
 PARTIAL_HEADERS = frozenset({"if-range", "range", "x-goog-range", "x-ms-range"})
-"""Names of headers that ask for a part of an answer: what is searched for in a part is not found if it is cut."""
+"""Names of headers that request a part of a response.  A search in the part misses text that crosses its boundary."""
 
 _METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 _OVERRIDING = frozenset({"httpmethod", "methodoverride", *(each.replace("-", "") for each in OVERRIDING_HEADERS)})
@@ -30,25 +30,26 @@ _IN_BODY = re.compile(
     r"|(?:^|[&;])method=(?:delete|patch|put)\b",
     re.IGNORECASE,
 )
-"""As a field of a form, of a part, or a member of JSON."""
+"""Matches a method override in a field of a form, in a part of a multipart body or in a JSON member."""
 
 
 def is_overriding_header(name: str) -> bool:
-    """Tell whether a header makes another request of one; to some servers C{_} is the same as C{-}."""
+    """Return True if a header overrides the request.  C{_} counts as C{-}, as some servers treat it."""
     return name.lower().replace("_", "-") in OVERRIDING_HEADERS
 
 
 def is_partial_header(name: str) -> bool:
-    """Tell whether a header asks for a part of an answer."""
+    """Return True if a header requests a part of a response."""
     return name.lower().replace("_", "-") in PARTIAL_HEADERS
 
 
 def is_overriding_parameter(name: str, value: str = "") -> bool:
-    """Tell whether a parameter of a query or a form makes another request of one.
+    """Return True if a parameter of a query or form overrides the request's method.
 
-    A framework may cut or replace what is no letter in a name: PHP reads C{.method} as C{_method}.
+    A framework may drop or replace characters other than letters in a name: PHP reads C{.method} as C{_method}.
 
-    :param value: C{method} counts only with the name of a method as its value, as some APIs have a parameter of it.
+    :param value: a parameter C{method} counts only if this is the name of a method, because some APIs have such a
+        parameter.
     """
     plain = _NO_LETTER.sub("", name.lower())
     if plain == "method":
@@ -57,7 +58,7 @@ def is_overriding_parameter(name: str, value: str = "") -> bool:
 
 
 def overriding_parameters(query: str) -> Iterator[str]:
-    """Yield the names of the parameters of a query, or of a form, that make another request of one."""
+    """Yield the names of the parameters in a query or form that override the request's method."""
     for pair in _PAIRS.split(query):
         name, _, value = pair.partition("=")
         if is_overriding_parameter(name := unquote_plus(name), unquote_plus(value)):
@@ -65,7 +66,7 @@ def overriding_parameters(query: str) -> Iterator[str]:
 
 
 def overriding_in_body(body: bytes) -> str:
-    """Return a name in a body, of whatever type, that a framework reads as another method; empty: there is none."""
+    """Return the first method override in a body of any type, or an empty string if there is none."""
     text = unquote_plus(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), body.decode("latin-1")))
     found = _IN_BODY.search(text)
     return found[0] if found else ""

@@ -1,4 +1,4 @@
-"""URLs of HTTP and SSH, read so strictly that no other reader can take one for another."""
+"""HTTP and SSH URLs, parsed so strictly that no two parsers can disagree about them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_.~-]+)*/?")
 
 @frozen
 class Origin:
-    """The place that a URL leads to.
+    """The scheme, host, port and SSH user of a URL.
 
     :ivar scheme: C{http}, C{https} or C{ssh}.
-    :ivar host: in lower case; an IPv6 address without brackets.
-    :ivar port: the scheme's own where the URL says none.
-    :ivar user: who logs in, over SSH; nobody otherwise.
+    :ivar host: the host in lower case, an IPv6 address without brackets.
+    :ivar port: the port, by default that of the scheme.
+    :ivar user: the user of an SSH URL, else empty.
     """
 
     scheme: str
@@ -41,26 +41,26 @@ class Origin:
 
     @property
     def host_and_port(self) -> str:
-        """The port said in any case, as a connector file lists it."""
+        """The host with its port, even if it is the default one, as connector files list it."""
         return f"{bracketed(self.host)}:{self.port}"
 
     @property
     def authority(self) -> str:
-        """The port left out where it is the scheme's own, as the header C{Host} has it."""
+        """The host, with its port unless it is the scheme's default, as in the C{Host} header."""
         return bracketed(self.host) if self.port == _PORTS[self.scheme] else self.host_and_port
 
     @property
     def url(self) -> str:
-        """The beginning of every URL there."""
+        """The beginning of every URL of this origin."""
         return f"{self.scheme}://{self.user and f'{self.user}@'}{self.authority}"
 
 
 @frozen
 class Url:
-    """A URL, taken apart; what it does not have is L{None}.
+    """The components of a URL, each None if it is absent.
 
-    :ivar path: as it is written, with the slash that it begins with; may be empty.
-    :ivar user_info: what stands before the C{@}, still encoded; it may hold a password.
+    :ivar path: the path as written, including its leading slash. It may be empty.
+    :ivar user_info: the part before the C{@}, still encoded. It may hold a password.
     """
 
     origin: Origin
@@ -72,22 +72,22 @@ class Url:
 
 @frozen
 class BaseUrl:
-    """An origin, and the path that all paths begin with, without a slash at its end."""
+    """An origin and a base path without a final slash."""
 
     origin: Origin
     path: str
 
     @property
     def url(self) -> str:
-        """The plainest form: lower case, no port that the scheme has anyway, no slash at the end."""
+        """The normalized URL: in lower case, without a default port and without a final slash."""
         return self.origin.url + self.path
 
 
 def read_url(text: str, *, ssh: bool = False) -> Url:
-    """Take a URL of HTTP apart.
+    """Parse an HTTP URL.
 
-    :param ssh: whether it may be one of SSH as well; such a URL names the user.
-    :raises ValueError: what it must be.
+    :param ssh: whether SSH URLs are accepted too. They must name a user.
+    :raises ValueError: the URL is invalid. The message states the rule.
     """
     if not _VISIBLE.fullmatch(text):
         raise ValueError("must be visible ASCII without backslashes")
@@ -108,21 +108,21 @@ def read_url(text: str, *, ssh: bool = False) -> Url:
 
 
 def read_origin(text: str, *, ssh: bool = False) -> Origin:
-    """Read where a URL leads to, whatever its path and query are.
+    """Return the origin of a URL.  Its path and query are ignored.
 
-    :param ssh: as L{read_url} has it.
-    :raises ValueError: what it must be; one that carries a user name or a password is refused.
+    :param ssh: see L{read_url}.
+    :raises ValueError: the URL is invalid, or has a user name or password. The message states the rule.
     """
     return _without_user(read_url(text, ssh=ssh)).origin
 
 
 def read_base_url(text: str, *, exact: bool = False, ssh: bool = False) -> BaseUrl:
-    """Read a base URL: https, or http to this machine, with a plain path and nothing behind it.
+    """Parse a base URL: https, or http to this machine, with a plain path and without query and fragment.
 
-    :param exact: whether the text itself is kept, shown or put under a digest, so that an IPv6 address must be written
-        in its plain form.
-    :param ssh: as L{read_url} has it.
-    :raises ValueError: what it must be, as the end of a sentence that begins with its name.
+    :param exact: whether the text itself is stored, shown or digested. An IPv6 address must then be in its plain form.
+    :param ssh: see L{read_url}.
+    :raises ValueError: the URL is invalid. The message states the rule as the end of a sentence that begins with the
+        URL's name.
     """
     if len(text) > MOST_BASE_URL_CHARACTERS:
         raise ValueError(f"must have {MOST_BASE_URL_CHARACTERS} characters at most")
@@ -139,11 +139,11 @@ def read_base_url(text: str, *, exact: bool = False, ssh: bool = False) -> BaseU
 
 
 def base_url_problem(text: str) -> str | None:
-    """Tell what is wrong with a base URL that is kept as it is written, and so must be in its plainest form.
+    """Return the fault of a base URL that is stored as written, and so must be in its normalized form.
 
-    A slash at its end may stay.
+    A final slash is allowed.
 
-    :return: what it must be, as the end of a sentence that begins with its name; L{None}: nothing is wrong.
+    :return: the rule, as the end of a sentence that begins with the URL's name, or None if the URL is valid.
     """
     try:
         plain = read_base_url(text, exact=True).url
@@ -153,9 +153,9 @@ def base_url_problem(text: str) -> str | None:
 
 
 def read_host_and_port(text: str) -> str:
-    """Read C{host:port}, an IPv6 address in brackets; the same in lower case.
+    """Parse C{host:port}, with an IPv6 address in brackets, and return it in lower case.
 
-    :raises ValueError: what it must be.
+    :raises ValueError: the text is invalid or not in its normalized form. The message states the rule.
     """
     host, port = _host_and_port(text)
     if port is None:
@@ -167,9 +167,9 @@ def read_host_and_port(text: str) -> str:
 
 
 def host_shown(url: str) -> str:
-    """Return the host of a URL for a person to see, or what stands in its place in a URL that is refused.
+    """Return the host of a URL for display, or the text in the host's place if the URL is invalid.
 
-    :return: empty where nobody can tell, or where a password may be part of it.
+    :return: empty if an invalid URL has no C{://}, or may hold a password.
     """
     try:
         return read_url(url, ssh=True).origin.host
@@ -185,7 +185,7 @@ def _without_user(url: Url) -> Url:
 
 
 def _host_and_port(place: str) -> tuple[str, int | None]:
-    """Return a host, and the port if one is said."""
+    """Return the host and the port, or None for the port if there is none."""
     host, colon, port = place, "", ""
     if not place.endswith("]"):
         before, colon, port = place.rpartition(":")

@@ -1,6 +1,6 @@
-"""HTTP/1.1 as bytes: where messages begin and end, and what their heads say.  No transport, no clock.
+"""Parses HTTP/1.1 in bytes: the boundaries of messages and the contents of their heads.  No transport, no clock.
 
-Whatever two parsers could read differently raises L{Malformed} (RFC 9112, sections 5 and 6).
+Input that two parsers could read differently raises L{Malformed} (RFC 9112, sections 5 and 6).
 """
 
 from ._bodies import Body, Chunked, ChunkedContent, Fixed, Tee, UntilClose, announced, unchunked

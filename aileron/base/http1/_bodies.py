@@ -1,4 +1,4 @@
-"""Finds where bodies end: bytes in, boundaries out; nothing is decoded (RFC 9112, sections 6 and 7)."""
+"""Finds the end of bodies without decoding them (RFC 9112, sections 6 and 7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that close
 _NEXT_LINE = re.compile(rb"(?:\r\n)?" + _SIZE).match
 _TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*\r\n").match
 _NO_TRAILER = re.compile(rb"\r\n").match
-# What may still become one of these, so that a bad line is refused at its first bad byte.
+# Prefixes of the above, so that a bad line is refused at its first bad byte.
 _UNFINISHED_SIZE = rb"(?:[0-9A-Fa-f]{1,15}" + _EXTENSION + rb"\r?)?"
 _UNFINISHED_FIRST = re.compile(_UNFINISHED_SIZE).fullmatch
 _UNFINISHED_NEXT = re.compile(rb"\r?|\r\n" + _UNFINISHED_SIZE).fullmatch
@@ -31,14 +31,14 @@ _MOST_REMEMBERED = 256
 
 
 class Body(Protocol):
-    """Finds the end of one body in the bytes as they come."""
+    """A finder of the end of one body in a stream of bytes."""
 
     def take(self, data: bytes) -> int:
-        """Find the index just past the body's end in C{data}, or -1: all of it belongs and more must come."""
+        """Return the index after the body's end in C{data}, or -1 if the body continues after C{data}."""
 
 
 class Fixed:
-    """A body of known length."""
+    """The end of a body of known length."""
 
     __slots__ = ("_left",)
 
@@ -52,7 +52,7 @@ class Fixed:
 
 
 class Chunked:
-    """A chunked body, followed without decoding it.
+    """The end of a chunked body, found without decoding it.
 
     :param trailers: whether fields may follow the last chunk.
     """
@@ -68,9 +68,9 @@ class Chunked:
         self._in_trailer = False
 
     def take(self, data: bytes) -> int:
-        """Measure how much of the data is body.
+        """Return the index after the body's end in C{data}, or -1 if the body continues after C{data}.
 
-        :raises Malformed: at the first byte that no chunked body has there.
+        :raises Malformed: a byte is invalid in a chunked body.
         """
         if self._between:
             if data.startswith(_lines_of(len(data))) and data.endswith(b"\r\n"):
@@ -119,9 +119,9 @@ class Chunked:
 
 @lru_cache(_MOST_REMEMBERED)
 def _lines_of(length: int) -> tuple[bytes, ...]:
-    """Return how a piece of so many bytes begins that is one whole chunk, in small letters and in capital ones.
+    """Return the possible first lines of a chunk that is C{length} bytes long in total: in lower and in upper case.
 
-    To compare is quicker than to read a number; the sizes of a stream's events are few, and come again and again.
+    Comparing is faster than parsing a number, and the events of a stream have few different sizes.
     """
     if length < _LEAST_BYTES:
         return ()
@@ -136,7 +136,7 @@ def _check_trailer(length: int) -> None:
 
 
 def unchunked(body: bytes) -> bytes:
-    """Return the content of a chunked body that L{Chunked} followed to its end."""
+    """Return the content of a complete chunked body that L{Chunked} accepted."""
     pieces = []
     position = 0
     while (match := _FIRST_CHUNK(body, position)) and (length := int(match[1], 16)):
@@ -146,7 +146,7 @@ def unchunked(body: bytes) -> bytes:
 
 
 class ChunkedContent:
-    """Decodes the pieces of a chunked body, of which L{Chunked} has said that they belong to one."""
+    """A decoder for the pieces of a chunked body that L{Chunked} accepted."""
 
     __slots__ = ("_left", "_line")
 
@@ -155,7 +155,7 @@ class ChunkedContent:
         self._left = 0
 
     def take(self, data: bytes) -> bytes:
-        """Return the content that the next piece holds."""
+        """Return the content in the next piece of the body."""
         data, self._line = self._line + data, b""
         pieces, position = [], 0
         while position < len(data):
@@ -176,7 +176,7 @@ class ChunkedContent:
 
 
 class UntilClose:
-    """The body of an answer that only the end of its connection ends."""
+    """A body that ends with its connection."""
 
     __slots__ = ()
 
@@ -185,9 +185,9 @@ class UntilClose:
 
 
 class Tee:
-    """A body that is handed to a reader as well.
+    """A body that is also passed to a reader.
 
-    :param read: given each piece, framing included, and whether it is the last one.
+    :param read: called with each piece, framing included, and whether it is the last one.
     """
 
     __slots__ = ("_body", "_read")
@@ -202,11 +202,11 @@ class Tee:
 
 
 def announced(length: int) -> Body | None:
-    """Make a fresh finder of the end of a request's body; L{None} where no body follows.
+    """Return a new finder of the end of a request's body, or None if no body follows.
 
-    Fields after a chunked body are refused, because they were not there when the request's head was judged.
+    Fields after a chunked body are refused, because the request's head was checked without them.
 
-    :param length: in bytes, or L{CHUNKED}.
+    :param length: the length in bytes, or L{CHUNKED}.
     """
     # guard against attack: fields after a body are refused -> test_gateway_memory.GatewayMemoryTests.test_trailers,
     #    instead return Chunked() if length == CHUNKED else Fixed(length) if length else None

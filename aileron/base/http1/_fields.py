@@ -1,4 +1,4 @@
-"""The lines of a head: what they look like, and those that a proxy must not pass on."""
+"""The lines of a head: their syntax, and those that a proxy must not forward."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 
 class Malformed(Exception):
-    """The bytes are not one unambiguous HTTP/1.1 message; the text says why."""
+    """Raised if the bytes are not an unambiguous HTTP/1.1 message.  The text is the reason."""
 
 
 MAX_FIELDS = 100
 CHUNKED = -1
 
 TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-# What repeats one character gives nothing back.  A group cannot say so: before Python 3.11.5 it then finds nothing.
+# Possessive repetition of one character class prevents backtracking. A group cannot be possessive: before Python 3.11.5
+# it then matches nothing.
 FIELD = TOKEN + rb"+:[\t\x20-\x7e\x80-\xff]*+"
 FIELDS = rb"((?:\r\n" + FIELD + rb")*)\r\n\r\n"
 
@@ -22,7 +23,7 @@ FIELDS = rb"((?:\r\n" + FIELD + rb")*)\r\n\r\n"
 _HOP_BY_HOP = re.compile(
     rb"\r\n(?=[cCkKpPtTuU])(?:connection|keep-alive|proxy-[a-z]+|te|upgrade):[^\r]*", re.IGNORECASE
 )
-# Named by Connection, these are still the message's own: naming them would change what it says.
+# Headers that belong to the message even if Connection names them: removing them would change the message.
 _NAME_NOTHING = frozenset((b"close", b"keep-alive"))
 _KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
 
@@ -30,9 +31,9 @@ _KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
 def once(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mapping[bytes, bytes]:
     """Return the fields by lower-case name.
 
-    :param seen: names and values as they came, but for spaces before them.
-    :param lists: names that may stand more than once, and mean one list then (RFC 9110, section 5.3).
-    :raises Malformed: another one stands twice: nobody could say which one holds.
+    :param seen: the names and values as received, without leading spaces.
+    :param lists: names that may be repeated, and then form one list (RFC 9110, section 5.3).
+    :raises Malformed: another name is repeated, so that its value is ambiguous.
     """
     fields = {name.lower(): value.rstrip(b" ") for name, value in seen}
     return fields if len(fields) == len(seen) else _join(seen, lists)
@@ -52,10 +53,10 @@ def _join(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mapp
 
 
 def length_of(fields: Mapping[bytes, bytes]) -> int | None:
-    """Read the length of a message's body in bytes, L{CHUNKED}, or L{None}: nothing was said.
+    """Return the length of a message's body in bytes, L{CHUNKED}, or None if no field states it.
 
-    :param fields: by lower-case name, each of which stood once.
-    :raises Malformed: it could be read in two ways.
+    :param fields: the fields by lower-case name, without repetitions.
+    :raises Malformed: the length is ambiguous or invalid.
     """
     if b"content_length" in fields or b"transfer_encoding" in fields:  # the same as with "-" to some servers
         raise Malformed("A field of framing is misspelt.")
@@ -72,15 +73,15 @@ def length_of(fields: Mapping[bytes, bytes]) -> int | None:
 
 
 def words(value: bytes) -> frozenset[bytes]:
-    """Split the members of a list such as C{Connection}'s, in lower case; empty ones are none."""
+    """Return the members of a list such as C{Connection}'s, in lower case, without empty ones."""
     return frozenset(word.strip() for word in value.lower().split(b",")) - {b""}
 
 
 def end_to_end(lines: bytes, connection: bytes | None) -> bytes:
-    """Return the lines without those of one hop, as they came and in their order (RFC 9110, section 7.6.1).
+    """Return the lines without those for one hop, unchanged and in order (RFC 9110, section 7.6.1).
 
-    :param lines: each with the line end before it.
-    :param connection: value of the C{Connection} field, L{None} where there is none.
+    :param lines: each line preceded by its line end.
+    :param connection: the value of the C{Connection} field, or None if there is none.
     """
     lines = _HOP_BY_HOP.sub(b"", lines)
     if connection is None or connection.lower() in _NAME_NOTHING:

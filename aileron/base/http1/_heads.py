@@ -1,4 +1,4 @@
-"""Reads the heads of requests and of answers."""
+"""Parses the heads of requests and responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._fields import CHUNKED, FIELDS, MAX_FIELDS, TOKEN, Malformed, end_to_end, 
 
 _REQUEST = re.compile(rb"(" + TOKEN + rb") ([!-~]+) HTTP/1\.([01])" + FIELDS).fullmatch
 
-# The only fields that are looked at before a route is.  A literal first and one look-ahead keep the scan at C speed.
+# The only fields that are needed before a route is known. A literal first and one look-ahead keep the scan at C speed.
 _REQUEST_FIELDS = re.compile(
     rb"\r\n(?=[aAcChHoOsStTuUxX])"
     rb"(a(?:nthropic-version|uthorization)|co(?:n(?:nection|tent(?:[-_]length|-type))|okie)|host|origin|"
@@ -22,7 +22,7 @@ _REQUEST_FIELDS = re.compile(
     re.IGNORECASE,
 ).findall
 
-# May stand more than once.
+# Headers that may be repeated.
 _REQUEST_LISTS = frozenset((b"anthropic-version", b"connection", b"origin", b"upgrade", b"x-api-key"))
 
 
@@ -30,10 +30,10 @@ class RequestHead(NamedTuple):
     """The head of a request.
 
     :ivar minor: 0 or 1, of C{HTTP/1.x}.
-    :ivar fields: those that are looked at, by lower-case name.
-    :ivar length: of the body in bytes, or L{CHUNKED}.
-    :ivar lines: all fields as they came, each with the line end before it.
-    :ivar raw: the whole head as it came, with the closing empty line.
+    :ivar fields: the fields that this program uses, by lower-case name.
+    :ivar length: the length of the body in bytes, or L{CHUNKED}.
+    :ivar lines: all fields as received, each preceded by its line end.
+    :ivar raw: the complete head as received, with the closing empty line.
     """
 
     method: bytes
@@ -51,9 +51,9 @@ class RequestHead(NamedTuple):
 
 
 def parse_request(raw: bytes) -> RequestHead:
-    """Read a whole head, with its closing empty line.
+    """Parse a complete head, with its closing empty line.
 
-    :raises Malformed: it is none.
+    :raises Malformed: the head is invalid or ambiguous.
     """
     match = _REQUEST(raw)
     if match is None or raw.count(b"\r\n") > MAX_FIELDS:
@@ -72,7 +72,7 @@ _MOST_REMEMBERED = 256
 _LONGEST_REMEMBERED = 4096
 
 _RESPONSE = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?)" + FIELDS).fullmatch
-# Those that say where the body ends, and those of one hop: one scan finds both.
+# The fields that determine the end of the body, and those for one hop. One scan finds both.
 _RESPONSE_FIELDS = re.compile(
     rb"\r\n(?=[cCkKpPtTuU])(con(?:nection|tent[-_]length)|keep-alive|proxy-[a-z]+|t(?:e|ransfer[-_]encoding)|upgrade):"
     rb" *([^\r]*)",
@@ -85,11 +85,12 @@ _WITHOUT_BODY = frozenset((204, 304))
 
 
 class HeadEnds(NamedTuple):
-    """The parts of an answer's head about its end and its connection.
+    """The parts of a response head about its end and its connection.
 
-    :ivar length: of the body in bytes, L{CHUNKED} or L{UNTIL_CLOSE}; 0 where answers of this code have none.
-    :ivar keep: whether its sender means to keep the connection.
-    :ivar hops: whether fields of one hop stand in it.
+    :ivar length: the length of the body in bytes, L{CHUNKED} or L{UNTIL_CLOSE}. 0 if responses with this code have no
+        body.
+    :ivar keep: whether the sender intends to reuse the connection.
+    :ivar hops: whether the head has fields for one hop.
     """
 
     connection: bytes | None
@@ -99,11 +100,11 @@ class HeadEnds(NamedTuple):
 
 
 class ResponseHead(NamedTuple):
-    """The head of an answer.
+    """The head of a response.
 
-    :ivar status: the code as it came, with what stands after it.
-    :ivar lines: all fields as they came, each with the line end before it.
-    :ivar ends: what they say of its end.
+    :ivar status: the code and reason phrase as received.
+    :ivar lines: all fields as received, each preceded by its line end.
+    :ivar ends: the length of the body and the use of the connection.
     """
 
     code: int
@@ -113,20 +114,20 @@ class ResponseHead(NamedTuple):
 
     @property
     def keep(self) -> bool:
-        """True where its sender means to keep the connection."""
+        """True if the sender intends to reuse the connection."""
         return self.ends.keep
 
     @property
     def length(self) -> int:
-        """The body's length in bytes, L{CHUNKED} or L{UNTIL_CLOSE}; 0 where answers of this code have no body."""
+        """The body's length in bytes, L{CHUNKED} or L{UNTIL_CLOSE}, or 0 if responses with this code have no body."""
         return self.ends.length
 
     def end_to_end(self) -> bytes:
-        """Return the lines without those of one hop."""
+        """Return the lines without those for one hop."""
         return end_to_end(self.lines, self.ends.connection) if self.ends.hops else self.lines
 
     def body(self, method: bytes) -> Body | None:
-        """Make a fresh finder of the body's end; L{None} where no body follows an answer to C{method}."""
+        """Return a new finder of the body's end, or None if the response to C{method} has no body."""
         length = self.ends.length
         if not length or method == b"HEAD":
             return None
@@ -134,9 +135,9 @@ class ResponseHead(NamedTuple):
 
 
 def parse_response(raw: bytes) -> ResponseHead:
-    """Read a whole head, with its closing empty line.
+    """Parse a complete head, with its closing empty line.
 
-    :raises Malformed: it is none, or its body's length could be read in two ways.
+    :raises Malformed: the head is invalid or ambiguous.
     """
     match = _RESPONSE(raw)
     if match is None:
@@ -149,7 +150,7 @@ def parse_response(raw: bytes) -> ResponseHead:
 
 @lru_cache(_MOST_REMEMBERED)
 def _read_ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> HeadEnds:
-    """Read what these fields say of an answer's end; those of most answers say the same."""
+    """Return the parts about the response's end.  Cached, because most responses have equal fields."""
     framing = [each for each in seen if each[0].lower().replace(b"_", b"-") in _FRAMING]
     fields = once(framing, _RESPONSE_LISTS)
     length = length_of(fields)
@@ -165,7 +166,7 @@ def _read_ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> H
 
 
 def _check_length(code: int, length: int, *, old: bool) -> None:
-    """Refuse lengths that some would read and others not (RFC 9112, section 6.3)."""
+    """Raise L{Malformed} for lengths that parsers treat differently (RFC 9112, section 6.3)."""
     if length == CHUNKED and old:
         raise Malformed("HTTP/1.0 knows no chunks.")
     if length and (code < 200 or code == 204):
@@ -176,12 +177,12 @@ MAX_HEAD_BYTES = 65536
 
 
 class ResponsePrefix(NamedTuple):
-    """As much of an answer's beginning as has come.
+    """The heads received so far at the beginning of a response.
 
-    :ivar interim: heads that go on at once, without what is of one hop.
-    :ivar head: the final one; L{None}: it has not come whole.
-    :ivar raw: the same as it came.
-    :ivar rest: what came after it, or of it.
+    :ivar interim: the complete interim heads, to relay at once, without fields for one hop.
+    :ivar head: the final head, or None if it is incomplete.
+    :ivar raw: the final head as received.
+    :ivar rest: the bytes after the final head, or of an incomplete head.
     """
 
     interim: bytes
@@ -191,9 +192,9 @@ class ResponsePrefix(NamedTuple):
 
 
 def read_response_prefix(data: bytes) -> ResponsePrefix:
-    """Read the heads at the beginning of C{data}.
+    """Parse the heads at the beginning of C{data}.
 
-    :raises Malformed: it is no answer to anything that was asked.
+    :raises Malformed: the response is invalid, switches protocols or has a head that is too long.
     """
     start, interim = 0, b""
     while (end := data.find(b"\r\n\r\n", start) + 4) >= 4:

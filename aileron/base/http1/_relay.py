@@ -1,4 +1,4 @@
-"""Lets a site's channel hand a request to a relay before its body has arrived."""
+"""Lets a site's channel pass a request to a relay before the request's body has arrived."""
 
 from __future__ import annotations
 
@@ -13,94 +13,94 @@ from ._heads import RequestHead
 
 
 class RelayClient(Protocol):
-    """The client's side of a request that a relay has taken over."""
+    """The client side of a request that a relay handles."""
 
     @property
     def transport(self) -> ITCPTransport:
-        """The transport that answers are written to."""
+        """The transport for the responses to the client."""
 
     def keep(self, owner: str) -> None:
-        """Keep this connection's place: its request has proved who C{owner} is."""
+        """Protect the connection from eviction while the site is flooded.
+
+        Its request has proved to be from C{owner}.
+        """
 
     def hold(self) -> None:
-        """Read no more of what the client sends."""
+        """Pause reading from the client."""
 
     def release(self) -> None:
-        """Read again."""
+        """Resume reading from the client."""
 
     def over(self, keep: bool) -> None:
-        """Note that the answer is written, whole.
+        """Record that the response is completely written.
 
-        :param keep: whether another request may follow; without, the connection is closed once everything was sent.
+        :param keep: whether another request may follow. If not, the connection is closed once everything is sent.
         """
 
     def dismiss(self, answer: bytes) -> None:
-        """Write a whole answer in place of any, read nothing more, and close.
+        """Write a complete response instead of any other, stop reading, and close the connection.
 
-        :param answer: which says that the connection closes.
+        :param answer: a response that announces the close of the connection.
         """
 
     def cut(self, framed: bool) -> None:
-        """Break the answer off, so that the client notices.
+        """Abort the response so that the client notices.
 
-        :param framed: whether its head says where it would have ended; if not, only a reset shows it.
+        :param framed: whether the head announced the end of the response. If not, the connection is reset.
         """
 
 
 class RelayedExchange(Protocol):
-    """A request that was taken.  Before L{start} it only collects what it is given."""
+    """A request accepted by a relay.  Before L{start} it only buffers the bytes passed to it."""
 
     @property
     def completion(self) -> str:
-        """The id under which it is recorded as a completion, once its answer has begun; empty if it is not."""
+        """The id of the recorded completion once the response has begun, or empty if there is none."""
 
     @property
     def answered(self) -> bool:
-        """True while its answer is whole, and only waits for the client to read it."""
+        """True if the response is complete but not yet completely sent to the client."""
 
     def take(self, data: bytes) -> int:
-        """More of what the client sends.
+        """Accept more bytes from the client.
 
-        :return: the index just past the request's end, or -1: all of it belongs and more must come.  Where a byte
-            cannot stand there the client is dismissed, or its answer cut, before this returns.
+        :return: the index after the request's end, or -1 if all bytes belong to the request and more must follow. At an
+            invalid byte, the client gets an error or its response is aborted before this returns.
         """
 
     def start(self) -> None:
-        """Begin to carry it on."""
+        """Start relaying the request."""
 
     def client_is_slow(self) -> None:
-        """Note that what was written to the client waits to be sent."""
+        """Handle back-pressure: bytes written to the client wait to be sent."""
 
     def client_has_caught_up(self) -> None:
-        """Note that it was sent."""
+        """Handle the end of back-pressure: all bytes written to the client are sent."""
 
     def client_left(self) -> None:
-        """Note that the client's connection is gone. Nothing is called after this."""
+        """Handle the loss of the client's connection.  No method is called afterwards."""
 
 
 class Route(Protocol):
-    """The route of one client's requests whose heads differ in the length of their bodies alone."""
+    """The route of one client's requests whose heads differ only in the length of their bodies."""
 
     def exchange(self, length: int) -> RelayedExchange:
-        """Begin one of them.
+        """Return a new exchange of this route.
 
-        :param length: of its body in bytes, or L{CHUNKED}.
+        :param length: the length of the body in bytes, or L{CHUNKED}.
         """
 
 
 class RelayHandler(Protocol):
-    """Decides by their heads which requests it relays."""
+    """A handler that selects the requests that it relays by their heads."""
 
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
-        """Return the route of this request and of those like it; L{None}: they are for the site's own resources."""
+        """Return the route of this request and similar ones, or None if the site itself serves the request."""
 
 
 @frozen
 class FirstHandler:
-    """Several handlers of the agent site's channel: the first one that takes a request has it.
-
-    It is itself a L{RelayHandler}.
-    """
+    """A L{RelayHandler} that asks several handlers in order and uses the first route found."""
 
     handlers: tuple[RelayHandler, ...]
 
@@ -113,7 +113,7 @@ class FirstHandler:
 
 
 class RelayRoutes:
-    """The routes that a Klein application declares, asked about requests that it never renders."""
+    """The routes of a Klein application, used to match requests that Klein does not render."""
 
     def __init__(self, app: Any) -> None:
         app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
@@ -121,9 +121,9 @@ class RelayRoutes:
         self._execute = app.execute_endpoint
 
     def ask(self, method: bytes, path: bytes, asking: object) -> Any:
-        """Return what the route's handler makes of C{asking}; L{None}: there is no such route.
+        """Return the result of the matching route's handler for C{asking}, or None if no route matches.
 
-        :param path: without a query.
+        :param path: the path without the query.
         """
         try:
             endpoint, arguments = self._adapter.match(path.decode("ascii"), method.decode("ascii"))
@@ -134,20 +134,20 @@ class RelayRoutes:
 
 _LONGEST_BYTES = 4096
 _MOST_DIGITS = 18
-# As a number is written again: a sign, a space or a nought before it makes a head like no other.
+# The canonical form of a number. A head with a sign, a space or a leading zero is not cached.
 _LENGTH = re.compile(rb"\r\n(?i:content-length): *((?:0|[1-9][0-9]{0,17})(?=\r\n))").search
 
 
 class HeadCache:
-    """One head that was read, and all that are the same bytes but for the number of their Content-Length."""
+    """A cached head that matches all heads that differ only in the number of their Content-Length."""
 
     __slots__ = ("_after", "_before", "_length")
 
     def __init__(self, raw: bytes, length: int) -> None:
-        """Remember a head.
+        """Store a head.
 
-        :param raw: the whole of it, sound, with its closing empty line.
-        :param length: that it tells.
+        :param raw: the complete and valid head, with its closing empty line.
+        :param length: the length of the body that the head announces.
         """
         number = _LENGTH(raw)
         self._length = length
@@ -155,13 +155,13 @@ class HeadCache:
 
     @classmethod
     def if_short(cls, raw: bytes, length: int) -> HeadCache | None:
-        """Return the same; L{None}: the head is so long that it is rather read anew than remembered."""
+        """Return a cache for the head, or None if the head is so long that parsing it again is cheaper."""
         return cls(raw, length) if len(raw) <= _LONGEST_BYTES else None
 
     def measure(self, data: bytes) -> tuple[int, int] | None:
-        """Tell whether such a head stands at the beginning of C{data}.
+        """Match the head at the beginning of C{data}.
 
-        :return: its own length in bytes and the one that it tells, or L{None}: it is another one, or not all there.
+        :return: the length in bytes of the head and of its body, or None if the head differs or is incomplete.
         """
         before, after = self._before, self._after
         if not data.startswith(before):
@@ -176,5 +176,5 @@ class HeadCache:
         return end + len(after), int(digits)
 
     def with_length(self, length: int) -> bytes:
-        """Return the one that tells this length."""
+        """Return the head with this length."""
         return b"%b%d%b" % (self._before, length, self._after) if self._after else self._before
