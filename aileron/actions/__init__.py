@@ -1,4 +1,4 @@
-"""Action files: parsed, validated, interpolated, offered as JSON Schema, kept in a catalogue."""
+"""Action files: parses, validates and interpolates them, offers them as JSON Schema, and catalogues them."""
 
 from ._arguments import check_arguments
 from ._directory import DirectoryCatalogue, read_actions

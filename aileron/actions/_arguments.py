@@ -1,4 +1,4 @@
-"""Checks what a caller sent against what the action declares."""
+"""Checks the arguments of a call against the inputs that the action declares."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ._checks import MOST_STEPS, Check, TooMuchWork, Work, check_of
 from ._tool import ArgumentChecks, argument_checks, property_schema
 
 MOST_PROBLEMS = 100
-"""No answer lists more: a caller can send a megabyte of them."""
+"""The most problems listed in one answer: a caller can send a megabyte of them."""
 
 _TOO_MUCH = "holds too much to be checked by its schema"
 _log = Logger()
 
 
 def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
-    """Check the arguments, and return them with defaults filled in, if every one is as the action declares it.
+    """Check the arguments and return them with defaults filled in. If any is invalid, raise.
 
-    Strings stay as they are: nothing is trimmed, converted or normalised.
+    Strings stay as they are: they are not trimmed, converted or normalised.
 
-    :param arguments: what the caller sent.
-    :raises InvalidRequest: with every problem at once; no message repeats a value.
+    :param arguments: the arguments that the caller sent.
+    :raises InvalidRequest: an argument is invalid. It lists every problem at once. No message repeats a value.
     """
     if not isinstance(arguments, Mapping):
         raise _refusal([("/args", "must be an object")])
@@ -42,9 +42,9 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
 
 
 def value_problems(one: Input, value: JSON, work: Work) -> list[str]:
-    """Tell what is wrong with C{value} as a value of C{one}, in the file that holds it; empty if nothing is.
+    """Return the problems of C{value} as a value of the input C{one} in an action file, or an empty list.
 
-    :param work: what may be done for the schemas of the file's author.
+    :param work: the work allowed for schemas that the file's author wrote.
     """
     check, bounded = check_of(property_schema(one)), Work() if one.schema is None else work
     try:
@@ -55,7 +55,7 @@ def value_problems(one: Input, value: JSON, work: Work) -> list[str]:
 
 
 def _find(action: Action, arguments: Mapping[str, JSON]) -> list[tuple[str, str]]:
-    """Return some of what is wrong, the first of it first; no fault of ours comes out of it."""
+    """Return the first problems of the arguments, as pointer and message. An internal error is logged, not raised."""
     try:
         return [*islice(_problems(argument_checks(action), arguments), MOST_PROBLEMS)]
     except TooMuchWork:
@@ -88,7 +88,7 @@ def _problems(checks: ArgumentChecks, arguments: Mapping[str, JSON]) -> Iterator
 def _one(check: Check, value: JSON, pointer: str, work: Work) -> Iterator[tuple[str, str]]:
     for problem in check(value, work):
         message = _ABOUT_NAMES.get(problem.keyword) or violation(problem.keyword, problem.wanted)
-        yield json_pointer(pointer, *problem.path), brief(message)  # a schema's author may have written some of it
+        yield json_pointer(pointer, *problem.path), brief(message)  # a schema's author may have written part of it
 
 
 _ABOUT_NAMES = {"required": "is missing", "additionalProperties": "is not known here"}

@@ -1,7 +1,7 @@
-"""Finds what a JSON Schema of the keywords of L{_own_schema} refuses of a value, in work that is counted.
+"""Finds the problems of a value under a JSON Schema of the keywords of L{_own_schema}, with a limit on the work.
 
-Written here, since C{jsonschema} puts whole values into its messages and compares each with each; what is found is
-what C{jsonschema} finds.
+C{jsonschema} is not used, since it puts whole values into its messages and compares each element with each. The
+problems found here are those that C{jsonschema} finds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aileron.base.patterns import compile_pattern
 from ._formats import FORMATS, MOST_CHARACTERS
 
 MOST_STEPS = 100_000
-"""What one call may cause, all its arguments together that have a schema of the author's: a tenth of a second."""
+"""The most work of one call, for all its arguments whose schema the author wrote: a tenth of a second."""
 
 _AN_IDENTITY = 3
 _CHARACTERS_A_STEP = 25
@@ -27,22 +27,22 @@ _INSTRUCTIONS_A_STEP = 200
 
 
 class TooMuchWork(Exception):
-    """To check this value would take more steps than are allowed."""
+    """The error for a value whose check would take more steps than are allowed."""
 
 
 @define
 class Work:
-    """The work that may still be done.
+    """A budget of work.
 
-    :ivar left: steps, each about a microsecond.
+    :ivar left: the steps left, each about a microsecond.
     """
 
     left: float = float("inf")
 
     def take(self, steps: int) -> None:
-        """Do so much of it.
+        """Subtract C{steps} from the budget.
 
-        :raises TooMuchWork: so much is not left.
+        :raises TooMuchWork: fewer steps are left.
         """
         self.left -= steps
         if self.left < 0:
@@ -53,9 +53,9 @@ class Work:
 class Problem:
     """A problem somewhere in a value.
 
-    :ivar path: names and indexes that lead there.
-    :ivar keyword: of the schema, which is not kept.
-    :ivar wanted: what stands beside it.
+    :ivar path: the names and indexes that lead to the place.
+    :ivar keyword: the keyword of the schema that the value violates.
+    :ivar wanted: the value of that keyword.
     """
 
     path: tuple[str | int, ...]
@@ -63,7 +63,7 @@ class Problem:
     wanted: Any
 
     def within(self, key: str | int) -> Problem:
-        """Return the same, of what holds the value at C{key}."""
+        """Return the problem with its path prefixed by C{key}, for the value that contains this one."""
         return evolve(self, path=(key, *self.path))
 
 
@@ -73,7 +73,7 @@ _Schema: TypeAlias = Mapping[str, Any]
 
 
 def check_of(schema: _Schema) -> Check:
-    """Yield what tells the problems of a value one by one, each when it is asked for; it raises L{TooMuchWork}."""
+    """Return a check that yields the problems of a value lazily. The check may raise L{TooMuchWork}."""
     asked = ((key, wanted, *_ASKED[key]) for key, wanted in schema.items() if key in _ASKED)
     questions = tuple((key, wanted, about, make(wanted, schema)) for key, wanted, about, make in asked)
     inner = tuple((_INNER[key][0], _INNER[key][1](wanted, schema)) for key, wanted in schema.items() if key in _INNER)
@@ -93,7 +93,7 @@ def check_of(schema: _Schema) -> Check:
 
 
 def _kind(value: object) -> str:
-    """Name the type of a value as JSON does."""
+    """Return the JSON type name of a value."""
     found = _KINDS.get(type(value))
     if found is None:
         return "object" if isinstance(value, Mapping) else "array"
@@ -124,9 +124,9 @@ def _one_of(options: Sequence[JSON], _schema: _Schema) -> _Question:
 
 
 def _identity(value: Any, work: Work) -> object:
-    """Return what is equal for values that JSON Schema takes for equal.
+    """Return a key that is equal for values that JSON Schema considers equal.
 
-    A number's is text: nobody can make its hash clash.
+    The key of a number is text, so that a caller cannot cause hash collisions.
     """
     kind = _kind(value)
     work.take(_AN_IDENTITY + (len(value) // _CHARACTERS_A_STEP if kind == "string" else 0))
@@ -155,7 +155,7 @@ def _divides(step: float, value: float) -> bool:
 
 
 def _pattern(wanted: str, schema: _Schema) -> _Question:
-    """Make the question of a pattern; a text that is too long is not searched: C{maxLength} refuses it."""
+    """Make the check of a pattern. A text that is too long is not searched, since C{maxLength} refuses it."""
     found, most = compile_pattern(wanted), schema.get("maxLength", MOST_CHARACTERS)
 
     def holds(value: str, work: Work) -> bool:

@@ -1,4 +1,4 @@
-"""The directory of actions."""
+"""The catalogue of a directory of action files."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class _ReadFile:
 @implementer(ICatalogue)
 @define(eq=False)
 class DirectoryCatalogue:
-    """The action files of one directory: read at each L{refresh}, where they changed.
+    """A catalogue of the action files of one directory. L{refresh} reads the files that changed.
 
-    A file that is no action is reported and the others load.  Of two files with one name the later is left out; actions
-    with different names and the same tool name get tool names that end otherwise.
+    A file that is not a valid action is reported, and the others load. Of two files with one name the later is left
+    out.
+    Actions with different names and the same tool name get distinct tool names.
 
-    :ivar directory: its path; it need not exist.
-    :ivar generation: what the generations begin with: more than any of an earlier life.
+    :ivar directory: its path. It need not exist.
+    :ivar generation: the first generation. It is higher than every generation of earlier processes.
     """
 
     directory: str
@@ -85,7 +86,7 @@ def _load(path: str, stamp: Stamp | None) -> _ReadFile:
 
 
 def _choose(entries: Collection[_ReadFile]) -> tuple[Mapping[str, Action], tuple[LoadError, ...]]:
-    """Choose the actions that can be told apart, and every error."""
+    """Return the actions with distinct names by name, and every error."""
     actions: dict[str, Action] = {}
     errors = [error for entry in entries for error in entry.errors]
     for action in (entry.action for entry in entries if entry.action is not None):

@@ -1,4 +1,4 @@
-"""The formats and patterns that a string may be asked for, each with its test."""
+"""The formats and patterns that a string can be required to match, each with its check."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _MOMENT = re.compile(
 
 
 def is_email(text: str) -> bool:
-    """One bare address (RFC 5322 C{dot-atom} or wider on the left, a host name on the right)."""
+    """Return whether the text is a bare address (RFC 5322 C{dot-atom} or wider left, a host name right)."""
     return len(text) <= 254 and _EMAIL.fullmatch(text) is not None
 
 
 def is_uri(text: str) -> bool:
-    """Accept a URI with its scheme (RFC 3986)."""
+    """Return whether the text is a URI with a scheme (RFC 3986)."""
     return _URI.fullmatch(text) is not None
 
 
 def is_date(text: str) -> bool:
-    """Accept a day of the calendar as RFC 3339 writes it."""
+    """Return whether the text is a calendar date as in RFC 3339."""
     return _DATE.fullmatch(text) is not None and _reads(date, text)
 
 
 def is_moment(text: str) -> bool:
-    """Accept a moment with its offset as RFC 3339 writes it; no leap second."""
+    """Return whether the text is a date-time with offset as in RFC 3339. Leap seconds are not accepted."""
     found = _MOMENT.fullmatch(text)
     return found is not None and _reads(datetime, f"{found[1]}T{found[2]}{found[4].upper()}")
 
@@ -55,15 +55,15 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
 
 
 MOST_CHARACTERS = 65_536
-"""On no longer text is a pattern tried."""
+"""The longest text that is matched against a pattern."""
 
 _MOST_INSTRUCTIONS = 2_000
 _MOST_WORK = 150 * MOST_CHARACTERS
-"""Instructions times characters: 50 milliseconds at the worst."""
+"""The most instructions times characters of a match: 50 milliseconds in the worst case."""
 
 
 def pattern_problem(pattern: str, most_characters: int) -> str | None:
-    """Why C{pattern} is not to be tried on texts of up to so many characters, or L{None}."""
+    """Return why C{pattern} may not be matched against texts of up to C{most_characters}, or None if it may."""
     try:
         size: int = compile_pattern(pattern).programsize
     except ValueError as error:
@@ -78,5 +78,5 @@ def pattern_problem(pattern: str, most_characters: int) -> str | None:
 
 
 def size_of(pattern: str) -> int:
-    """Count the instructions of a pattern that L{compile_pattern} takes."""
+    """Return the number of instructions of a pattern that L{compile_pattern} accepts."""
     return int(compile_pattern(pattern).programsize)

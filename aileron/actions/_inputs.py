@@ -1,4 +1,4 @@
-"""C{[[inputs]]}: what an action is given, and which of it the person may be asked for by a form."""
+"""C{[[inputs]]}: the inputs of an action, and which of them a form can ask the person for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SEVERAL = (
 
 
 def asking_problem(schema: Mapping[str, Any]) -> str | None:
-    """Why no form can ask for what C{schema}, an input's whole, describes, or L{None}."""
+    """Return why no form can ask for an input of this schema, or None if one can."""
     kind = schema["type"]
     if kind not in _KNOWN:
         return f"no form can ask for an {kind}"
@@ -76,7 +76,7 @@ MAX_INPUTS = 64
 MAX_CHOICES = 200
 MAX_LENGTH = 1_000_000
 MOST_STEPS_OF_A_FILE = 20_000
-"""What checking the values that a file declares may take: files are read before anybody trusts them."""
+"""The most steps to check the default values of a file. Files are read before anyone trusts them."""
 
 _NAME = TextRule.shape(r"[a-z][a-z0-9_]{0,63}", "must match ^[a-z][a-z0-9_]*$, with at most 64 characters")
 _TYPE = TextRule.choice(TYPES)
@@ -94,7 +94,7 @@ _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
 
 
 def read_inputs(tables: Sequence[FileTable]) -> tuple[Input, ...]:
-    """Read the inputs, in order; what is wrong with them is kept with their tables."""
+    """Parse the inputs, in order. Faults are recorded with their tables."""
     work = Work(MOST_STEPS_OF_A_FILE)
     inputs = tuple(_read_input(table, work) for table in tables)
     for index in repeated([one.name for one in inputs]):
@@ -169,7 +169,7 @@ def _check_asking(table: FileTable, one: Input) -> None:
 
 
 def _check_values(table: FileTable, one: Input, work: Work) -> None:
-    """Check that what the declaration itself holds is what it allows."""
+    """Check the values in the declaration itself, such as its default, against the declaration."""
     if one.minimum is not None and one.maximum is not None and one.minimum > one.maximum:
         table.fault("minimum", "is greater than `maximum`")
     if one.has_default and table.flag("required", default=False):

@@ -1,6 +1,6 @@
-"""The key C{schema} of an input: its JSON Schema (2020-12), for what the other keys cannot say.
+"""The key C{schema} of an input: its JSON Schema (2020-12), for constraints that the other keys cannot express.
 
-It is made of a closed set of keywords, so that every part of it is seen here, and none can be referred to from another.
+Only a closed set of keywords is allowed, so every part is inspected here, and no part can refer to another.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 MAX_SCHEMA_BYTES = 16 * 1024
 MAX_LEVELS = 16
 _MOST_INSTRUCTIONS = 10_000
-"""Of all patterns together: each takes time to be compiled, and the file is nobody's friend yet."""
+"""The most instructions of all patterns of a schema. Each takes time to compile, and the file is not trusted yet."""
 
 _REPLACED = ("type", "items_type", "enum", "minimum", "maximum", "max_length", "format")
 
 
 def read_schema(table: FileTable) -> Mapping[str, JSON] | None:
-    """Read the schema, or L{None}; what is wrong with it, or with keys beside it, is kept with the table."""
+    """Parse the key C{schema}, or return None. Faults of it or of keys beside it are recorded with the table."""
     beside = [key for key in _REPLACED if key in table.values]
     for key in beside:
         table.fault(key, "cannot stand beside `schema`: say it inside")
@@ -39,12 +39,12 @@ def read_schema(table: FileTable) -> Mapping[str, JSON] | None:
 
 
 def input_schema_problem(schema: Mapping[str, JSON]) -> str | None:
-    """Tell why no input can have this schema, or L{None}."""
+    """Return why no input can have this schema, or None if one can."""
     return next(_problems(schema), None)
 
 
 def choices(schema: Mapping[str, JSON]) -> Sequence[JSON] | None:
-    """Find the values of which one is to be chosen, as C{enum} or as C{const} of each alternative; else L{None}."""
+    """Return the values of which one must be chosen (C{enum}, or C{const} of each alternative), or None."""
     if _is_list(options := schema.get("enum")):
         return options
     for key in ("oneOf", "anyOf"):
@@ -67,7 +67,7 @@ def _problems(schema: Mapping[str, JSON]) -> Iterator[str]:
 
 
 def _faults(schema: JSON, pointer: str, level: int) -> Iterator[str]:
-    """Yield what is wrong with a schema that stands at C{pointer}, and with those in it."""
+    """Yield the faults of the schema at C{pointer} and of all schemas inside it."""
     at = f"at {pointer} " if pointer else ""
     if not isinstance(schema, Mapping):
         yield f"{at}must be a table"
@@ -97,7 +97,7 @@ def _own_faults(schema: Mapping[str, JSON]) -> Iterator[str]:
 
 
 def _inside(schema: Mapping[str, JSON]) -> Iterator[tuple[tuple[str | int, ...], JSON]]:
-    """Yield the schemas in this one, each with the steps that lead to it."""
+    """Yield the schemas directly inside this one, each with the path that leads to it."""
     if isinstance(members := schema.get("properties"), Mapping):
         yield from ((("properties", name), each) for name, each in members.items())
     if "items" in schema:
@@ -118,7 +118,7 @@ def _patterns(schema: JSON) -> Iterator[str]:
 def _too_many_patterns(schema: JSON) -> bool:
     try:
         return any(size > _MOST_INSTRUCTIONS for size in accumulate(map(size_of, _patterns(schema))))
-    except ValueError:  # no pattern at all, which is told with its place
+    except ValueError:  # not a valid pattern: reported with its place
         return False
 
 
@@ -187,4 +187,4 @@ _KEYWORDS: Mapping[str, _Word] = {
     "oneOf": _SEVERAL,
     "anyOf": _SEVERAL,
 }
-"""What a schema may hold, at every level; schemas inside are looked at by themselves."""
+"""The keywords that a schema may use at every level. Schemas inside are checked separately."""

@@ -1,4 +1,4 @@
-"""From the bytes of an action file to the action, or to every fault of it."""
+"""Parses the bytes of an action file into the action, or into every fault of the file."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ _FENCE = "+++"
 
 @define(eq=False)
 class ManifestFault(Exception):
-    """A file is no action.
+    """The error for a file that is not a valid action.
 
-    :ivar errors: every fault that was found, in the order of lines; never empty.
+    :ivar errors: every fault found, in the order of lines. It is never empty.
     """
 
     errors: tuple[LoadError, ...]
 
     def __str__(self) -> str:
-        """One line for each fault."""
+        """Return one line for each fault."""
         return "\n".join(f"{error.file}:{error.line or 1}: {error.message}" for error in self.errors)
 
 
 def unreadable(fault: Unreadable) -> LoadError:
-    """Make the fault of a file or directory that is not read."""
+    """Return the fault of a file or directory that cannot be read."""
     return LoadError("unreadable", fault.problem, fault.path)
 
 
 @frozen
 class ActionSource:
-    """A file, taken apart.
+    """The parts of an action file.
 
     :ivar toml: the front matter.
-    :ivar offset: how many lines of the file stand before it.
-    :ivar body: what follows, verbatim.
+    :ivar offset: the number of lines before the front matter.
+    :ivar body: the text after the front matter, verbatim.
     """
 
     toml: Toml
@@ -56,12 +56,12 @@ class ActionSource:
 
 
 def read_source(data: bytes, file: str) -> ActionSource:
-    """Take C{data} apart: TOML between two lines of C{+++}, then the body.
+    """Split C{data} into its parts: TOML between two lines of C{+++}, then the body.
 
-    A byte order mark, blank lines before the first C{+++} and either kind of line end are fine.
+    A byte order mark, blank lines before the first C{+++} and either kind of line end are accepted.
 
-    :param file: what faults call the file.
-    :raises ManifestFault: it cannot be taken apart.
+    :param file: the name of the file in faults.
+    :raises ManifestFault: it cannot be split.
     """
     lines = _decode(data, file).split("\n")
     opening = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -120,14 +120,14 @@ _HASH = TextRule.shape(r"sha256:\S+", "must begin with sha256: and go on")
 def parse(data: bytes, path: str) -> Action:
     """Parse the action that C{data} describes.
 
-    :param path: where the bytes came from; faults and the action name it.
-    :raises ManifestFault: with every fault of the file, each with its line.
+    :param path: the path of the file, named by faults and by the action.
+    :raises ManifestFault: the file has faults. It lists every fault with its line.
     """
     try:
         return _parse(data, path)
     except ManifestFault:
         raise
-    except Exception as error:  # whatever a file makes of our reading, the other files are read
+    except Exception as error:  # a parser bug triggered by one file must not prevent reading the others
         _log.failure("reading the action file {path}", path=path)
         raise ManifestFault(
             (unreadable(Unreadable(path, f"the file cannot be read: {brief(repr(error))}")),)
@@ -234,9 +234,9 @@ def _read_timeout(root: FileTable) -> float:
 
 
 def check(path: str) -> list[LoadError]:
-    """Return every fault of the action file at C{path}, alone: other files are not looked at.
+    """Return every fault of the action file at C{path}. Other files are not read.
 
-    One that would load, but tells a model nothing beyond its heading, has a fault here as well.
+    A file that would load, but whose body has no text for the model beyond a heading, has a fault here as well.
     """
     try:
         action = parse(read_file(path, MAX_FILE_BYTES).data, printable(path))
@@ -250,5 +250,5 @@ def check(path: str) -> list[LoadError]:
 
 
 def _is_told(line: str) -> bool:
-    """Tell whether a line of the body says something to the model: a heading becomes the title of the tool."""
+    """Return whether a line of the body is text for the model. A heading is not: it becomes the title of the tool."""
     return bool(line.strip()) and not line.lstrip().startswith("#")

@@ -1,4 +1,4 @@
-"""Templates, C{${args.x}}, C{${steps.id.path}}, C{${preview.path}} and C{$${} for a literal C{${}; and dotted paths."""
+"""Templates: C{${args.x}}, C{${steps.id.path}}, C{${preview.path}}, C{$${} for a literal C{${}, and dotted paths."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OUTPUT = re.compile(r"steps\.([A-Za-z0-9][A-Za-z0-9_-]*)((?:\.[^.\x00-\x1f]+)+)
 
 @frozen
 class ArgumentReference:
-    """C{${args.<name>}}."""
+    """A reference C{${args.<name>}}."""
 
     name: str
 
 
 @frozen
 class OutputReference:
-    """C{${steps.<step>.<path>}}."""
+    """A reference C{${steps.<step>.<path>}}."""
 
     step: str
     path: tuple[str, ...]
@@ -35,7 +35,7 @@ class OutputReference:
 
 @frozen
 class PreviewReference:
-    """C{${preview.<path>}}, the path dotted."""
+    """A reference C{${preview.<path>}}, with a dotted path."""
 
     path: str
 
@@ -46,9 +46,9 @@ Part: TypeAlias = str | Reference
 
 @lru_cache(4096)
 def template_parts(text: str) -> tuple[Part, ...]:
-    """C{text} as literal pieces and references, in order; no piece is empty.
+    """Split C{text} into literal pieces and references, in order. No piece is empty.
 
-    :raises ValueError: something in C{${…}} is no reference.
+    :raises ValueError: a C{${…}} is not a valid reference.
     """
     return tuple(part for part in _parts(text) if part != "")
 
@@ -78,15 +78,15 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 def is_path(text: str) -> bool:
-    """Tell whether C{text} is one: segments between dots, none of them empty."""
+    """Return whether C{text} is a path: segments between dots, none of them empty."""
     return bool(text) and all(segment.strip() and segment.isprintable() for segment in text.split("."))
 
 
 def look_up(value: JSON, path: str) -> JSON:
-    """Find where C{path} leads from C{value}, or L{None}: nowhere, or to null.
+    """Return the value at C{path} below C{value}, or None if there is none.
 
-    A segment is a key of an object.  On an array it is first the C{name} of an entry, of which the C{value} is taken
-    (so are headers listed), else an index.
+    A segment is a key of an object. On an array it is first the C{name} of an entry whose C{value} is used (as in lists
+    of headers), else an index.
     """
     for segment in path.split("."):
         value = _child(value, segment)

@@ -1,4 +1,4 @@
-"""A step's inputs with the values of this run in place of references; the values' types are kept."""
+"""Replaces the references in a step's inputs with the values of a run. The values keep their types."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class _MissingValue(Enum):
-    """Stands where an optional argument was left out."""
+    """The marker for an optional argument that was left out."""
 
     ABSENT = auto()
 
 
 _Found: TypeAlias = JSON | _MissingValue
-_Path: TypeAlias = tuple[str | int, ...]  # made a pointer only where something is wrong
+_Path: TypeAlias = tuple[str | int, ...]  # converted to a pointer only for an error
 
 
 @frozen
 class KnownValues:
-    """The names that references may refer to.
+    """The values that references can refer to.
 
-    :ivar arguments: with defaults, as L{check_arguments} returned them.
-    :ivar outputs: of the steps before, by id.
-    :ivar carried: by path into the preview, what it showed there.
+    :ivar arguments: the arguments with defaults, as L{check_arguments} returned them.
+    :ivar outputs: the outputs of earlier steps, by id.
+    :ivar carried: the values that the preview showed, by path into the preview.
     """
 
     arguments: Mapping[str, JSON]
@@ -43,34 +43,34 @@ class KnownValues:
 
 
 def resolve(step: Step, known: KnownValues) -> Mapping[str, JSON]:
-    """Resolve what C{step}'s operation is given.
+    """Return the inputs of C{step}'s operation with every reference replaced.
 
-    A value that is one reference keeps the type of what it refers to; within a longer text, texts, numbers and
-    booleans are written in.  An optional argument that was left out drops its key or element.  What was filled in is
-    not looked at again.
+    A value that is only one reference keeps the type of the referenced value. Within a longer text, texts, numbers and
+    booleans are inserted. An optional argument that was left out drops its key or element. Inserted values are not
+    searched for further references.
 
-    :raises InvalidRequest: something cannot be filled in.
+    :raises InvalidRequest: a reference cannot be replaced.
     """
     return _Values(known).fill_table(step.inputs, ("steps", step.id, "inputs"))
 
 
 def resolve_preview(rule: PreviewRule, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Resolve what the operation of a preview is given; otherwise as L{resolve}."""
+    """Return the inputs of the operation of a preview with every reference replaced, as L{resolve} does."""
     return _Values(KnownValues(arguments)).fill_table(rule.args, ("approval", "preview", "args"))
 
 
 def resolve_inverse(rule: Inverse, known: KnownValues) -> Mapping[str, JSON]:
-    """Resolve the arguments of the action that undoes a run; otherwise as L{resolve}."""
+    """Return the arguments of the action that undoes a run with every reference replaced, as L{resolve} does."""
     return _Values(known).fill_table(rule.arguments, ("undo", "args"))
 
 
 def uses_outputs(step: Step) -> bool:
-    """Tell whether C{step} can only be built once an earlier step has answered."""
+    """Return whether C{step} can only be built once an earlier step has completed."""
     return any(isinstance(part, OutputReference) for part in _parts(step.inputs))
 
 
 def inputs_given(step: Step, argument: str) -> tuple[str, ...]:
-    """Return the inputs of the step's operation that hold an argument of the action, alone or in a list."""
+    """Return the inputs of the step's operation that contain an argument of the action, alone or in a list."""
     return tuple(name for name, value in step.inputs.items() if _is_given(value, ArgumentReference(argument)))
 
 
@@ -80,7 +80,7 @@ def _is_given(value: JSON, reference: ArgumentReference) -> bool:
 
 
 def preview_paths(inputs: JSON) -> tuple[str, ...]:
-    """Find the paths into the preview that C{inputs} refer to, each once."""
+    """Return the paths into the preview that C{inputs} refer to, without duplicates."""
     return tuple(dict.fromkeys(part.path for part in _parts(inputs) if isinstance(part, PreviewReference)))
 
 
@@ -90,12 +90,12 @@ def _parts(inputs: JSON) -> Iterator[Part]:
 
 @frozen
 class _Values:
-    """The values that references refer to."""
+    """The values of a run, with methods that replace references by them."""
 
     known: KnownValues
 
     def fill_table(self, table: Mapping[str, JSON], path: _Path) -> Mapping[str, JSON]:
-        """C{table} filled in; C{path} says where it stands."""
+        """Return C{table} with every reference replaced. C{path} is the place of the table, for errors."""
         filled = ((key, self._fill(value, (*path, key))) for key, value in table.items())
         return {key: value for key, value in filled if not isinstance(value, _MissingValue)}
 
@@ -131,9 +131,9 @@ class _Values:
 
 
 def _carry(carried: Mapping[str, JSON], path: str) -> JSON:
-    """Carry what the preview showed at C{path}: without it a write would go out untied.
+    """Return the value that the preview showed at C{path}. A write without it would not be tied to the preview.
 
-    :raises ValueError: nothing that ties.
+    :raises ValueError: the preview showed no value that can tie the write.
     """
     if path not in carried:
         raise ValueError(f"needs `preview.{path}`, of which the preview shows nothing")
@@ -141,9 +141,9 @@ def _carry(carried: Mapping[str, JSON], path: str) -> JSON:
 
 
 def _follow(value: JSON, path: Sequence[str]) -> JSON:
-    """Find where C{path} leads from C{value}: keys of objects, indexes of arrays.
+    """Return the value at C{path} below C{value}: keys of objects, indexes of arrays.
 
-    :raises ValueError: nowhere.
+    :raises ValueError: there is no such value.
     """
     for segment in path:
         try:

@@ -1,4 +1,4 @@
-"""C{[approval]} and C{[limits]}: whether a person is asked and what it is shown, and how often an action may begin."""
+"""C{[approval]} and C{[limits]}: whether a person must approve, what the preview shows, how often runs may start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GATED_KEYS = ("expires_after", "undo_seconds", "cool_down", "on_cancel", "previ
 
 
 def read_approval(table: FileTable) -> ApprovalRule:
-    """Read the rule, but for the preview; what is wrong is kept with its table."""
+    """Parse the approval rule without its preview. Faults are recorded with the table."""
     undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
     cool_down = _read_duration(table, "cool_down", 0, MAX_COOL_DOWN_SECONDS, "24h")
     rule = ApprovalRule(
@@ -44,7 +44,7 @@ def read_approval(table: FileTable) -> ApprovalRule:
 
 
 def with_preview(rule: ApprovalRule, table: FileTable, scope: StepScope, steps: Sequence[Step]) -> ApprovalRule:
-    """C{rule} with the preview that C{[approval]} declares, if it does."""
+    """Return C{rule} with the preview that C{[approval]} declares, or unchanged if it declares none."""
     if "preview" not in table.values:
         return rule
     preview = table.table("preview")
@@ -76,9 +76,9 @@ _PATH = TextRule(is_path, "must be a dotted path into the output, such as messag
 
 
 def _read_duration(table: FileTable, key: str, low: int, high: int, most: str) -> float | None:
-    """Seconds, written as a number or as a duration; L{None} where there are none.
+    """Parse a key whose value is seconds or a duration, or return None if the key is missing or invalid.
 
-    :param most: C{high}, as a person writes it.
+    :param most: C{high} in words, for the error.
     """
     written = table.values.get(key)
     if isinstance(written, str):
@@ -99,9 +99,9 @@ _SESSION = "per_session_"
 
 
 def read_limits(table: FileTable, inputs: Collection[str]) -> tuple[Cap, ...]:
-    """Read the caps, in the order of the keys' list; what is wrong with them is kept with their tables.
+    """Parse the caps, in the order of the list of keys. Faults are recorded with their tables.
 
-    :param inputs: names of the action's inputs.
+    :param inputs: the names of the action's inputs.
     """
     caps = (*_caps(table), *_caps(table, prefix=_SESSION))
     arguments = table.table("per_argument")

@@ -1,4 +1,4 @@
-"""C{[[execute]]}: what an action does, and where its values come from."""
+"""C{[[execute]]}: the steps of an action and the references in their inputs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ID = TextRule.shape(
 
 @frozen
 class StepScope:
-    """The names that a step may use.
+    """The names that a step's references may use.
 
-    :ivar inputs: names of the action's inputs.
-    :ivar gated: whether somebody approves the action before its steps run.
-    :ivar previewed: whether that person is shown a preview.
+    :ivar inputs: the names of the action's inputs.
+    :ivar gated: True if a person approves the action before its steps run.
+    :ivar previewed: True if that person is shown a preview.
     """
 
     pins: Mapping[str, ConnectorPin]
@@ -36,10 +36,10 @@ class StepScope:
 
 @frozen
 class Place:
-    """The place where a template stands.
+    """The place of a template in the file.
 
     :ivar kind: C{step}, C{preview} or C{undo}.
-    :ivar earlier: the ids of the steps before.
+    :ivar earlier: the ids of the earlier steps.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Place:
 
 
 def read_steps(tables: Sequence[FileTable], scope: StepScope) -> tuple[Step, ...]:
-    """Read the steps, in order; what is wrong with them is kept with their tables."""
+    """Parse the steps, in order. Faults are recorded with their tables."""
     steps: list[Step] = []
     for table in tables:
         step = _read_step(table, scope, {one.id for one in steps})
@@ -59,7 +59,7 @@ def read_steps(tables: Sequence[FileTable], scope: StepScope) -> tuple[Step, ...
 
 
 def read_inputs_of(table: FileTable, key: str, scope: StepScope, place: Place) -> Mapping[str, JSON]:
-    """Read what an operation is given, its references checked."""
+    """Parse the inputs of an operation and check their references."""
     inputs = table.object(key) or {}
     for path, message in _template_faults(inputs, (), scope, place):
         table.faults.add((*table.path, key, *path), message)
@@ -67,7 +67,7 @@ def read_inputs_of(table: FileTable, key: str, scope: StepScope, place: Place) -
 
 
 def capability_faults(table: FileTable, connector: str, operation: str, scope: StepScope) -> None:
-    """Keep what is wrong with calling C{operation} of C{connector}: the pins do not say it."""
+    """Record a fault if the pins do not list C{operation} of C{connector}."""
     pin = scope.pins.get(connector)
     if pin is None and connector:
         table.fault("connector", f"{quote(connector)} is not among `[[requires.connectors]]`")

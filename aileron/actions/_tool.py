@@ -1,4 +1,4 @@
-"""An action as a tool of the model: its name, and the JSON Schema of its input."""
+"""An action as an MCP tool: its name, and the JSON Schema of its input."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from ._formats import MOST_CHARACTERS
 from ._own_schema import choices
 
 MAX_TOOL_NAME = 48
-"""Agents put their own prefix before it, and model providers refuse more than 64 characters."""
+"""The longest tool name. Agents add their own prefix, and model providers refuse more than 64 characters."""
 
 _MARK = 6
 _OTHER = re.compile(r"[^a-z0-9_]")
 
 
 def tool_name(name: str) -> str:
-    """Name the action as an MCP tool: every character that is not of C{[a-z0-9_]} becomes an underscore.
+    """Return the name of the action's MCP tool: every character outside C{[a-z0-9_]} becomes an underscore.
 
-    One that is longer than L{MAX_TOOL_NAME} is cut, and ends with a mark that is made of the whole name.
+    A name longer than L{MAX_TOOL_NAME} is cut and ends with a hash of the whole name.
 
-    :param name: a valid action name, so at most 64 characters.
+    :param name: a valid action name, at most 64 characters long.
     """
     plain = _OTHER.sub("_", name)
     return plain if len(plain) <= MAX_TOOL_NAME else _mark(plain, name)
 
 
 def told_apart(actions: Mapping[str, Action]) -> Mapping[str, Action]:
-    """Tell the actions apart: those with one tool name get others, each its own, whatever order they came in.
+    """Return the actions with unique tool names. All actions that share a tool name get a new one, in any order.
 
-    None of them keeps the plain name, since a caller that knows it would not know whose it is now.
+    None of them keeps the shared name, since a caller could not know which action it now calls.
     """
     uses = Counter(action.tool_name for action in actions.values())
     return {
@@ -58,7 +58,7 @@ _CONSTRAINTS = ("minimum", "maximum", "format")
 
 
 def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
-    """Make the schema of an action's arguments, as MCP hosts and the API's document show it."""
+    """Return the JSON Schema of an action's arguments, as shown to MCP hosts and in the API document."""
     return {
         "type": "object",
         "properties": {one.name: property_schema(one) for one in inputs},
@@ -68,7 +68,7 @@ def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
 
 
 def property_schema(one: Input) -> dict[str, JSON]:
-    """Make the schema of one argument; arrays always say what they hold, since some hosts refuse them otherwise."""
+    """Return the schema of one argument. Arrays always declare C{items}, since some hosts refuse them otherwise."""
     if one.schema is not None:
         return _as_written(one, one.schema)
     schema: dict[str, JSON] = {"type": one.type, **_words(one)}
@@ -84,7 +84,7 @@ def property_schema(one: Input) -> dict[str, JSON]:
 
 
 def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Take the schema of the file, and of the rest what it does not say itself."""
+    """Return the schema that the file wrote, with the keys that it lacks filled in from the input."""
     added = _words(one)
     if one.type == "array":
         added["items"] = {}
@@ -96,7 +96,7 @@ def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _limit(schema: Mapping[str, Any]) -> dict[str, JSON]:
-    """Set the usual limit of a text wherever a pattern stands without one."""
+    """Return the schema with the default length limit added to every text that has a pattern and no limit."""
     limited = {key: _limited_part(key, value) for key, value in schema.items()}
     return {"maxLength": DEFAULT_MAX_LENGTH, **limited} if "pattern" in schema else limited
 
@@ -118,8 +118,8 @@ def _words(one: Input) -> dict[str, JSON]:
 class ArgumentChecks:
     """The checks of an action's arguments.
 
-    :ivar each: checks one argument, by its name.
-    :ivar costly: those whose check is the author's, and is to be bounded.
+    :ivar each: the check of each argument, by its name.
+    :ivar costly: the names of arguments whose schema the author wrote, so that their check needs a limit.
     """
 
     required: tuple[str, ...]
@@ -128,14 +128,14 @@ class ArgumentChecks:
 
 
 def argument_checks(action: Action) -> ArgumentChecks:
-    """Make the checks of an action's arguments, once for as long as it is in use."""
+    """Return the checks of an action's arguments. They are made once while the action is in use."""
     own = frozenset(one.name for one in action.inputs if one.schema is not None)
     return _make(_KnownSchema(action.digest, own, action.input_schema))
 
 
 @frozen
 class _KnownSchema:
-    """A schema that the digest of its file stands for."""
+    """A schema whose hash is the digest of its action's file."""
 
     digest: str
     own: frozenset[str]

@@ -1,4 +1,4 @@
-"""The text of a new action."""
+"""Writes the text of a new action."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Wanted:
 class Draft:
     """The description of a new action.
 
-    :ivar takes: what its operation is given, each from the input of that name where there is one.
-    :ivar about: its description for the model.
+    :ivar takes: the operation's inputs. An action input of the same name becomes the value.
+    :ivar about: the description for the model.
     """
 
     name: str
@@ -83,9 +83,9 @@ class Draft:
     about: str = "Describe for the model what this action does and when to use it."
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what would be no action.
+        """Check the draft.
 
-        :raises InvalidRequest: it would be no action.
+        :raises InvalidRequest: no valid action can be made from it.
         """
         if not _FQN(self.connector) or not _VERSION(self.version):
             raise InvalidRequest(f"{self.connector}@{self.version} is not a connector with a version.")
@@ -97,9 +97,9 @@ class Draft:
 
 
 def wanted(text: str) -> Wanted:
-    """Read the input that C{name:type[:required]} means.
+    """Parse an input written as C{name:type[:required]}.
 
-    :raises InvalidRequest: it means none.
+    :raises InvalidRequest: the text is malformed.
     """
     parts = text.split(":")
     name, kind = parts[0], parts[1] if len(parts) > 1 else "string"
@@ -112,13 +112,13 @@ def wanted(text: str) -> Wanted:
 
 
 def example(name: str) -> Draft:
-    """Return a valid action to begin with where nothing is said of the new one but its name."""
+    """Return a valid sample action for a new name when no other options are set."""
     inputs = (Wanted("channel"), Wanted("text"))
     return Draft(name, "builtin://slack", "1.0.0", "post_message", inputs=inputs)
 
 
 def text_of(draft: Draft) -> str:
-    """Write the whole file."""
+    """Return the text of the whole action file."""
     return _TEXT.format(
         name=draft.name,
         connector=draft.connector,
