@@ -1,7 +1,7 @@
-"""The kinds of credential: what may be kept of one, and how what is sent follows from what is kept.
+"""The kinds of credential: what is stored of each, and how a request is authorized with it.
 
-A kind is one class and its place in L{KINDS}; connectors' files, the vault, the daemon's API and the commands read from
-there which kinds there are.  No kind does I/O: what asks a token endpoint is given to it (L{TokenExchange}).
+A kind is one class and its place in L{KINDS}. Connector files, the vault, the daemon's API and the commands read the
+kinds from there.  No kind does I/O: each gets a function that calls token endpoints (L{TokenExchange}).
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ from ._renewal import write
 from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, found_client, register
 
 DEFAULT_KIND = ApiKey.name
-"""What a credential is where nobody says of what kind."""
+"""The kind of a credential if none is named."""
 
 KINDS: Mapping[str, CredentialKind] = {
     kind.name: kind for kind in (ApiKey(), Basic(), OAuth2(), AwsSigV4(), GithubApp(), SshKey())
 }
-"""Every kind, by its name."""
+"""All kinds by name."""
 
 __all__ = [
     "CLIENT",

@@ -1,4 +1,4 @@
-"""AWS Signature Version 4: a key that never leaves, and signs each request instead."""
+"""AWS Signature Version 4: a secret key that signs each request and is never sent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLANKS = re.compile(r" +")
 
 @frozen(kw_only=True)
 class AwsKeys:
-    """The key, and where it signs for, unless the connector's file says that."""
+    """An AWS access key, and the region and service to sign for unless the connector file names them."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -50,7 +50,7 @@ _read_name = only(re.compile(r"[a-z0-9-]{1,64}").fullmatch, "must be a name of A
 
 
 class AwsSigV4(CredentialKind):
-    """An access key of AWS's; what is sent is a signature of the whole request, good for some minutes."""
+    """An AWS access key.  Requests carry a signature of the complete request, valid for a few minutes."""
 
     name: ClassVar[str] = "aws_sigv4"
     format: ClassVar[str] = f"{_ALGORITHM} {{key}}"
@@ -62,7 +62,7 @@ class AwsSigV4(CredentialKind):
     reserved: ClassVar[frozenset[str]] = frozenset({"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
 
     def check(self, kept: bytes) -> None:
-        """Refuse what is no such document."""
+        """Raise C{ValueError} if C{kept} is not a valid document of AWS keys."""
         found = read_document(AwsKeys, kept)
         if not _KEY_ID.fullmatch(found.access_key_id):
             raise ValueError("must have an access_key_id of 16 to 128 letters and digits")
@@ -72,16 +72,19 @@ class AwsSigV4(CredentialKind):
             _read_name(each)
 
     def make_sample(self, secret: str) -> bytes:
-        """Make keys that say for what they sign."""
+        """Return a document of AWS keys with a region and a service."""
         return write(AwsKeys(access_key_id="PROVE" * 4, secret_access_key=secret, region="prove", service="prove"))
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return what signs."""
+        """Return the secret key and the session token."""
         found = read_document(AwsKeys, kept)
         return tuple(each for each in (found.secret_access_key, found.session_token) if each)
 
     async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
-        """Sign C{request} with the date of now."""
+        """Return the signature of C{request}, dated now.
+
+        :raises BindingFailed: neither the connector nor the credential names the region and service.
+        """
         keys, settings = read_document(AwsKeys, use.kept), use.scope.settings
         region, service = settings.get("region") or keys.region, settings.get("service") or keys.service
         if region is None or service is None:
@@ -106,7 +109,7 @@ class AwsSigV4(CredentialKind):
 
 
 def _target(request: Request, service: str) -> Iterator[str]:
-    """Yield method, path and query as they are signed; all services but S3 have the path encoded once more."""
+    """Yield the method, path and query for signing.  For all services but S3 the path is encoded once more."""
     path, _, query = request.url.removeprefix(read_origin(request.url).url).partition("?")
     yield request.method
     yield (path if service == "s3" else quote(path, safe="/~")) or "/"
@@ -114,7 +117,7 @@ def _target(request: Request, service: str) -> Iterator[str]:
 
 
 def _canonical_headers(request: Request, added: list[tuple[str, str]]) -> dict[str, str]:
-    """Return every header that we set, and the host, by lower-case name in order."""
+    """Return all headers of the request and the host, sorted by lower-case name."""
     found = {"host": [read_origin(request.url).authority]}
     for name, value in (*request.headers, *added):
         found.setdefault(name.lower(), []).append(_BLANKS.sub(" ", value.strip()))

@@ -1,4 +1,4 @@
-"""Reads C{WWW-Authenticate}: what a service wants, in the scheme Bearer (RFC 9110, 11.6.1; RFC 6750, 3)."""
+"""Parses Bearer challenges in C{WWW-Authenticate}: what a service requires (RFC 9110, 11.6.1; RFC 6750, 3)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+").fullmatch
 
 
 def read_challenge(header: str) -> Mapping[str, str]:
-    """Return the parameters of the first challenge of the scheme Bearer, their names in lower case.
+    """Return the parameters of the first Bearer challenge, with names in lower case.
 
-    What is too long or not as the grammar has it says nothing at all, and neither does a name that is there twice.
+    If the header is too long, malformed or repeats a name, return an empty mapping.
     """
     found: list[tuple[str, dict[str, str]]] = []
     try:
@@ -38,18 +38,18 @@ def read_challenge(header: str) -> Mapping[str, str]:
 
 
 def wanted_scopes(header: str) -> tuple[str, ...] | None:
-    """Return the scopes that a service names, since what it was given lacks one; L{None}: it does not say that."""
+    """Return the scopes that a service requires, or None if the challenge does not report insufficient scopes."""
     told = read_challenge(header)
     return read_scopes(told.get("scope")) if told.get("error") == "insufficient_scope" else None
 
 
 def says_invalid(header: str) -> bool:
-    """Tell whether a service says that the token itself is expired, revoked or wrong (RFC 6750, 3.1)."""
+    """Return True if a service reports that the token itself is expired, revoked or wrong (RFC 6750, 3.1)."""
     return read_challenge(header).get("error") == "invalid_token"
 
 
 def read_scopes(told: str | Sequence[JSON] | None) -> tuple[str, ...]:
-    """Read scopes, as a text with blanks between or as an array; what holds another thing has none."""
+    """Return the scopes in a text with blanks or in an array, or an empty tuple if any is invalid."""
     scopes = told.split() if isinstance(told, str) else told or ()
     if len(scopes) > _MOST_SCOPES or not all(map(_is_scope, scopes)):
         return ()
@@ -61,9 +61,9 @@ def _is_scope(told: JSON) -> bool:
 
 
 def _parts(header: str) -> Iterator[tuple[str, str | None]]:
-    """Take a header apart: the names of its parameters with their values, and those of its schemes with none.
+    """Yield the parameters of a header with their values, and the names of its schemes with None.
 
-    :raises ValueError: it is malformed, or too long.
+    :raises ValueError: the header is malformed or too long.
     """
     if len(header) > _MOST_CHARACTERS:
         raise ValueError("too long")

@@ -1,7 +1,7 @@
-"""Finds where a person signs in for a protected resource, such as an MCP server.
+"""Finds the sign-in page for a protected resource, such as an MCP server.
 
-As the MCP specification has it: the resource's metadata (RFC 9728), and that of its authorization server (RFC 8414,
-OpenID Connect Discovery).  What asks is given.
+Follows the MCP specification: reads the resource's metadata (RFC 9728) and that of its authorization server (RFC 8414,
+OpenID Connect Discovery).  Requests are made by a function that the caller passes.
 """
 
 from __future__ import annotations
@@ -36,16 +36,19 @@ _OURS = frozenset(
     "client_id code_challenge code_challenge_method redirect_uri request request_uri resource response_mode "
     "response_type scope state".split()
 )
-"""What a request to a sign-in page says, or has said by a document; a page that reads the first of two obeys it."""
+"""The parameters that Aileron sets in a request to a sign-in page, or that would replace the request.
+
+A sign-in page that reads the first of two values would obey one in its own address.
+"""
 
 
 @frozen
 class ProtectedResource:
-    """A resource as it describes itself.
+    """A protected resource as its metadata describes it.
 
-    :ivar name: as which tokens are asked for it (RFC 8707): its URL, or the beginning of it.
-    :ivar issuers: the authorization servers that it trusts; none: it does not say.
-    :ivar scopes: that it wants.
+    :ivar name: the resource for which tokens are requested (RFC 8707): its URL, or a prefix of the URL.
+    :ivar issuers: the authorization servers that the resource trusts. Empty if it names none.
+    :ivar scopes: the scopes that the resource requires.
     """
 
     name: str
@@ -54,10 +57,10 @@ class ProtectedResource:
 
     @classmethod
     async def find(cls, settings: Mapping[str, str], exchange: TokenExchange) -> Self:
-        """Ask it, without a credential, and no other host.
+        """Request the resource's metadata, without a credential and only from its own host.
 
-        :raises SignInRefused: what it says cannot be right.
-        :raises NetworkError, BindingFailed: it cannot be asked.
+        :raises SignInRefused: the metadata is invalid.
+        :raises NetworkError, BindingFailed: the resource cannot be reached.
         """
         url = settings[RESOURCE]
         asked = TokenRequest(url, PRIVATE_NETWORK in settings, JSON_HEADERS, _PING, "MCP server")
@@ -81,9 +84,10 @@ class ProtectedResource:
         return cls(name, issuers, scopes or read_scopes(_texts(members, "scopes_supported")))
 
     def issuer(self, settings: Mapping[str, str]) -> str:
-        """Choose the authorization server: the one of the connector file, else the first that it names.
+        """Return the authorization server: the issuer in the connector file, else the first that the resource names.
 
-        :raises SignInRefused: there is none, it is none of these, or it is nowhere where it could be asked.
+        :raises SignInRefused: there is none, the resource does not name the one in the file, or its address is not
+            allowed.
         """
         declared = settings.get(ISSUER)
         if declared is not None and declared not in (self.issuers or (declared,)):
@@ -103,13 +107,13 @@ class ProtectedResource:
 
 @frozen
 class AuthorizationServer:
-    """An authorization server, as it describes itself.
+    """An authorization server as its metadata describes it.
 
-    :ivar registration_url: where clients register themselves; L{None}: nowhere.
-    :ivar methods: by which a client may prove who it is at the token endpoint.
-    :ivar reads_clients: whether a client may be the URL of a document about it.
-    :ivar names_itself: whether all its answers to a sign-in say whose they are (RFC 9207).
-    :ivar gives_offline: whether a refresh token is asked for by a scope.
+    :ivar registration_url: the endpoint for registering clients, or None if there is none.
+    :ivar methods: the client authentication methods of the token endpoint.
+    :ivar reads_clients: whether a client id may be the URL of a document about the client.
+    :ivar names_itself: whether all sign-in responses name the server (RFC 9207).
+    :ivar gives_offline: whether a refresh token is requested by a scope.
     """
 
     issuer: str
@@ -123,15 +127,15 @@ class AuthorizationServer:
 
     @property
     def method(self) -> str:
-        """The first of our methods that it supports."""
+        """The first of Aileron's authentication methods that the server supports, else C{none}."""
         return next((each for each in METHODS if each in self.methods), NONE)
 
     @classmethod
     async def find(cls, issuer: str, settings: Mapping[str, str], exchange: TokenExchange) -> Self:
-        """Ask it, and no other host.
+        """Request the server's metadata, only from its own host.
 
-        :raises SignInRefused: it does not describe itself, or so that nobody can sign in safely.
-        :raises NetworkError, BindingFailed: it cannot be asked.
+        :raises SignInRefused: there is no metadata, or it does not permit a safe sign-in.
+        :raises NetworkError, BindingFailed: the server cannot be reached.
         """
         members = await _find_metadata(_pages(issuer, _SERVER_PAGES), settings, exchange)
         if members is None:
@@ -161,9 +165,9 @@ class AuthorizationServer:
 async def _find_metadata(
     pages: Iterable[str], settings: Mapping[str, str], exchange: TokenExchange
 ) -> Mapping[str, JSON] | None:
-    """Return the first document that there is.
+    """Return the first metadata document found, or None if there is none.
 
-    :raises SignInRefused: a page answers neither that it is one nor that there is none; no redirect is followed.
+    :raises SignInRefused: a page responds neither with a document nor with a client error. Redirects are not followed.
     """
     for page in pages:
         answer = await exchange(TokenRequest(page, PRIVATE_NETWORK in settings, (_ACCEPT,), None, "metadata"))
@@ -186,9 +190,9 @@ def _texts(members: Mapping[str, JSON], name: str) -> tuple[str, ...]:
 
 
 def _check_page(told: JSON) -> None:
-    """Refuse the address of a sign-in page that says what is ours to say; what is no address is refused elsewhere.
+    """Raise if the address of a sign-in page sets a parameter that Aileron sets.  Other faults are checked elsewhere.
 
-    :raises SignInRefused: it does.
+    :raises SignInRefused: the address sets such a parameter.
     """
     query = told.partition("?")[2] if isinstance(told, str) and len(told) <= _MOST_URL else ""
     names = (name for name, _ in parse_qsl(query, keep_blank_values=True) if name in _OURS)
@@ -197,9 +201,9 @@ def _check_page(told: JSON) -> None:
 
 
 def _read_place(name: str, told: JSON, settings: Mapping[str, str]) -> str:
-    """Read a URL that a server names; a private host is one only for a connector that declares such a network.
+    """Return a URL that a server names.  A private host is allowed only if the connector declares a private network.
 
-    :raises SignInRefused: it is none.
+    :raises SignInRefused: the URL is invalid or not allowed.
     """
     url = told if isinstance(told, str) and len(told) <= _MOST_URL else ""
     try:

@@ -1,4 +1,4 @@
-"""GitHub Apps: a private key that obtains a token of one installation, for an hour at a time."""
+"""GitHub Apps: a private key that obtains a token of one installation, valid for an hour."""
 
 from __future__ import annotations
 
@@ -38,14 +38,17 @@ FORM.differ(GithubAppDocument, private_key=Member(), **optional_members())
 
 
 class GithubApp(RenewedKind[GithubAppDocument]):
-    """An app's installation: what is sent is its token, which the app's key obtains from the connector's own host."""
+    """An installation of an app.
+
+    Requests carry its token, obtained with the app's key from the connector's own host.
+    """
 
     name: ClassVar[str] = "github_app"
     format: ClassVar[str] = "Bearer {key}"
     document = GithubAppDocument
 
     def problem(self, found: GithubAppDocument) -> str | None:
-        """Return what cannot be right."""
+        """Return the fault of a document, as the end of a sentence, or None if the document is valid."""
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -59,7 +62,7 @@ class GithubApp(RenewedKind[GithubAppDocument]):
         return None if enough else f"must have a private_key that is RSA of {_LEAST_BITS} bits or more"
 
     def make_sample(self, secret: str) -> bytes:
-        """Make a token of an app, whose key is made for it."""
+        """Return a document with C{secret} as its token and a new private key."""
         from cryptography.hazmat.primitives import serialization as forms
         from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
@@ -68,11 +71,11 @@ class GithubApp(RenewedKind[GithubAppDocument]):
         return write(GithubAppDocument(access_token=secret, app_id="prove", installation_id="1", private_key=pem))
 
     def is_renewable(self, found: GithubAppDocument) -> bool:
-        """Tell that the key obtains another token at any time."""
+        """Return True: the key can obtain a new token at any time."""
         return True
 
     async def renew(self, found: GithubAppDocument, use: CredentialUse) -> GithubAppDocument:
-        """Ask the connector's host for a token, once."""
+        """Request a new token from the connector's host."""
         scope, now = use.scope, use.now()
         headers = (
             ("Accept", "application/vnd.github+json"),
@@ -93,7 +96,7 @@ class GithubApp(RenewedKind[GithubAppDocument]):
 
 
 def _sign(found: GithubAppDocument, now: datetime) -> str:
-    """Make the app's own token: good for minutes, and from a minute ago on, since clocks differ."""
+    """Return the app's own token, valid for nine minutes, and from a minute ago because clocks differ."""
     import jwt
 
     claims = {"iat": int((now - _SKEW).timestamp()), "exp": int((now + _GOOD_FOR).timestamp()), "iss": found.app_id}

@@ -1,4 +1,4 @@
-"""Credentials that never change: API keys, a name with its password, and private keys for SSH."""
+"""Credentials that never change: API keys, user names with passwords, and private SSH keys."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 MAX_KEPT_BYTES = 8192
-"""Most that is kept of one credential that a person enters."""
+"""The maximum size of a credential that a person enters."""
 
 LEAST_RSA_BITS = 2048
-"""Of an RSA key for SSH, on either side."""
+"""The minimum size of an RSA key for SSH, for client and server."""
 
 _CURVES = ("secp256r1", "secp384r1", "secp521r1")
 _ARMOR = re.compile(r"-----[A-Z ]+-----|\s")
@@ -39,7 +39,7 @@ def _check_size(kept: bytes) -> None:
 
 
 def header_problem(text: str) -> str | None:
-    """Return what is wrong with a text that is not a key but the whole value of a header, or None.
+    """Return the fault of a text that is a complete header value instead of a key, or None.
 
     :return: the end of a sentence that begins with the secret's name.
     """
@@ -53,7 +53,7 @@ def _is_prefix(text: str) -> bool:
 
 
 class ApiKey(CredentialKind):
-    """A key that is sent as it is, in a header, in a parameter of the query or at the beginning of the path."""
+    """A key that is sent unchanged in a header, in a query parameter or at the beginning of the path."""
 
     name: ClassVar[str] = "api_key"
     header: ClassVar[str] = ""
@@ -68,7 +68,7 @@ class ApiKey(CredentialKind):
     }
 
     def check(self, kept: bytes) -> None:
-        """Refuse what could not be one header's value, and what was copied with something around the key."""
+        """Raise C{ValueError} if C{kept} is not a header value, or was copied with text around the key."""
         _check_size(kept)
         text = kept.decode("utf-8", "replace")
         if problem := header_problem(text):
@@ -79,22 +79,22 @@ class ApiKey(CredentialKind):
             raise ValueError("must be visible ASCII without spaces")
 
     def make_sample(self, secret: str) -> bytes:
-        """Make a key."""
+        """Return C{secret} as a key."""
         return secret.encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Return the key as it is kept."""
+        """Return the stored key."""
         return use.kept
 
 
 class Basic(CredentialKind):
-    """A user name and its password, for HTTP's Basic scheme (RFC 7617); the name is no secret."""
+    """A user name and password for HTTP Basic authentication (RFC 7617).  The name is not secret."""
 
     name: ClassVar[str] = "basic"
     format: ClassVar[str] = "Basic {key}"
 
     def check(self, kept: bytes) -> None:
-        """Refuse what is no name and password with a colon between."""
+        """Raise C{ValueError} if C{kept} is not a name and a password separated by a colon."""
         _check_size(kept)
         user, colon, password = kept.decode("utf-8").partition(":")
         if not (user and colon and password):
@@ -103,7 +103,7 @@ class Basic(CredentialKind):
             raise ValueError("must not hold a control character")
 
     def make_sample(self, secret: str) -> bytes:
-        """Make a pair with this password."""
+        """Return a pair with C{secret} as the password."""
         return f"prove:{secret}".encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
@@ -111,17 +111,16 @@ class Basic(CredentialKind):
         return base64.b64encode(use.kept)
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the pair itself, and the password."""
+        """Return the pair and the password."""
         pair = kept.decode("utf-8")
         return pair, pair.partition(":")[2]
 
 
 def load_private_key(kept: bytes, *, is_kept: bool) -> Ed25519PrivateKey | EllipticCurvePrivateKey | RSAPrivateKey:
-    """Load a key that one can log in with over SSH.
+    """Return a private key for login over SSH.
 
-    :param is_kept: it was loaded before; then whether an RSA key's numbers fit each other, which takes long, is not
-        checked again.
-    :raises ValueError: it is none.
+    :param is_kept: whether the key was loaded before. The slow check of an RSA key's numbers is then skipped.
+    :raises ValueError: the key is invalid, has a passphrase, or has a type or size that is not supported.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -148,7 +147,7 @@ def load_private_key(kept: bytes, *, is_kept: bool) -> Ed25519PrivateKey | Ellip
 
 
 class SshKey(CredentialKind):
-    """A private key for SSH, without a passphrase of its own: the vault encrypts it."""
+    """A private key for SSH without a passphrase: the vault encrypts the key."""
 
     name: ClassVar[str] = "ssh_key"
     header: ClassVar[str] = ""
@@ -156,7 +155,7 @@ class SshKey(CredentialKind):
     placed: ClassVar[bool] = False
 
     def check(self, kept: bytes) -> None:
-        """Refuse what nobody could log in with."""
+        """Raise C{ValueError} if C{kept} is not a key for login over SSH."""
         if len(kept) > MAX_KEPT_BYTES or not kept.isascii():
             raise ValueError(_ENTERED)
         load_private_key(kept, is_kept=False)
@@ -164,13 +163,13 @@ class SshKey(CredentialKind):
             raise ValueError(_ENTERED)
 
     def make_sample(self, secret: str) -> None:
-        """Make none: git over SSH is not proved."""
+        """Return None: proofs do not cover git over SSH."""
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the key as it is kept, and what its lines make together."""
+        """Return the stored key, and its base64 without line breaks."""
         text = kept.decode("ascii")
         return text, _ARMOR.sub("", text)
 
     async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
-        """Hand out the key, for the connection that C{request} is made on."""
+        """Return the key for the connection of C{request}."""
         return Authorization(private_key=use.kept.decode("ascii"), secrets=self.secrets(use.kept))

@@ -1,4 +1,4 @@
-"""The base of every kind of credential, and the values that it is given and returns."""
+"""The base class of the kinds of credential, and its parameter and result types."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from aileron.model.errors import BindingFailed, NetworkError
 from aileron.model.vault import Authorization, CredentialState, CredentialStatus, Scope
 
 PRIVATE_NETWORK = "private_network"
-"""The setting that says that its token endpoint may be on loopback or a private address."""
+"""The setting that allows the token endpoint to be on loopback or a private address."""
 
 
 class NeedsYou(Exception):
-    """Only a person can make the credential work again.
+    """Raised if a person must act before the credential works again.
 
-    :ivar reason: why, in a sentence of ours: nothing that a service wrote is in it.
-    :ivar is_new: whether that was found out just now.
+    :ivar reason: the reason in a sentence of Aileron's, without text from a service.
+    :ivar is_new: whether the problem was discovered by this call.
     """
 
     def __init__(self, reason: str, *, is_new: bool = True) -> None:
@@ -32,16 +32,16 @@ class NeedsYou(Exception):
 
 
 class SignInRefused(Exception):
-    """The sign-in is over, and came to nothing; why is a sentence, which may hold words of the service."""
+    """Raised if a sign-in failed.  The reason is a sentence that may include text from the service."""
 
 
 @frozen
 class TokenRequest:
     """A request to a token endpoint, by POST, or for metadata, by GET.
 
-    :ivar private_network: whether it may be on loopback or a private address.
-    :ivar body: L{None}: it is a GET.
-    :ivar place: what is asked, for people.
+    :ivar private_network: whether the address may be on loopback or private.
+    :ivar body: the body, or None for a GET.
+    :ivar place: the name of the endpoint, for people.
     """
 
     url: str
@@ -53,9 +53,9 @@ class TokenRequest:
 
 @frozen
 class TokenAnswer:
-    """The answer of a token endpoint.
+    """The response of a token endpoint.
 
-    :ivar challenge: its C{WWW-Authenticate}; empty: it has none.
+    :ivar challenge: the value of its C{WWW-Authenticate}, or empty if there is none.
     """
 
     status: int
@@ -64,7 +64,7 @@ class TokenAnswer:
 
     @property
     def members(self) -> Mapping[str, JSON]:
-        """Those of the JSON object that it is; none: it is no such object."""
+        """The members of the JSON object in the body, empty if the body is not one."""
         try:
             told = loads_strict(self.body)
         except (ValueError, RecursionError):
@@ -73,14 +73,14 @@ class TokenAnswer:
 
 
 TokenExchange = Callable[[TokenRequest], Awaitable[TokenAnswer]]
-"""Asks a token endpoint, once, following no redirect.
+"""A function that sends one request to a token endpoint without following redirects.
 
-It raises L{NetworkError} where no whole answer came, and L{BindingFailed} where the URL may not be asked.
+It raises L{NetworkError} if no complete response arrived, and L{BindingFailed} if the URL is not allowed.
 """
 
 
 async def no_exchange(asked: TokenRequest) -> TokenAnswer:
-    """Reach no token endpoint, for who has no network."""
+    """Raise L{NetworkError}, for callers without a network."""
     raise NetworkError("No token endpoint can be asked here.")
 
 
@@ -88,9 +88,9 @@ async def no_exchange(asked: TokenRequest) -> TokenAnswer:
 class CredentialUse:
     """One use of a credential.
 
-    :ivar scope: where it goes and in which place of a request, as it was sealed.
-    :ivar kept: what is kept of it.
-    :ivar is_certain: whether a refusal is known to be of the credential, and not of one operation alone.
+    :ivar scope: the sealed scope: the hosts and the place in a request.
+    :ivar kept: the stored credential.
+    :ivar is_certain: whether a refusal certainly concerns the credential, and not only one operation.
     """
 
     scope: Scope
@@ -101,13 +101,13 @@ class CredentialUse:
     is_certain: bool = True
 
     def keep(self, renewed: bytes) -> None:
-        """Have C{renewed} kept from now on, durably: before it is relied upon."""
+        """Store C{renewed} durably.  Call before relying on it."""
         self._keep(renewed)
         self.kept = renewed
 
 
 def only(holds: Callable[[str], object], problem: str) -> Callable[[str], str]:
-    """Make a reader of a setting that takes only texts of which C{holds} says anything true."""
+    """Return a reader of a setting that accepts only texts for which C{holds} returns a true value."""
 
     def read(text: str) -> str:
         if not holds(text):
@@ -119,11 +119,11 @@ def only(holds: Callable[[str], object], problem: str) -> Callable[[str], str]:
 
 @frozen
 class SettingRule:
-    """A key of a connector file's C{[credential]} that only some kinds know.
+    """A key of a connector file's C{[credential]} that only some kinds support.
 
-    :ivar read: makes the setting of what the file says; its C{ValueError} ends the sentence of the fault.
-    :ivar several: whether the file says it as an array of texts, which are kept with a blank between.
-    :ivar flag: whether the file says it as true or false; true is kept as a text, and false not at all.
+    :ivar read: returns the setting for a text in the file. Its C{ValueError} is the end of the error message.
+    :ivar several: whether the file has an array of texts, which are stored joined by blanks.
+    :ivar flag: whether the file has true or false. True is stored as a text, and false is not stored.
     """
 
     read: Callable[[str], str] = str
@@ -132,16 +132,16 @@ class SettingRule:
 
 
 class CredentialKind(ABC):
-    """One kind of credential; unless it says otherwise, it never runs out, and fills one header or parameter.
+    """A kind of credential.  By default it never expires and fills one header or parameter.
 
-    It is asked for one thing at a time for each binding, so that what runs out is renewed once.
+    Calls are made one at a time for each binding, so that an expiring credential is renewed once.
 
-    :cvar name: in the vault, in connectors' files and at the beginning of a binding's name.
-    :cvar header: where it goes unless the file says otherwise; empty: the file must.
-    :cvar placed: whether a file may say by which header and format it goes.
-    :cvar settings: the keys of a file that are its own.
-    :cvar reserved: headers that it sets beside, in lower case: no operation may.
-    :cvar exchanges: whether it asks a token endpoint.
+    :cvar name: the kind's name in the vault, in connector files and at the beginning of a binding's name.
+    :cvar header: the default header, or empty if the file must name one.
+    :cvar placed: whether a file may choose the header and format.
+    :cvar settings: the keys of a file that only this kind supports.
+    :cvar reserved: other headers, in lower case, that the kind sets and operations must not set.
+    :cvar exchanges: whether the kind uses a token endpoint.
     """
 
     name: ClassVar[str]
@@ -154,66 +154,66 @@ class CredentialKind(ABC):
 
     @abstractmethod
     def check(self, kept: bytes) -> None:
-        """Refuse what cannot be kept.
+        """Raise if C{kept} cannot be stored.
 
-        :raises ValueError: and why, without repeating it.
+        :raises ValueError: C{kept} is invalid. The message does not repeat it.
         """
 
     @abstractmethod
     def make_sample(self, secret: str) -> bytes | None:
-        """Make what is kept of one in a proof, which sends C{secret} or signs with it; L{None}: none can be made."""
+        """Return a stored credential for a proof that sends or signs with C{secret}, or None if the kind has none."""
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Make what stands for C{{key}}, now; unless a kind says otherwise, it is never sent itself.
+        """Return the current value for C{{key}}.  By default raise, because the credential is never sent itself.
 
-        :raises NeedsYou: nothing can be made of it any more.
-        :raises BindingFailed: this kind has no such thing.
-        :raises NetworkError: it could not be renewed this time.
+        :raises NeedsYou: a person must act first.
+        :raises BindingFailed: this kind has no such value.
+        :raises NetworkError: the credential could not be renewed this time.
         """
         raise BindingFailed(f"A credential of the kind {self.name} is never sent itself.")
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return what is secret beside what L{reveal} makes."""
+        """Return the secrets in C{kept} other than the result of L{reveal}."""
         return ()
 
     async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
-        """Make what C{request} is sent with; raises as L{reveal}."""
+        """Return the headers and parameters that authorize C{request}.  Raises like L{reveal}."""
         key = (await self.reveal(use)).decode("ascii")
         return place(key, use.scope, *self.secrets(use.kept))
 
     async def make_ready(self, use: CredentialUse) -> None:
-        """Renew it, if it is due; raises as L{reveal}."""
+        """Renew the credential if it is due.  Raises like L{reveal}."""
         return  # what never runs out is ready
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
-        """Note that the service did not accept what was sent; whether the next use sends something else.
+        """Record that the service refused what was sent.  Return True if the next use sends something else.
 
-        :param challenge: of a 403: what was sent is good, and not for what it was sent for.
-        :raises NeedsYou: a person can have it do that.
+        :param challenge: the challenge of a 403: the credential is valid, but not for this operation.
+        :raises NeedsYou: a person must act first.
         """
         return False
 
     def check_settings(self, settings: Mapping[str, str]) -> None:
-        """Refuse settings of a connector file that do not go together, by a C{ValueError} that says which."""
+        """Raise C{ValueError} if settings of a connector file contradict each other."""
         return
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Tell whether it can be used."""
+        """Return the credential's state at C{now}."""
         return CredentialState(CredentialStatus.READY)
 
     def limit(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Say which of the C{scopes} that are needed it lacks, in a sentence; L{None}: none is known."""
+        """Return a sentence about those of the required C{scopes} that are missing, or None if none is known to be."""
         return None
 
     def surplus(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Say which scopes it has beside the C{scopes} that are needed, in a sentence; L{None}: none is known."""
+        """Return a sentence about granted scopes beyond the required C{scopes}, or None if none is known."""
         return None
 
 
 def place(key: str, scope: Scope, *secrets: str) -> Authorization:
-    """Put C{key} where its scope says; secret are it and C{secrets}.
+    """Return C{key} in the place that its scope names.  C{key} and C{secrets} are marked as secret.
 
-    :raises BindingFailed: it would be no part of a path.
+    :raises BindingFailed: the key would change the request's path.
     """
     query, path = scope.settings.get("query"), scope.settings.get("path")
     if query is not None:

@@ -1,4 +1,4 @@
-"""OAuth 2 (RFC 6749): an access token that the authorization server renews."""
+"""OAuth 2 (RFC 6749): an access token that is renewed by the authorization server."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CODE, CLIENT, DEVICE = "authorization_code", "client_credentials", "device_code"
 POST, BASIC, NONE = "client_secret_post", "client_secret_basic", "none"
 METHODS = (NONE, POST, BASIC)
 DISCOVER, RESOURCE, ISSUER = "discover", "resource", "issuer"
-"""Settings: that the server says where one signs in, for which resource (no key of a file), and at which issuer."""
+"""Settings: whether the server names the sign-in page, the resource (not a key of a file), and the issuer."""
 
 OFFLINE = "offline_access"
-"""Asks for a refresh token; not every service that gives one says that it gave this."""
+"""The scope that requests a refresh token.  Not every service that grants one lists this scope as granted."""
 
 _GOOGLE = "https://www.googleapis.com/auth/userinfo."
 _IDENTITY = frozenset({OFFLINE, "openid", "profile", "email", f"{_GOOGLE}email", f"{_GOOGLE}profile"})
@@ -42,7 +42,7 @@ _ENDED = frozenset(
         "invalid_scope",
         "invalid_target",
         "unsupported_grant_type",
-        # GitHub's and Slack's words for the same, with status 200.
+        # The error codes of GitHub and Slack, sent with status 200.
         "bad_refresh_token",
         "incorrect_client_credentials",
         "invalid_refresh_token",
@@ -53,14 +53,14 @@ _ENDED = frozenset(
 
 @frozen(kw_only=True)
 class OAuth2Document(Renewable):
-    """All that renewal needs.
+    """A token with everything that its renewal needs.
 
-    :ivar grant: by which the first token came: C{authorization_code}, C{device_code} or C{client_credentials}.
-    :ivar scopes: that were given with the token; of C{client_credentials} those that are asked for.
+    :ivar grant: the grant of the first token: C{authorization_code}, C{device_code} or C{client_credentials}.
+    :ivar scopes: the granted scopes. For C{client_credentials}, the requested ones.
     :ivar token_endpoint_auth_method: C{client_secret_post}, C{client_secret_basic} or C{none} (RFC 7591).
-    :ivar resource: for which alone the tokens are (RFC 8707).
-    :ivar issuer: of the authorization server that was found; L{None}: the connector file names its endpoints.
-    :ivar wanted: scopes to ask for when a person signs in again, since the service wants more than it was given.
+    :ivar resource: the only resource that the tokens are for (RFC 8707).
+    :ivar issuer: the issuer of a discovered server, or None if the connector file names the endpoints.
+    :ivar wanted: the scopes to request at the next sign-in, because the service requires more than were granted.
     """
 
     grant: str
@@ -127,7 +127,7 @@ class OAuth2(RenewedKind[OAuth2Document]):
     }
 
     def check_settings(self, settings: Mapping[str, str]) -> None:
-        """Refuse discovery where there is no resource to ask, and endpoints beside it."""
+        """Raise C{ValueError} for discovery without a resource, or combined with endpoints."""
         named = [name for name in ("token_url", "authorize_url", "device_url") if name in settings]
         if DISCOVER not in settings:
             if "client_metadata_url" in settings:
@@ -138,7 +138,7 @@ class OAuth2(RenewedKind[OAuth2Document]):
             raise ValueError(f"`{named[0]}` must not stand beside `discover`")
 
     def problem(self, found: OAuth2Document) -> str | None:
-        """Return what cannot be right."""
+        """Return the fault of a document, as the end of a sentence, or None if the document is valid."""
         if found.grant not in {CODE, CLIENT, DEVICE}:
             return f"must have a grant that is {CODE}, {CLIENT} or {DEVICE}"
         if found.token_endpoint_auth_method not in METHODS:
@@ -154,25 +154,25 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return None
 
     def make_sample(self, secret: str) -> bytes:
-        """Make a token that nothing renews."""
+        """Return a token that cannot be renewed."""
         return write(OAuth2Document(access_token=secret, grant=CODE, client_id="prove", token_url="https://as.example"))
 
     def is_renewable(self, found: OAuth2Document) -> bool:
-        """Tell whether there is a refresh token, or the client asks for itself."""
+        """Return True if there is a refresh token or the grant is C{client_credentials}."""
         return found.grant == CLIENT or found.refresh_token is not None
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the refresh token and the client's secret: the service may be the one that gave them out."""
+        """Return the refresh token and the client secret, because the service may be their issuer."""
         found = self.read(kept)
         return tuple(each for each in (found.refresh_token, found.client_secret) if each)
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Tell whether it can be used, which scopes are to be asked for, and where a person signed in."""
+        """Return the state, with the scopes to request and the issuer and token endpoint of the sign-in."""
         found = self.read(kept)
         return evolve(super().state(kept, now), wanted=found.wanted, issuer=found.issuer, token_url=found.token_url)
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
-        """Have a person asked for scopes that a 403 names, if any was not given (RFC 6750, 3.1)."""
+        """If a 403 names scopes that were not granted, require a person to sign in again (RFC 6750, 3.1)."""
         found, scopes = self.read(use.kept), wanted_scopes(challenge) or ()
         is_news = not found.needs_you and found.access_token in sent.secrets
         if is_news and not {*scopes} <= {*found.scopes}:  # else another sign-in would give no more
@@ -182,7 +182,10 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return super().refused(use, sent, challenge)
 
     async def _current(self, use: CredentialUse) -> OAuth2Document:
-        """Return it with a token for the resource of the connector, and no other."""
+        """Return the document with a token for the connector's resource.
+
+        :raises NeedsYou: the stored tokens are for another resource.
+        """
         found, resource = self.read(use.kept), use.scope.settings.get(RESOURCE)
         if resource is not None and not found.needs_you and not covers(found.resource or "", resource):
             use.keep(write(evolve(found, needs_you=_OTHER_RESOURCE)))
@@ -190,18 +193,18 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return await super()._current(use)
 
     def limit(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Name those of C{scopes} that it was not given."""
+        """Return a sentence about those of C{scopes} that were not granted, or None."""
         missing = missing_scopes(self.read(kept), scopes)
         return f"It was not given: {', '.join(missing)}." if missing else None
 
     def surplus(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Name the scopes that it was given beside C{scopes}, without those that only say who signed in."""
+        """Return a sentence about granted scopes beyond C{scopes}, or None.  Identity scopes are ignored."""
         given = (each for each in self.read(kept).scopes if each.lower() not in _IDENTITY)
         more = [each for each in given if not any(_is_same(one, each) for one in scopes)]
         return f"It was given more than your trusted actions need: {', '.join(more)}." if more else None
 
     async def renew(self, found: OAuth2Document, use: CredentialUse) -> OAuth2Document:
-        """Ask the token endpoint once."""
+        """Request a new token from the token endpoint."""
         private_network = PRIVATE_NETWORK in use.scope.settings
         if found.grant == CLIENT:
             request = token_request(found, CLIENT, private_network=private_network, scope=list(found.scopes) or None)
@@ -220,7 +223,7 @@ class OAuth2(RenewedKind[OAuth2Document]):
 
 
 def covers(resource: str, url: str) -> bool:
-    """Tell whether C{url} is the resource, or lies below it on the same origin."""
+    """Return True if C{url} is the resource or below it on the same origin."""
     try:
         read_origin(resource)
         above, below = read_url(resource), read_url(url)
@@ -231,7 +234,7 @@ def covers(resource: str, url: str) -> bool:
 
 
 def missing_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the scopes C{asked} that were not given, where it is known which were."""
+    """Return the requested scopes that the server did not grant, or an empty tuple if the response named none."""
     if not found.scopes:
         return ()
     given = (*found.scopes, *((OFFLINE,) if found.refresh_token else ()))
@@ -239,15 +242,18 @@ def missing_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ..
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Compare two scopes as services write them back: in other case, or behind the address of what they are for."""
+    """Return True if two scopes are equal as services spell them.
+
+    In any case, with or without an address before them.
+    """
     short, long = sorted((one.lower(), other.lower()), key=len)
     return short == long or long.endswith(f"/{short}")
 
 
 def with_tokens(found: OAuth2Document, told: Mapping[str, JSON], now: datetime) -> OAuth2Document:
-    """Return it with the tokens of an endpoint's answer; a refresh token that is not replaced stays.
+    """Return the document with the tokens of a response.  A refresh token that is not replaced is preserved.
 
-    :raises ValueError: there is none that can be sent.
+    :raises ValueError: the response has no token that can be sent.
     """
     lifetime = _lifetime(told.get("expires_in"))
     return evolve(
@@ -261,7 +267,7 @@ def with_tokens(found: OAuth2Document, told: Mapping[str, JSON], now: datetime) 
 
 
 def token_request(found: OAuth2Document, grant_type: str, *, private_network: bool, **sent: Any) -> TokenRequest:
-    """Make the request for a token by a grant, whose parameters are C{sent}; the client names itself in it."""
+    """Return the request for a token by a grant with the parameters C{sent}, including the client's authentication."""
     from oauthlib.oauth2.rfc6749.parameters import prepare_token_request  # loads slowly, and most need none
 
     headers = [("Accept", "application/json"), ("Content-Type", "application/x-www-form-urlencoded")]
@@ -279,10 +285,10 @@ def token_request(found: OAuth2Document, grant_type: str, *, private_network: bo
 
 
 def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
-    """Read what the endpoint gave.
+    """Return the members of a token endpoint's response.
 
-    :raises NeedsYou: it says in so many words that it will give no more.
-    :raises NetworkError: it gives no token now, and may another time.
+    :raises NeedsYou: the error is permanent.
+    :raises NetworkError: there is no token, but a later request may succeed.
     """
     found = answer.members
     code = found.get("error")
@@ -295,7 +301,7 @@ def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
 
 
 def _lifetime(told: JSON) -> timedelta | None:
-    """Read for how long a token is good; what says nothing of use is L{None}."""
+    """Return the lifetime of a token, or None if the value is missing or invalid."""
     seconds = int(told) if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 12 else told
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _MOST_SECONDS:
         return None

@@ -1,4 +1,4 @@
-"""Credentials that run out: an access token, and what another one is obtained with."""
+"""Credentials that expire: an access token and the means to renew it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _OVER = "It has expired and cannot be renewed."
 _REFUSED = "The service does not accept the token any more, and it cannot be renewed."
 
 FORM = JsonConverter()
-"""The JSON of what is kept: what has its default is left out."""
+"""The JSON of a stored credential.  Members with their default are omitted."""
 
 
 @frozen(kw_only=True)
 class Renewable:
-    """The access token, beside what it is obtained with.
+    """An access token, with the state of its renewal.
 
-    :ivar expires_at: when it runs out; L{None}: nobody said.
-    :ivar obtained_at: when we were given it; L{None}: it was kept with the credential.
-    :ivar spent: whether the service refused it.
-    :ivar needs_you: why only a person can have it renewed; such a credential asks nobody any more.
+    :ivar expires_at: the time of expiry, or None if it is unknown.
+    :ivar obtained_at: the time at which Aileron obtained the token, or None if it was stored with the credential.
+    :ivar spent: whether the service refused the token.
+    :ivar needs_you: the reason why a person must act, or None. If set, no renewal is tried.
     """
 
     access_token: str | None = field(default=None, repr=False)
@@ -47,36 +47,36 @@ T = TypeVar("T")
 
 
 class RenewedKind(CredentialKind, Generic[D]):
-    """The part that all kinds share that run out: when they are renewed, and what is kept before it is used."""
+    """The base of kinds that expire: when to renew, and storing the renewed credential before its use."""
 
     exchanges: ClassVar[bool] = True
     document: type[D]
 
     @abstractmethod
     def problem(self, found: D) -> str | None:
-        """Return what is wrong with what is to be kept; L{None}: nothing."""
+        """Return the fault of a document, as the end of a sentence, or None if the document is valid."""
 
     @abstractmethod
     def is_renewable(self, found: D) -> bool:
-        """Tell whether another token can be obtained without a person."""
+        """Return True if a new token can be obtained without a person."""
 
     @abstractmethod
     async def renew(self, found: D, use: CredentialUse) -> D:
-        """Obtain another token.
+        """Obtain a new token.
 
-        :raises NeedsYou: never again, unless a person helps.
-        :raises NetworkError, BindingFailed: not this time.
+        :raises NeedsYou: a person must act first.
+        :raises NetworkError, BindingFailed: the token cannot be renewed this time.
         """
 
     def read(self, kept: bytes) -> D:
-        """Read what is kept.
+        """Parse the stored document.
 
-        :raises ValueError: it is no such document.
+        :raises ValueError: the document is invalid.
         """
         return read_document(self.document, kept)
 
     def check(self, kept: bytes) -> None:
-        """Refuse what is no such document, or cannot be used."""
+        """Raise C{ValueError} if C{kept} is not a valid document of this kind."""
         if len(kept) > _MOST_BYTES:
             raise ValueError(f"must have at most {_MOST_BYTES} bytes")
         found = self.read(kept)
@@ -85,19 +85,19 @@ class RenewedKind(CredentialKind, Generic[D]):
             raise ValueError(problem)
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Return the access token."""
+        """Return the access token, renewed if due."""
         found = await self._current(use)
         return (found.access_token or "").encode("ascii")
 
     async def make_ready(self, use: CredentialUse) -> None:
-        """Renew it, if it is due."""
+        """Renew the token if it is due."""
         await self._current(use)
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
-        """Take the token that was sent for spent, unless it is another by now, or was given out just before.
+        """Mark the sent token as spent, unless it was replaced already or was obtained less than a minute ago.
 
-        A service that refuses every token has none renewed at each request.  Where none can be renewed, only a person
-        can help, and nothing is sent before, once it is certain that the token is what is refused.
+        A service that refuses every token therefore does not cause a renewal at each request.  If the token cannot be
+        renewed and is certainly the cause of the refusal, a person must act first and no request is sent before.
         """
         found = self.read(use.kept)
         if challenge:
@@ -116,7 +116,7 @@ class RenewedKind(CredentialKind, Generic[D]):
         return True
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Tell whether it can be used: what renews itself is ready."""
+        """Return the state.  A token that can be renewed is ready."""
         found = self.read(kept)
         ended = found.needs_you or self._find_end(found, now)
         if ended is not None:
@@ -125,12 +125,16 @@ class RenewedKind(CredentialKind, Generic[D]):
         return CredentialState(CredentialStatus.READY if renews else CredentialStatus.EXPIRES, found.expires_at)
 
     def _find_end(self, found: D, now: datetime) -> str | None:
-        """Return why it cannot be used any more, if time alone says so."""
+        """Return the reason why an expired token cannot be used any more, or None if it can."""
         over = found.expires_at is not None and found.expires_at <= now
         return _OVER if over and not self.is_renewable(found) else None
 
     async def _current(self, use: CredentialUse) -> D:
-        """Return it with a token that can be sent; one that was obtained for it is kept first."""
+        """Return the document with a token that can be sent.  A renewed document is stored first.
+
+        :raises NeedsYou: a person must act first.
+        :raises NetworkError: the token has expired and could not be renewed this time.
+        """
         found = self.read(use.kept)
         if found.needs_you:
             raise NeedsYou(found.needs_you, is_new=False)
@@ -156,9 +160,9 @@ class RenewedKind(CredentialKind, Generic[D]):
 
 
 def read_document(document: type[T], kept: bytes) -> T:
-    """Read JSON that is kept of a credential; what is wrong with it is said without a word of it.
+    """Parse the JSON of a stored credential.
 
-    :raises ValueError: it is no such document.
+    :raises ValueError: the document is invalid. The message repeats nothing of it.
     """
     try:
         return FORM.from_json(document, loads_strict(kept))
@@ -174,7 +178,7 @@ def _is_due(found: Renewable, now: datetime, before: timedelta = _RENEWED_BEFORE
 
 
 def write(found: AttrsInstance) -> bytes:
-    """Write what is to be kept."""
+    """Return the JSON to store for a credential."""
     return canonical(FORM.to_json(found))
 
 
@@ -184,9 +188,9 @@ def _token_problem(token: str | None) -> str | None:
 
 
 def token_of(told: JSON) -> str:
-    """Read the token that an endpoint gave.
+    """Return the token in a response.
 
-    :raises ValueError: it is none that a header could carry.
+    :raises ValueError: the value is not a token that a header can carry.
     """
     if not isinstance(told, str) or _token_problem(told):
         raise ValueError("gave no token that can be sent")
@@ -194,7 +198,7 @@ def token_of(told: JSON) -> str:
 
 
 def optional_members(*names: str) -> Any:
-    """Make the form of attributes that are left out where they have their default."""
+    """Return the form of attributes that are omitted if they have their default."""
     return dict.fromkeys(
         (*names, "access_token", "expires_at", "obtained_at", "spent", "needs_you"), Member(optional=True)
     )

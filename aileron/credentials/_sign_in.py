@@ -1,6 +1,6 @@
-"""Obtains a first token of OAuth 2: by a browser, on another device, or by the client itself.
+"""Obtains the first token of OAuth 2: with a browser, on another device, or by the client itself.
 
-Nothing here does I/O; the command line does, and hands over what came back, or what asks.
+This module does no I/O. The command line sends the requests and passes the responses.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _LONGEST_SECONDS, _INTERVAL_SECONDS, _SLOWER_SECONDS = 1800, 5, 5
 
 
 class NotOurCallback(Exception):
-    """A request to the callback does not belong to the sign-in; it changes nothing."""
+    """Raised if a request to the callback does not belong to the sign-in, which is not affected."""
 
 
 @frozen
 class SignInClient:
-    """The client as which a person signs in, and what the connector file says of the service.
+    """An OAuth client and the connector file's settings for the service.
 
-    :ivar settings: of the scope that the credential is for.
-    :ivar client_id: empty: it is to be registered.
-    :ivar server: that was found; L{None}: the settings name its endpoints.
+    :ivar settings: the settings of the credential's scope.
+    :ivar client_id: the client id, or empty if the client must be registered.
+    :ivar server: the discovered server, or None if the settings name the endpoints.
     """
 
     settings: Mapping[str, str]
@@ -63,30 +63,32 @@ class SignInClient:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes that are asked for."""
+        """The scopes for the service's operations."""
         return tuple(self.settings.get("scopes", "").split())
 
     @property
     def asked_scopes(self) -> tuple[str, ...]:
-        """The scopes of the request: L{scopes}, and OpenID's where the file names an account in the ID token."""
+        """The requested scopes: L{scopes}, and OpenID's if the file names an account in the ID token."""
         token, _, claim = self.settings.get("account", "").partition(".")
         identity = ("openid", "email" if claim == "email" else "profile") if token == _ID_TOKEN else ()
         return tuple(dict.fromkeys((*self.scopes, *identity)))
 
     @property
     def needs_secret(self) -> bool:
-        """C{True} if the client has a secret that is not known yet."""
+        """C{True} if the client needs a secret that is not known yet."""
         return self.client_secret is None and self._document(CODE).token_endpoint_auth_method != NONE
 
     def request(self, grant: str, grant_type: str | None = None, **sent: object) -> TokenRequest:
-        """Make the request for a first token; C{sent} are the parameters of its grant."""
+        """Return the request for a first token, with the grant's parameters C{sent}."""
         private = PRIVATE_NETWORK in self.settings
         return token_request(self._document(grant), grant_type or grant, private_network=private, **sent)
 
     def read_tokens(self, grant: str, answer: TokenAnswer, now: datetime) -> OAuth2Document:
-        """Return what is to be kept of an answer; scopes that it does not state were given as asked (RFC 6749, 5.1).
+        """Return the document to store for a response.
 
-        :raises SignInRefused: it gave no token.
+        Without stated scopes, the requested ones were granted (RFC 6749, 5.1).
+
+        :raises SignInRefused: the response has no token.
         """
         told, document = read_answer(answer), self._document(grant)
         given = told.get("scope")
@@ -98,9 +100,9 @@ class SignInClient:
             raise SignInRefused(f"The token endpoint {error}.") from None
 
     def read_account(self, answer: TokenAnswer) -> str | None:
-        """Return who signed in, by the answer that gave the token; L{None}: neither file nor answer says it.
+        """Return the account that signed in, or None if neither the file nor the response names it.
 
-        It is for people to compare, and decides nothing.
+        The account is shown to people for comparison, and decides nothing.
         """
         if "account" not in self.settings:
             return None
@@ -112,7 +114,7 @@ class SignInClient:
         return str(found).strip() or None if is_name else None
 
     def _read_claims(self, token: str) -> JSON:
-        """Read an ID token that came from the token endpoint itself, by TLS (OpenID Connect Core, 3.1.3.7)."""
+        """Return an ID token's claims, or None if it is invalid (OpenID Connect Core, 3.1.3.7)."""
         import jwt
 
         try:
@@ -139,11 +141,11 @@ class SignInClient:
 
 
 def found_client(settings: Mapping[str, str], resource: ProtectedResource, server: AuthorizationServer) -> SignInClient:
-    """Make the client in the MCP specification's order: one that the operator registered, a document about it.
+    """Return the client to use, in the order of the MCP specification: a registered one, else a document about it.
 
-    Without an ID, it has to be registered, or the operator has to know one.  Scopes of the connector file are all that
-    is asked for; where it says none, those that the resource wants.  A client that is no document proves itself as the
-    file says, or else as the server wants it.
+    Without an id, the client must be registered, or the operator must enter an id.  Only the scopes of the connector
+    file are requested, or if it names none, those that the resource requires.  A client that is not a document
+    authenticates as the file states, else as the server supports.
     """
     scopes = tuple(settings.get("scopes", "").split()) or resource.scopes
     if scopes and server.gives_offline:
@@ -163,12 +165,13 @@ def found_client(settings: Mapping[str, str], resource: ProtectedResource, serve
 
 
 async def register(client: SignInClient, redirect_uri: str, exchange: TokenExchange) -> SignInClient:
-    """Register a client that has no ID yet, for one redirect URI (RFC 7591).
+    """Register a client that has no id yet, for one redirect URI (RFC 7591).
 
-    What would change the registration later is not kept.
+    Return the client unchanged if it has an id or the server has no registration.  The credentials for changing the
+    registration later are not stored.
 
-    :raises SignInRefused: the server registers none, or another.
-    :raises NetworkError, BindingFailed: it cannot be asked.
+    :raises SignInRefused: the server refuses, or registers something else.
+    :raises NetworkError, BindingFailed: the server cannot be reached.
     """
     server = client.server
     if client.client_id or server is None or server.registration_url is None:
@@ -195,7 +198,7 @@ async def register(client: SignInClient, redirect_uri: str, exchange: TokenExcha
 def _registered(client: SignInClient, told: Mapping[str, JSON]) -> SignInClient:
     """Return the client as the server registered it.
 
-    :raises SignInRefused: it is none that can prove who it is.
+    :raises SignInRefused: the registration has no id, no secret or an unsupported method.
     """
     method = told[_METHOD]
     try:
@@ -210,10 +213,10 @@ def _registered(client: SignInClient, told: Mapping[str, JSON]) -> SignInClient:
 
 @frozen
 class BrowserSignIn:
-    """One sign-in by the authorization code grant, with PKCE (RFC 7636), on a loopback callback (RFC 8252).
+    """A sign-in by the authorization code grant, with PKCE (RFC 7636) and a loopback callback (RFC 8252).
 
-    :ivar state: names this sign-in to the callback, once.
-    :ivar verifier: proves to the token endpoint that the code was asked for here.
+    :ivar state: identifies this sign-in to the callback, once.
+    :ivar verifier: proves to the token endpoint that this process requested the code.
     """
 
     client: SignInClient
@@ -223,12 +226,12 @@ class BrowserSignIn:
 
     @classmethod
     def begin(cls, client: SignInClient, redirect_uri: str, randomness: Callable[[int], bytes]) -> Self:
-        """Begin one; state and verifier are 256 fresh bits each."""
+        """Return a new sign-in, with 256 random bits each for state and verifier."""
         return cls(client, redirect_uri, _encode(randomness(32)), _encode(randomness(32)))
 
     @property
     def authorize_url(self) -> str:
-        """The page where the person signs in."""
+        """The URL of the sign-in page."""
         url, scopes = self.client.settings["authorize_url"], " ".join(self.client.asked_scopes)
         asked = {
             "response_type": "code",
@@ -243,10 +246,10 @@ class BrowserSignIn:
         return f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
 
     def read_callback(self, query: str) -> str:
-        """Read the code that the browser brings.
+        """Return the code in the callback's query.
 
-        :raises NotOurCallback: it does not belong to this sign-in.
-        :raises SignInRefused: it does, and there is no code, or it is of another server (RFC 9207).
+        :raises NotOurCallback: the request does not belong to this sign-in.
+        :raises SignInRefused: there is no code, or the response is from another server (RFC 9207).
         """
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=32, errors="strict")
@@ -269,11 +272,11 @@ class BrowserSignIn:
         return found["code"]
 
     def token_request(self, code: str) -> TokenRequest:
-        """Make the request that turns the code into tokens."""
+        """Return the request that exchanges the code for tokens."""
         return self.client.request(CODE, code=code, redirect_uri=self.redirect_uri, code_verifier=self.verifier)
 
     def _is_issuer(self, told: str | None) -> bool:
-        """Tell whether it is the issuer of the file, or else of the origin where the sign-in began."""
+        """Return True if C{told} is the issuer in the settings, else the origin of the sign-in page."""
         declared, server = self.client.settings.get(ISSUER), self.client.server
         if told is None and server is not None:
             return not server.names_itself
@@ -287,11 +290,11 @@ class BrowserSignIn:
 
 @frozen
 class DeviceSignIn:
-    """One sign-in on another device (RFC 8628).
+    """A sign-in on another device (RFC 8628).
 
-    :ivar page: where the person enters C{user_code}.
-    :ivar expires_in: for how many seconds.
-    :ivar interval: between two questions whether the person has, in seconds.
+    :ivar page: the page where the person enters C{user_code}.
+    :ivar expires_in: the lifetime of the codes in seconds.
+    :ivar interval: the seconds between two polls.
     """
 
     client: SignInClient
@@ -303,7 +306,7 @@ class DeviceSignIn:
 
     @staticmethod
     def request(client: SignInClient) -> TokenRequest:
-        """Make the request that begins one."""
+        """Return the request that starts a sign-in."""
         scopes = " ".join(client.asked_scopes)
         form = urlencode({"client_id": client.client_id, **({"scope": scopes} if scopes else {})})
         request = client.request(DEVICE, _DEVICE_GRANT)
@@ -311,9 +314,9 @@ class DeviceSignIn:
 
     @classmethod
     def from_answer(cls, client: SignInClient, answer: TokenAnswer) -> Self:
-        """Read what the service answered.
+        """Return the sign-in that a response describes.
 
-        :raises SignInRefused: it begins none.
+        :raises SignInRefused: the response has no codes.
         """
         told = read_answer(answer)
         code, shown, page = (told.get(name) for name in ("device_code", "user_code", "verification_uri"))
@@ -323,11 +326,11 @@ class DeviceSignIn:
         return cls(client, code, shown, page, lifetime, _seconds(told.get("interval"), _INTERVAL_SECONDS))
 
     def token_request(self) -> TokenRequest:
-        """Make the request that asks whether the person has signed in."""
+        """Return the request that polls whether the person has signed in."""
         return self.client.request(DEVICE, _DEVICE_GRANT, device_code=self.device_code)
 
     def go_on(self, answer: TokenAnswer) -> Self | None:
-        """Return how to go on asking; L{None}: the answer is the last one."""
+        """Return the sign-in for the next poll, or None if the response is final."""
         error = answer.members.get("error")
         if error == "slow_down":
             return evolve(self, interval=self.interval + _SLOWER_SECONDS)
@@ -341,9 +344,9 @@ def _seconds(told: JSON, otherwise: int) -> int:
 
 
 def read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
-    """Read an answer that should give what was asked for.
+    """Return the members of a successful response.
 
-    :raises SignInRefused: it does not.
+    :raises SignInRefused: the response is an error.
     """
     told = answer.members
     if isinstance(told.get("error"), str):

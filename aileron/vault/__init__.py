@@ -1,4 +1,4 @@
-"""The encrypted file of credentials, bound explicitly to connectors, and the operator's logins that hang on its key."""
+"""The encrypted file of credentials, each bound to a connector, and the operator's logins, which depend on its key."""
 
 from ._cipher import DataKey, read_key
 from ._control import ControlKey

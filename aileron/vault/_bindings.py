@@ -1,4 +1,4 @@
-"""The bindings that lie in the vault's file."""
+"""The bindings in the vault's file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from ._vault_file import OpenVault
 
 @implementer(IBindings)
 class FileBindings:
-    """The bindings of a vault that this is a part of.
+    """The bindings of a vault.  A mixin of L{Vault}.
 
-    A secret opens only if everything that its entry says is what was sealed.
+    A secret decrypts only if every field of its entry is as it was sealed.
     """
 
     _file: OpenVault
@@ -77,7 +77,7 @@ class FileBindings:
         return binding
 
     async def at_rest(self) -> None:
-        """Wait until what is being renewed is kept: what the daemon drops instead may be a credential's last token."""
+        """Wait until renewals in progress are stored, because a lost one may be a credential's last token."""
         for turn in tuple(self._turns.values()):
             await turn.run(lambda: None)
 

@@ -1,7 +1,7 @@
-"""The data key, from a passphrase to what is sealed: Argon2id, keys derived from it, AES-256-GCM.
+"""The data key: from a passphrase to sealed data, by Argon2id, HKDF and AES-256-GCM.
 
-The parameters of Argon2id (RFC 9106) lie in a file that other programs may write: below the floor a passphrase could be
-guessed, above the ceiling one unlock would take the machine's memory.  What is sealed has its context as associated
+The Argon2id parameters (RFC 9106) are in a file that other programs may write. Below the minimum a passphrase could be
+guessed, and above the maximum an unlock would use up the machine's memory.  Sealed data has its context as associated
 data.
 """
 
@@ -26,13 +26,13 @@ KEY_BYTES = 32
 _NONCE_BYTES = 12
 
 Randomness = Callable[[int], bytes]
-"""That many unpredictable bytes."""
+"""A function that returns the requested number of unpredictable bytes."""
 
 
 class DataKey:
-    """The key that everything in one vault hangs on; it shows in no repr and can be wiped.
+    """The key of a vault, from which all its other keys are derived.  It is hidden in reprs and can be wiped.
 
-    Python may have copied the bytes elsewhere before, so wiping shortens the key's life and promises no more.
+    Python may have copied the bytes elsewhere, so wiping only shortens the key's life.
     """
 
     __slots__ = ("_secret",)
@@ -43,7 +43,7 @@ class DataKey:
         self._secret = bytearray(secret)
 
     def subkey(self, purpose: str) -> bytes:
-        """Derive the 32 bytes for one purpose (HKDF-SHA256, RFC 5869).
+        """Return the 32-byte key for one purpose (HKDF-SHA256, RFC 5869).
 
         :raises ValueError: the key was wiped.
         """
@@ -52,16 +52,16 @@ class DataKey:
         return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=purpose.encode()).derive(self._secret)
 
     def wrapped(self, wrapping_key: bytes, context: JSON, randomness: Randomness) -> Sealed:
-        """Seal this key under another."""
+        """Return this key sealed under another key."""
         return seal(wrapping_key, bytes(self._secret), context, randomness)
 
     def send(self, descriptor: int) -> None:
-        """Write the key to a pipe or socket of ours and close it: L{read_key} of the child gets it."""
+        """Write the key to a private pipe or socket and close it.  The child receives it with L{read_key}."""
         with open(descriptor, "wb", buffering=0) as pipe:
             pipe.write(self._secret)
 
     def wipe(self) -> None:
-        """Overwrite and forget the key.  Twice is safe."""
+        """Overwrite and delete the key.  Idempotent."""
         self._secret[:] = bytes(len(self._secret))
         del self._secret[:]
 
@@ -73,14 +73,14 @@ class DataKey:
 
 
 def new_data_key(randomness: Randomness = secrets.token_bytes) -> DataKey:
-    """Make a fresh key."""
+    """Return a new random key."""
     return DataKey(randomness(KEY_BYTES))
 
 
 def read_key(descriptor: int) -> DataKey:
-    """Read the key that the parent sent through an inherited pipe or socket, which is closed.
+    """Return the key that the parent sent through an inherited pipe or socket, and close the descriptor.
 
-    :raises ValueError: what came is no data key.
+    :raises ValueError: the bytes received are not a data key.
     """
     received = bytearray(KEY_BYTES + 1)
     filled = 0
@@ -95,22 +95,22 @@ def read_key(descriptor: int) -> DataKey:
 
 @frozen
 class Sealed:
-    """Ciphertext with its nonce."""
+    """A ciphertext with its nonce."""
 
     nonce: bytes = field(repr=False)
     ciphertext: bytes = field(repr=False)
 
 
 def seal(key: bytes, plaintext: bytes, context: JSON, randomness: Randomness = secrets.token_bytes) -> Sealed:
-    """Encrypt, so that it opens only under the same key and with the same context."""
+    """Encrypt C{plaintext}.  It decrypts only with the same key and context."""
     nonce = randomness(_NONCE_BYTES)
     return Sealed(nonce, AESGCM(key).encrypt(nonce, plaintext, canonical(context)))
 
 
 def unseal(key: bytes, sealed: Sealed, context: JSON) -> bytes:
-    """Open the plaintext.
+    """Return the decrypted plaintext.
 
-    :raises VaultDamaged: another key, another context, or altered bytes.
+    :raises VaultDamaged: the key or the context differs, or the bytes were altered.
     """
     try:
         return AESGCM(key).decrypt(sealed.nonce, sealed.ciphertext, canonical(context))
@@ -123,9 +123,9 @@ SALT_BYTES = 16
 
 @frozen
 class KdfParameters:
-    """The parameters by which a vault's passphrase is stretched.
+    """The parameters for deriving a key from a vault's passphrase.
 
-    :raises VaultDamaged: weaker or heavier than this product accepts.
+    :raises VaultDamaged: a parameter is outside of the accepted range.
     """
 
     salt: bytes = field(repr=False)
@@ -146,9 +146,9 @@ def _check_within(name: str, value: int, floor: int, ceiling: int) -> None:
 
 
 def stretch(passphrase: str, parameters: KdfParameters) -> bytes:
-    """Make a key of a passphrase. Takes a quarter of a second and 64 MiB, on purpose.
+    """Derive a key from a passphrase.  Deliberately takes a quarter of a second and 64 MiB.
 
-    The passphrase is brought to NFC first: keyboards differ in how they compose an accent.
+    The passphrase is normalized to NFC first, because keyboards compose accents differently.
     """
     kdf = Argon2id(
         salt=parameters.salt,

@@ -1,4 +1,4 @@
-"""The control key, which makes a row a decision, and what was done with it, as it lies in the vault's file."""
+"""The control key, which authenticates decisions, and the used decisions in the vault's file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MARK_BYTES = _ID_BYTES + sha256().digest_size
 
 @frozen
 class ControlKey:
-    """One data key's control key.  Nothing of it changes, so any thread may use it.
+    """The control key of one data key.  Immutable, and so usable from any thread.
 
-    :ivar id: tells this key from that of any other data key, and nothing else about it.
+    :ivar id: identifies the data key without revealing anything else about it.
     """
 
     id: bytes
@@ -35,18 +35,18 @@ class ControlKey:
 
     @classmethod
     def of(cls, key: DataKey) -> ControlKey:
-        """Derive the control key of C{key}."""
+        """Return the control key of C{key}."""
         return cls(sha256(key.subkey("aileron control id v1")).digest()[:_ID_BYTES], key.subkey("aileron control v1"))
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
-        """Mark C{statement}: the key's id, and HMAC-SHA256 over its RFC 8785 form.
+        """Return the mark of C{statement}: the key's id, and HMAC-SHA256 over the RFC 8785 form.
 
         :raises ValueError: the statement has no such form.
         """
         return self.id + hmac.digest(self._secret, canonical(statement), sha256)
 
     def verify(self, statement: Mapping[str, JSON], mark: bytes | None) -> Mark:
-        """Verify C{mark} under C{statement}; never raises, whatever a row may hold."""
+        """Return the verdict on C{mark} for C{statement}.  Never raises."""
         if not isinstance(mark, bytes) or len(mark) != _MARK_BYTES:
             return Mark.FALSE
         if not mark.startswith(self.id):
@@ -59,9 +59,9 @@ class ControlKey:
 
 @implementer(IControl)
 class FileControl:
-    """The control key of a vault that this is a part of, derived anew at each use.
+    """The control part of a vault, a mixin of L{Vault}.  It derives the control key for each use.
 
-    The data key alone is kept, so that it can be wiped.
+    Only the data key is stored, so that it can be wiped.
     """
 
     _file: OpenVault
@@ -70,7 +70,7 @@ class FileControl:
         return self._control_key().sign(statement)
 
     def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """Return a verifier, which holds the control key for as long as its caller holds it."""
+        """Return a function that verifies marks.  It holds the control key until the caller drops it."""
         return self._control_key().verify
 
     def revision(self) -> tuple[str, int]:
@@ -88,7 +88,7 @@ class FileControl:
         return mark.hex() in self._file.current().spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """One that has ended already is remembered until the next write."""
+        """Store a mark as used.  A mark that has ended already is dropped at the next write."""
         if self.spent(mark):
             raise Conflict("This decision was used.")
         self._use(mark.hex(), until, Seal(sequence, head))
@@ -111,5 +111,5 @@ class FileControl:
 
 
 def _name_of(run: str) -> str:
-    """Name what a run is remembered by: short and plain, whatever another program may have written for an id."""
+    """Return the name under which a run is stored: short and plain, even if another program wrote the run's id."""
     return "run " + sha256(run.encode("utf-8", "surrogatepass")).hexdigest()

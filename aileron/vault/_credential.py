@@ -1,4 +1,4 @@
-"""One bound credential: what is kept of it becomes what is sent, and is renewed on the way."""
+"""A bound credential: authorizes requests with the stored secret and renews it when due."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ._sealing import unseal_entry, with_secret
 from ._vault_file import OpenVault
 
 _CERTAIN_AFTER = 3
-"""Refusals in a row of one operation, after which it is not the operation."""
+"""The number of consecutive refusals of one operation after which the credential is blamed."""
 
 _T = TypeVar("_T")
 _Work = Callable[[CredentialKind, CredentialUse], Coroutine[Any, Any, _T]]
@@ -35,14 +35,14 @@ _Work = Callable[[CredentialKind, CredentialUse], Coroutine[Any, Any, _T]]
 
 @frozen(eq=False)
 class Renewals:
-    """The collaborators that renew credentials.
+    """The dependencies and the memory of renewals.
 
-    :ivar exchange: asks token endpoints.
-    :ivar needs_you: told of a credential that needs a person from now on, and why.
-    :ivar refusals: by binding, the digest of a secret that a service refused and that nothing renews.  In memory: a new
-        life of the daemon tries the secret again.
-    :ivar doubts: by binding, what a service refused in a row, with nothing accepted between: the digest of the secrets
-        that were sent, and the operation of each refusal.  In memory as well.
+    :ivar exchange: sends requests to token endpoints.
+    :ivar needs_you: called when a credential begins to need a person, with the reason.
+    :ivar refusals: by binding, the digest of a secret that a service refused and that cannot be renewed.  In memory
+        only: a restarted daemon tries the secret again.
+    :ivar doubts: by binding, the consecutive refusals of a service: the digest of the secrets sent, and the operation
+        of each refusal.  In memory only.
     """
 
     exchange: TokenExchange = no_exchange
@@ -51,9 +51,9 @@ class Renewals:
     doubts: dict[str, tuple[str, tuple[str, ...]]] = field(factory=dict, repr=False)
 
     def is_certain(self, binding: Binding, sent: Authorization, operation: str) -> bool:
-        """Tell whether a service refuses what was sent as such, and note the operation for the next refusal.
+        """Record a refusal, and return True if the credential is certainly the cause.
 
-        :param operation: empty: it is certain.
+        :param operation: the refused operation, or empty if the credential is known to be the cause.
         """
         digest = digest_of_bytes("\0".join(sent.secrets).encode())
         of, before = self.doubts.get(binding.name, (digest, ()))
@@ -62,7 +62,7 @@ class Renewals:
         return not operation or len({*refused}) > 1 or len(refused) == _CERTAIN_AFTER
 
     def find_refusal(self, binding: Binding, kept: bytes) -> str | None:
-        """Return why a secret is of no use, or None if no service refused it."""
+        """Return the reason why a secret is useless, or None if no service refused it."""
         if self.refusals.get(binding.name) != digest_of_bytes(kept):
             return None
         return f"The service does not accept it. Enter another: aileron credential replace {binding.name}"
@@ -71,9 +71,9 @@ class Renewals:
 @implementer(ICredential)
 @frozen
 class Credential:
-    """One binding's credential; it holds no secret, only the way to it.  Two of the same binding are equal.
+    """The credential of one binding, without the secret itself.  Two objects for equal bindings are equal.
 
-    :param turn: its holder uses the binding; others wait, so that what runs out is renewed once.
+    :param turn: the lock that serializes uses of the binding, so that an expiring credential is renewed once.
     """
 
     _file: OpenVault = field(repr=False, eq=False)
@@ -112,7 +112,7 @@ class Credential:
         self._renewals.doubts.pop(self._binding.name, None)
 
     async def _in_turn(self, work: _Work[_T]) -> _T:
-        """Do C{work} when nobody else uses the binding; who waits may give up, and a renewal goes on."""
+        """Run C{work} when no other use of the binding is in progress.  Cancelling stops the wait but not a renewal."""
         doing: Deferred[_T] = self._turn.run(lambda: Deferred.fromCoroutine(self._use(work)))
         return await uncancelled(doing)
 
@@ -133,9 +133,9 @@ class Credential:
         return self._failure(f"needs your attention. {reason}", CredentialNeedsYou, reason=reason)
 
     def _note_refusal(self, kept: bytes, sent: Authorization) -> None:
-        """Note that nothing but another secret helps, if what was sent is still what is kept.
+        """If the secret sent is still the stored one, record that only a new secret helps.
 
-        :raises NeedsYou: it is, so a person has to enter another.
+        :raises NeedsYou: the stored secret was refused, and a person must enter another.
         """
         text = kept.decode("utf-8", "replace")
         if any(each and each in text for each in sent.secrets):
@@ -155,9 +155,9 @@ class Credential:
             raise self._failure("does not open: its entry was altered.") from error
 
     def _keep(self, before: bytes, renewed: bytes) -> None:
-        """Seal C{renewed} in the place of C{before}.  It is the same binding, so what was approved with it holds.
+        """Replace the secret C{before} by C{renewed}.  The binding is unchanged, so approvals for it stay valid.
 
-        What a person put there meanwhile stays.
+        If a person stored another secret meanwhile, raise and leave it.
         """
         key, document, entry = self._entry()
         if unseal_entry(document, key, entry) != before:

@@ -1,4 +1,4 @@
-"""The contents of a vault file, as values and as JSON: every member of one type, all of them there and none unknown."""
+"""The contents of a vault file, as values and as JSON with exact types and without missing or unknown members."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._names import check_kept
 
 @frozen
 class VaultEntry:
-    """One binding with its sealed secret."""
+    """A binding with its sealed secret."""
 
     binding: Binding
     sealed: Sealed
@@ -31,7 +31,7 @@ class VaultEntry:
 
 @frozen
 class Stretch:
-    """The first key of a stretch of the record, sealed."""
+    """The first key of a locked period, sealed."""
 
     id: str
     sealed: Sealed
@@ -39,11 +39,11 @@ class Stretch:
 
 @frozen
 class RecordKeys:
-    """The keys of the record.
+    """The keys of the audit record.
 
-    :ivar public_key: Ed25519, in hexadecimal.
-    :ivar signing: the private one, sealed.
-    :ivar stretches: of each that is not over.
+    :ivar public_key: the Ed25519 public key in hexadecimal.
+    :ivar signing: the private key, sealed.
+    :ivar stretches: the first keys of the locked periods that are not over.
     """
 
     public_key: str
@@ -53,7 +53,7 @@ class RecordKeys:
 
 @frozen
 class Seal:
-    """The head of the record's chain at a seal."""
+    """The end of the record's chain at the last seal."""
 
     sequence: int
     head: str
@@ -61,23 +61,23 @@ class Seal:
 
 @frozen
 class VaultDocument:
-    """A whole vault.
+    """The complete contents of a vault.
 
-    :ivar vault: its id, random, for good.
-    :ivar data_key: sealed under the passphrase's key.
-    :ivar revision: of the file; grows with every write.
-    :ivar entry_revisions: the last revision that was given to an entry; never goes back.
-    :ivar trust: by kind and name.
-    :ivar sealed: how far the record had come at the last seal.
-    :ivar spent: what was used, and until when each is remembered: marks of decisions, in hexadecimal, and runs.
-    :ivar forgotten: until when the latest of those held that are remembered no more: what ended by then is not known.
-    :ivar grants: oldest first.
-    :ivar pauses: what the operator has stopped, and agents for themselves.
-    :ivar caps: the operator's own, by their name.
-    :ivar record: the keys of the record, once there are any.
-    :ivar passkeys: oldest first.
-    :ivar passkey_rule: what may not be approved without one.
-    :ivar mac: over all the rest, under the data key.
+    :ivar vault: the random, permanent id.
+    :ivar data_key: the data key, sealed under the passphrase's key.
+    :ivar revision: the revision of the file, incremented with every write.
+    :ivar entry_revisions: the last revision assigned to an entry, which never decreases.
+    :ivar trust: the trust records, sorted by kind and name.
+    :ivar sealed: the end of the record at the last seal, or None.
+    :ivar spent: the used marks of decisions, in hexadecimal, and runs, each with the time until which it is stored.
+    :ivar forgotten: the latest such time of the removed ones. Use of a mark that ended by then is unknown.
+    :ivar grants: the grants, oldest first.
+    :ivar pauses: what the operator has paused, and agents for themselves.
+    :ivar caps: the operator's own caps, sorted by name.
+    :ivar record: the keys of the record, or None if there are none yet.
+    :ivar passkeys: the passkeys, oldest first.
+    :ivar passkey_rule: the approvals that require a passkey.
+    :ivar mac: the MAC of everything else, under the data key.
     """
 
     vault: str
@@ -99,22 +99,22 @@ class VaultDocument:
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> VaultEntry | None:
-        """Find the entry of that name."""
+        """Return the entry with this name, or None if there is none."""
         return next((entry for entry in self.entries if entry.binding.name == name), None)
 
     def with_entry(self, entry: VaultEntry) -> VaultDocument:
-        """Return the same vault with one entry more."""
+        """Return a copy with one more entry."""
         entries = sorted((*self.entries, entry), key=lambda each: each.binding.name)
         return evolve(self, entries=tuple(entries), entry_revisions=max(self.entry_revisions, entry.binding.revision))
 
     def without(self, name: str) -> VaultDocument:
-        """Return the same vault without one entry."""
+        """Return a copy without the entry C{name}."""
         return evolve(self, entries=tuple(entry for entry in self.entries if entry.binding.name != name))
 
     def remembering(self, now: datetime, fresh: Iterable[str]) -> VaultDocument:
-        """Return the same vault without what was used and has ended by now, but for the C{fresh}.
+        """Return a copy without the marks and runs that have ended by C{now}, except for C{fresh}.
 
-        The clock may be set back after that, so it is kept what can no longer be told.
+        C{forgotten} records the latest removed end, in case the clock is set back later.
         """
         kept = {used: until for used, until in self.spent.items() if until > now or used in fresh}
         gone = [until for used, until in self.spent.items() if used not in kept]
@@ -122,7 +122,7 @@ class VaultDocument:
 
 
 def trust_key(record: Trusted) -> tuple[TrustKind, str]:
-    """Return the kind and name that a trust record is kept under."""
+    """Return the kind and name that identify a trust record."""
     return record.kind, record.name
 
 
@@ -130,19 +130,19 @@ VERSION = 1
 
 
 def encode(document: VaultDocument) -> bytes:
-    """Return the file's bytes."""
+    """Return the bytes of the file."""
     return (json.dumps(_FORMAT.to_json(document), indent=2) + "\n").encode()
 
 
 def body_json(document: VaultDocument) -> dict[str, JSON]:
-    """Return all that the file says, but for its MAC."""
+    """Return the JSON of the file without its MAC."""
     return {name: value for name, value in _FORMAT.to_json(document).items() if name != "mac"}
 
 
 def decode(data: bytes) -> VaultDocument:
-    """Return what the file's bytes say; whether the key stands behind it is another question.
+    """Parse the bytes of a file.  The MAC is not verified.
 
-    :raises VaultDamaged: they are no vault of this version.
+    :raises VaultDamaged: the bytes are not a vault of this version.
     """
     try:
         value = loads_strict(data)
@@ -155,9 +155,9 @@ def decode(data: bytes) -> VaultDocument:
 
 
 def version_of(data: bytes) -> int:
-    """Return the version that the file's bytes name; it may be one that L{decode} refuses.
+    """Return the format version that the bytes name, even one that L{decode} refuses.
 
-    :raises VaultDamaged: they name none.
+    :raises VaultDamaged: the bytes name no version.
     """
     try:
         version = _named_version(loads_strict(data))
@@ -202,7 +202,7 @@ def _read_seconds(value: Any) -> float:
 
 
 def _read_text(value: Any) -> JSON:
-    """Read JSON that is written as one text."""
+    """Parse JSON that is stored as one text."""
     if type(value) is not str:
         raise ValueError("is no text")
     return loads_strict(value.encode())
@@ -234,4 +234,4 @@ _FORMAT.differ(
 _FORMAT.differ(Predicate, given=Member(write=compact, read=_read_text))
 
 part_json = _FORMAT.to_json
-"""Return the JSON of a part of the file: of a binding, all that its entry says but for its secret."""
+"""Return the JSON of a part of the file.  For a binding, that is its entry without the secret."""

@@ -1,4 +1,4 @@
-"""Standing grants, as they lie in the vault's file, and their changes, each from all grants to all grants."""
+"""Standing grants in the vault's file, and the functions that change the tuple of grants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._vault_file import OpenVault
 
 @implementer(IGrants)
 class FileGrants:
-    """Grants.  They are told from what was verified, so neither locking nor an altered file changes an answer."""
+    """The grants of a vault.  Reads use the verified contents, so a lock or an altered file does not change them."""
 
     def __init__(self, file: OpenVault, clock: IReactorTime) -> None:
         self._file = file
@@ -53,7 +53,7 @@ class FileGrants:
 
 
 KEPT_AFTERWARDS = timedelta(days=7)
-"""How long a grant is remembered that is no longer in force: longer than whatever was approved by it can wait."""
+"""How long an ended grant is stored: longer than any run approved by it can wait."""
 
 _WHY = {
     GrantState.USED_UP: "This grant is used up.",
@@ -65,7 +65,7 @@ _WHY = {
 def find_grant(grants: Sequence[Grant], grant_id: str) -> Grant:
     """Return the grant.
 
-    :raises NotFound: there is none.
+    :raises NotFound: there is no such grant.
     """
     for grant in grants:
         if grant.id == grant_id:
@@ -74,9 +74,9 @@ def find_grant(grants: Sequence[Grant], grant_id: str) -> Grant:
 
 
 def with_new(grants: Sequence[Grant], grant: Grant, now: datetime) -> tuple[Grant, ...]:
-    """With C{grant}, and without what ended long ago.
+    """Return the grants with C{grant} added, and without those that ended long ago.
 
-    :raises Conflict: as many are in force as can be, or there is one of this id.
+    :raises Conflict: the limit of live grants is reached, or the id is in use.
     """
     if any(each.id == grant.id for each in grants):
         raise Conflict("There is a grant of this id.", {"grant": grant.id})
@@ -86,9 +86,9 @@ def with_new(grants: Sequence[Grant], grant: Grant, now: datetime) -> tuple[Gran
 
 
 def with_use(grants: Sequence[Grant], grant_id: str, now: datetime) -> tuple[Grant, ...]:
-    """With one use counted.
+    """Return the grants with one use of a grant counted.
 
-    :raises NotFound, Conflict: it cannot be used.
+    :raises NotFound, Conflict: the grant does not exist or cannot be used.
     """
     grant = find_grant(grants, grant_id)
     state = grant.state(now)
@@ -98,9 +98,9 @@ def with_use(grants: Sequence[Grant], grant_id: str, now: datetime) -> tuple[Gra
 
 
 def with_end(grants: Sequence[Grant], grant_id: str, at: datetime) -> tuple[Grant, ...]:
-    """With one in force no more.
+    """Return the grants with one of them revoked.
 
-    :raises NotFound: there is none.
+    :raises NotFound: there is no such grant.
     """
     grant = find_grant(grants, grant_id)
     return tuple(grants) if grant.revoked_at is not None else _with(grants, evolve(grant, revoked_at=at))

@@ -1,7 +1,7 @@
-"""Live logins, and those on their way to a browser.
+"""Live logins, and logins being handed over to a browser.
 
-A login ends after a time without use, and after a time whatever its use.  A browser gets one by a code, then by two
-words that the person carries to the terminal.
+A login ends after a time without use, and after a maximum time.  A browser logs in with a code, then with two words
+that the person types in the terminal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 class ReplayCache(Generic[Value]):
-    """A table of at most C{limit} values; each lives C{seconds} or until it is taken; the oldest give way."""
+    """A table of at most C{limit} values that each live for C{seconds} or until taken.  The oldest are evicted."""
 
     def __init__(self, clock: IReactorTime, seconds: float, limit: int) -> None:
         self._clock = clock
@@ -31,18 +31,18 @@ class ReplayCache(Generic[Value]):
         self._kept: dict[str, tuple[float, Value]] = {}
 
     def put(self, key: str, value: Value) -> None:
-        """Keep a value."""
+        """Store a value, evicting the oldest if the table is full."""
         while len(self._kept) >= self._limit:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = (self._clock.seconds() + self._seconds, value)
 
     def take(self, key: str) -> Value | None:
-        """Take the value, which is gone whatever its age; L{None}: unknown, taken before, or late."""
+        """Remove and return a value, or return None if it is unknown, taken already or expired."""
         until, value = self._kept.pop(key, (0.0, None))
         return value if self._clock.seconds() < until else None
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all values."""
         self._kept.clear()
 
 
@@ -54,7 +54,7 @@ _MOST_COUNTED = 32
 
 
 class Throttle:
-    """Tells how late a refused login is answered: later with each failure, and at once after a success."""
+    """The delay of responses to failed logins, which grows with each failure and ends with a success."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
@@ -67,11 +67,11 @@ class Throttle:
         self._failed_at = self._clock.seconds()
 
     def succeeded(self) -> None:
-        """Forget the failures before."""
+        """Reset the failures."""
         self._failures = 0
 
     def seconds(self) -> float:
-        """0 for the first tries, then 0.25 s, twice that with each failure, 5 s at most."""
+        """Return the current delay: 0 for the first failures, then 0.25 s, doubled with each failure, up to 5 s."""
         beyond = self._count() - _FREE
         return 0.0 if beyond < 0 else min(MOST_SECONDS, _FIRST_SECONDS * 2.0**beyond)
 
@@ -86,12 +86,12 @@ _ID_BYTES = 12
 
 @frozen
 class Login:
-    """One live login.
+    """A live login.
 
     :ivar secret: SHA-256 of its token or cookie.
-    :ivar key: the public key of the browser that it belongs to; empty for a terminal's.
-    :ivar until: when it ends whatever its use, in the clock's seconds.
-    :ivar ends: when it ends unless it is used before.
+    :ivar key: the public key of its browser, or empty for a terminal.
+    :ivar until: the absolute end, in the clock's seconds.
+    :ivar ends: the end unless the login is used before.
     """
 
     session: OperatorSession
@@ -102,7 +102,7 @@ class Login:
 
 
 class Logins:
-    """The table of them, by the hash of their secret."""
+    """The live logins by the hash of their secret."""
 
     def __init__(self, clock: IReactorTime, randomness: Randomness) -> None:
         self._clock = clock
@@ -110,11 +110,11 @@ class Logins:
         self._by_secret: dict[str, Login] = {}
 
     def start(self, secret: str, key: bytes = b"", until: float | None = None) -> OperatorSession:
-        """Begin one.
+        """Start a login and return its session.
 
         :param secret: SHA-256 of its token or cookie.
         :param key: see L{Login}.
-        :param until: its absolute end; L{None}: twelve hours from now.
+        :param until: the absolute end, or None for twelve hours from now.
         """
         now = self._clock.seconds()
         end = now + ABSOLUTE_SECONDS if until is None else until
@@ -123,15 +123,15 @@ class Logins:
         return self.renewed(Login(session, secret, key, end, end)).session
 
     def of_terminal(self, secret: str) -> Login | None:
-        """Return the live login of that token's hash, or L{None}."""
+        """Return the live login with that token's hash, or None if there is none."""
         return self._live(secret, browser=False)
 
     def of_browser(self, secret: str) -> Login | None:
-        """Return the live login of that cookie's hash, or L{None}. It is the browser's only if its key says so too."""
+        """Return the live login with that cookie's hash, or None.  The caller must verify the browser's key too."""
         return self._live(secret, browser=True)
 
     def renewed(self, login: Login) -> Login:
-        """Return the same, used now: its idle time starts again."""
+        """Return the login with its idle time restarted."""
         now = self._clock.seconds()
         ends = min(login.until, now + IDLE_SECONDS)
         kept = evolve(login, ends=ends, session=evolve(login.session, used_at=utc(now), expires_at=utc(ends)))
@@ -139,16 +139,16 @@ class Logins:
         return kept
 
     def end(self, session_id: str) -> None:
-        """End one.  Twice is safe."""
+        """End the login of a session.  Idempotent."""
         self._by_secret = {key: each for key, each in self._by_secret.items() if each.session.id != session_id}
 
     def live(self) -> tuple[OperatorSession, ...]:
-        """All, newest first."""
+        """Return the live sessions, newest first."""
         self._drop_ended()
         return tuple(login.session for login in sorted(self._by_secret.values(), key=_age, reverse=True))
 
     def clear(self) -> None:
-        """End all."""
+        """End all logins."""
         self._by_secret.clear()
 
     def _live(self, secret: str, *, browser: bool) -> Login | None:
@@ -166,7 +166,7 @@ def _age(login: Login) -> tuple[float, str]:
     return login.session.started_at.timestamp(), login.session.id
 
 
-# The letters that RFC 8628 proposes for codes that are typed (6.1): no vowels, no digits, none that looks like another.
+# The letters that RFC 8628 proposes for typed codes (6.1): no vowels, no digits and no lookalikes.
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 _GROUPS, _GROUP_LETTERS = 5, 4
 _TYPED_BYTES = 32
@@ -175,13 +175,13 @@ _BETWEEN = re.compile(r"[\s\u2010-\u2015-]")
 
 
 def generate_typed_code(randomness: Randomness) -> str:
-    """Make a code that a person can type: five groups of four letters, 86 bits."""
+    """Return a code that a person can type: five groups of four letters, 86 bits."""
     letters = generate_letters(_GROUPS * _GROUP_LETTERS, randomness)
     return "-".join(letters[at : at + _GROUP_LETTERS] for at in range(0, len(letters), _GROUP_LETTERS))
 
 
 def generate_letters(number: int, randomness: Randomness) -> str:
-    """Return so many random letters of those in typed codes, 20 at most."""
+    """Return C{number} random letters from the alphabet of typed codes, at most 20."""
     left, letters = int.from_bytes(randomness(_TYPED_BYTES), "big"), ""
     for _ in range(number):
         left, choice = divmod(left, len(_LETTERS))
@@ -190,7 +190,7 @@ def generate_letters(number: int, randomness: Randomness) -> str:
 
 
 def read_code(code: str) -> str:
-    """Return one form for all in which a person may type a code; what cannot be a typed one stays as it is."""
+    """Return the normal form of a typed code.  Other texts are returned unchanged."""
     letters = _BETWEEN.sub("", code).upper()
     return letters if _typed(letters) else code
 
@@ -204,15 +204,15 @@ _WAITING = (HandOverState.MADE, HandOverState.OPENED)
 
 @frozen
 class BrowserHandOver:
-    """One hand-over.
+    """A login that is being handed over to a browser.
 
-    :ivar maker: SHA-256 of the token of the login that is handed over.
+    :ivar maker: SHA-256 of the token of the login that starts the hand-over.
     :ivar code: SHA-256 of the code.
-    :ivar until: when it ends if it goes no further, in the clock's seconds.
-    :ivar cookie: SHA-256 of what the browser got; empty before one came.
-    :ivar page_key: SHA-256 of what its page got; empty before one came, and once that page has told its key.
-    :ivar key: the page's public key; empty before it told.
-    :ivar words: what the browser shows.
+    :ivar until: the time, in the clock's seconds, at which the hand-over expires in its present state.
+    :ivar cookie: SHA-256 of the browser's cookie, or empty before a browser has opened the code.
+    :ivar page_key: SHA-256 of the page's key, or empty before a browser has opened the code and after registration.
+    :ivar key: the page's public key, or empty before registration.
+    :ivar words: the words that the browser shows.
     """
 
     maker: str = field(repr=False)
@@ -226,21 +226,21 @@ class BrowserHandOver:
 
 
 class HandOvers:
-    """The table of them: one for each login at most, the newest."""
+    """The table of hand-overs: the newest one of each login."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._by_maker: dict[str, BrowserHandOver] = {}
 
     def begin(self, maker: str, code: str, seconds: float) -> None:
-        """Wait so long for a browser; whatever this login had begun before is void."""
+        """Start a hand-over that expires after C{seconds}, replacing any earlier one of the login."""
         now = self._clock.seconds()
         remembered = now - _REMEMBERED_SECONDS
         self._by_maker = {key: each for key, each in self._by_maker.items() if each.until > remembered}
         self._by_maker[maker] = BrowserHandOver(maker, code, now + seconds)
 
     def open(self, hand_over: BrowserHandOver, cookie: str, page_key: str, words: str) -> None:
-        """Let a browser wait for the person."""
+        """Record that a browser opened the code and waits for the person."""
         until = self._clock.seconds() + CONFIRM_SECONDS
         opened = evolve(
             hand_over, state=HandOverState.OPENED, cookie=cookie, page_key=page_key, words=words, until=until
@@ -248,29 +248,29 @@ class HandOvers:
         self._by_maker[hand_over.maker] = opened
 
     def bind(self, hand_over: BrowserHandOver, key: bytes) -> None:
-        """Let only the holder of this key be who waits; the page key is spent."""
+        """Bind the hand-over to the browser's public key and invalidate the page key."""
         self._by_maker[hand_over.maker] = evolve(hand_over, page_key="", key=key)
 
     def end(self, hand_over: BrowserHandOver, state: HandOverState) -> None:
-        """Note that it goes no further."""
+        """Set a final state."""
         self._by_maker[hand_over.maker] = evolve(hand_over, state=state, words="")
 
     def of(self, maker: str) -> BrowserHandOver | None:
-        """Return that of a login."""
+        """Return the hand-over of a login, or None if there is none."""
         return self._now(self._by_maker.get(maker))
 
     def by_code(self, code: str) -> BrowserHandOver | None:
-        """Return that of a code, whatever became of it since."""
+        """Return the hand-over of a code in its current state, or None if the code is unknown."""
         found = (each for each in self._by_maker.values() if hmac.compare_digest(each.code, code))
         return self._now(next(found, None))
 
     def by_browser(self, cookie: str) -> BrowserHandOver | None:
-        """Return that of the browser that got this cookie."""
+        """Return the hand-over of the browser with this cookie, or None if there is none."""
         found = (each for each in self._by_maker.values() if hmac.compare_digest(each.cookie, cookie))
         return self._now(next(found, None))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all hand-overs."""
         self._by_maker.clear()
 
     def _now(self, hand_over: BrowserHandOver | None) -> BrowserHandOver | None:

@@ -1,4 +1,4 @@
-"""The rules for a binding: what it may be called, where it may point, and what may be kept in it."""
+"""The rules for a binding: its name, its address and its secret."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _KEPT_URL = re.compile(r"https?://[\x21-\x7e]{1,800}")
 
 
 def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
-    """Make the binding that C{new} asks for.
+    """Return the binding for C{new}.
 
-    :raises InvalidRequest: a malformed name, base URL or secret; the secret is not repeated.
+    :raises InvalidRequest: a name, the base URL or the secret is malformed. The message does not repeat the secret.
     """
     check_secret(new.kind, new.secret)
     binding = Binding(
@@ -44,9 +44,10 @@ def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
 
 
 def check_secret(kind: str, secret: bytes) -> None:
-    """Refuse what cannot be kept as a credential of that kind.
+    """Raise if C{secret} cannot be stored as a credential of that kind.
 
-    :raises InvalidRequest: there is no such kind, or its L{CredentialKind.check} refuses; the secret is not repeated.
+    :raises InvalidRequest: there is no such kind, or its L{CredentialKind.check} fails. The message does not repeat the
+        secret.
     """
     try:
         _kind(kind).check(secret)
@@ -61,9 +62,9 @@ def _kind(name: str) -> CredentialKind:
 
 
 def check_binding(binding: Binding) -> None:
-    """Refuse a binding whose parts are malformed, or that points where no binding may.
+    """Raise if a part of a binding is malformed or its base URL is not allowed.
 
-    :raises InvalidRequest: C{details["problems"]} says which part.
+    :raises InvalidRequest: C{details["problems"]} names the part.
     """
     check_kept(binding)
     if (problem := binding.address_problem) is not None:
@@ -71,12 +72,12 @@ def check_binding(binding: Binding) -> None:
 
 
 def check_kept(binding: Binding) -> None:
-    """Refuse what no release ever kept in a vault.
+    """Raise if no release could have stored this binding.
 
-    A base URL that an earlier release took and this one refuses is let through: the vault opens, and what is bound to
-    it does not (L{check_address}).
+    A base URL that an earlier release accepted and this one refuses passes: the vault opens, and uses of the binding
+    fail (L{check_address}).
 
-    :raises InvalidRequest: C{details["problems"]} says which part.
+    :raises InvalidRequest: C{details["problems"]} names the part.
     """
     _kind(binding.kind)
     _check("service", _SERVICE, binding.service)
@@ -93,14 +94,14 @@ def check_kept(binding: Binding) -> None:
 def refuse_use(
     binding: Binding, message: str, *, error: type[BindingFailed] = BindingFailed, **more: JSON
 ) -> BindingFailed:
-    """Make the failure of a use of a binding."""
+    """Return the error for a failed use of a binding."""
     return error(message, {"binding": binding.name, "connector": binding.connector, **more})
 
 
 def check_address(binding: Binding) -> None:
-    """Refuse to open a binding that points where no binding may.
+    """Raise if a binding's base URL is not allowed.
 
-    :raises BindingFailed: C{details["problem"]} says what is wrong with its base URL.
+    :raises BindingFailed: C{details["problem"]} is the fault of the base URL.
     """
     if (problem := binding.address_problem) is not None:
         message = f"The base URL of the binding {binding.name} {problem}: revoke it, and set it up again."
@@ -108,9 +109,9 @@ def check_address(binding: Binding) -> None:
 
 
 def check_scope(binding: Binding, scope: Scope) -> None:
-    """Refuse to open C{binding} for a scope that is not the one that it was sealed for.
+    """Raise if C{scope} is not the scope that C{binding} was sealed for.
 
-    :raises BindingFailed: C{details} holds both, C{sealed_for} and C{in_force}.
+    :raises BindingFailed: C{details} holds both scopes, C{sealed_for} and C{in_force}.
     """
     if binding.scope != scope:
         sealed_for = None if binding.scope is None else to_json(binding.scope)
@@ -119,9 +120,9 @@ def check_scope(binding: Binding, scope: Scope) -> None:
 
 
 def check_target(binding: Binding, scope: Scope, url: str) -> None:
-    """Refuse to send C{binding} to a host that its scope does not name.
+    """Raise if the scope of C{binding} does not include the host of C{url}.
 
-    :raises BindingFailed: C{details["host"]} says which.
+    :raises BindingFailed: C{details["host"]} is the host.
     """
     host = _find_place(url)
     if host != _find_place(scope.base_url) and host not in scope.hosts:
@@ -129,7 +130,7 @@ def check_target(binding: Binding, scope: Scope, url: str) -> None:
 
 
 def _find_place(url: str) -> str:
-    """Return the host and port of a URL; of one without a host, such as a program's directory, the whole."""
+    """Return the host and port of a URL, or the complete URL if it has no host, as for a program's directory."""
     scheme, _, rest = url.partition("://")
     if scheme in ("http", "https"):
         return read_origin(url).host_and_port
@@ -142,7 +143,7 @@ def _check(part: str, pattern: re.Pattern[str], value: str) -> None:
 
 
 def _check_scope(scope: Scope) -> None:
-    # Whether it makes sense is the connector's to say; here it is kept whole.
+    # The connector checks whether the scope makes sense. Here only its syntax is checked.
     texts = (*scope.hosts, scope.base_url, *scope.settings.keys(), *([scope.header] if scope.header else []))
     if not all(map(_SCOPE_TEXT.fullmatch, texts)) or not all(map(_SETTING.fullmatch, scope.settings.values())):
         raise _problem("scope", "must be of visible ASCII without spaces")

@@ -1,4 +1,4 @@
-"""The operator's logins: a mutual proof in a terminal, and from there one browser by one code."""
+"""The operator's logins: mutual authentication in a terminal, and from there one browser per code."""
 
 from __future__ import annotations
 
@@ -45,22 +45,25 @@ _WHY_NOT = {
 
 
 class HoldsOperatorKey(Protocol):
-    """The part of a vault that the logins hang on."""
+    """The part of a vault that the logins depend on."""
 
     def operator_key(self) -> bytes:
-        """Return the key, or L{aileron.model.errors.VaultLocked}."""
+        """Return the key of the operator's logins.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
 
     def locked(self) -> Deferred[None]:
-        """Fire when it is locked."""
+        """Return a Deferred that fires when the vault is locked."""
 
 
 class Operators:
-    """All logins of one life of the daemon, in memory; they end with it and when the vault is locked.
+    """All logins of one run of the daemon, in memory only.  They end with the daemon and when the vault is locked.
 
-    Tokens, codes, cookies and page keys are kept as SHA-256 only, and of words those that a page still shows.
+    Tokens, codes, cookies and page keys are stored as SHA-256 only, and words only while a page shows them.
 
-    :param instance: of this life of the daemon; a proof holds for no other.
-    :param addresses: the operator URLs that we listen on, as clients write them.
+    :param instance: the id of this run of the daemon. Proofs are valid for it alone.
+    :param addresses: returns the operator URLs that the daemon serves, as clients write them.
     """
 
     def __init__(
@@ -148,7 +151,7 @@ class Operators:
         return HandOver(hand_over.state, hand_over.words)
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """Confirm; the browser is not logged in beyond the twelve hours of the login that let it in."""
+        """Confirm the hand-over.  The browser's login ends at the latest with that of the terminal."""
         login = self._certain(token)
         hand_over = self._hand_overs.of(login.secret)
         if hand_over is None or hand_over.state is not HandOverState.OPENED or not hand_over.key:

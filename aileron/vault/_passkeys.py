@@ -1,4 +1,4 @@
-"""Asks passkeys, and checks their answers (ADR 19)."""
+"""Requests and verifies passkey signatures (ADR 19)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _NO_NAME = "Passkeys need your pages to be at a name, and `operator_listen` in c
 
 
 class Passkeys:
-    """Passkeys of one life of the daemon's: what is asked for is in memory, what counts is in the book.
+    """The passkeys of one run of the daemon.  Challenges are in memory, and registered passkeys in the book.
 
-    :param addresses: the operator URLs that we listen on; of these, those that belong to a site can have passkeys.
+    :param addresses: returns the operator URLs that the daemon serves. Passkeys work for those that belong to a site.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Passkeys:
         return nonce, cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
 
     def check(self, action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
-        """Without what C{aileron[passkey]} installs nothing passes that needs one."""
+        """If C{aileron[passkey]} is not installed, nothing that requires a passkey passes."""
         if assertion is None:
             if self._book.passkey_rule().needs(action):
                 raise _refusal(self._tell_need())
@@ -156,7 +156,7 @@ class Passkeys:
         self._use(challenge, assertion.credential)
 
     def _tell_need(self) -> str:
-        """Say that a passkey is needed, and how one can be used."""
+        """Return the message that a passkey is required and how to use one."""
         if self.site() is None:
             return f"This needs your passkey. {_NO_NAME} Nothing was decided."
         return _NEEDED if self._usable() else _NONE_HERE
@@ -178,7 +178,7 @@ class Passkeys:
     def _verify(
         self, verify: Callable[..., Any], credential: Mapping[str, JSON], challenge: bytes, problem: AileronError
     ) -> Any:
-        """Have the library verify an answer; C{problem} is raised for whatever it raises of what a page may send."""
+        """Verify a response with the library.  Raise C{problem} for every error that the page's input can cause."""
         from webauthn.helpers.exceptions import WebAuthnException
 
         try:
@@ -196,7 +196,7 @@ class Passkeys:
         return [structs.PublicKeyCredentialDescriptor(id=read_base64url(each.id)) for each in keys]
 
     def _usable(self) -> tuple[Passkey, ...]:
-        """Return those that were made for the site that we are at."""
+        """Return the passkeys that were created for the current site."""
         site = self.site()
         return tuple(each for each in self._book.passkeys() if each.site == site)
 
@@ -204,7 +204,10 @@ class Passkeys:
         return [address for address in self._addresses() if _site_of(address) is not None]
 
     def _webauthn(self) -> Any:
-        """Import the library, which only who uses passkeys needs to have."""
+        """Import the library, which is an optional dependency.
+
+        :raises Conflict: the library is missing, or the pages have no name that passkeys can be bound to.
+        """
         if self.site() is None:
             raise Conflict(_NO_NAME)
         try:
@@ -219,7 +222,7 @@ def _challenge(nonce: str, about: Mapping[str, JSON]) -> bytes:
 
 
 def _site_of(address: str) -> str | None:
-    """Return what a passkey for this operator URL belongs to (WebAuthn's rpId); numbers cannot be one."""
+    """Return the site (WebAuthn's rpId) of an operator URL, or None if the host cannot be one, such as a number."""
     host = read_origin(address).host
     if host.endswith(f".{PAGES_DOMAIN}"):
         return PAGES_DOMAIN

@@ -1,4 +1,4 @@
-"""Refuses weak passphrases, and makes six words that never are."""
+"""Rejects weak passphrases, and generates passphrases of six words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_LENGTH = 1024
 _MIN_DIFFERENT = 6
 _CHOICE_BYTES = 8
 
-# Long enough for the length rule, and among the first that anybody would try.
+# Long enough for the length rule, and among the first guesses of an attacker.
 _COMMON = """
     password1234 passwordpassword password12345 passw0rd1234 administrator 123456789012 1234567890123 12345678901234
     123123123123 qwertyuiop12 qwertyuiop123 qwertyuiopasdf qwerty123456 1q2w3e4r5t6y 1qaz2wsx3edc zaq12wsxcde3
@@ -29,13 +29,13 @@ _COMMON = """
 
 
 def check_passphrase(passphrase: str) -> None:
-    """Accept a new passphrase or say why not.
+    """Raise if a new passphrase is too weak.
 
-    The rule: 12 to 1024 characters, 6 different ones, no control characters, none of the best known ones, no short
-    piece repeated, no run of neighbours such as C{abcdefghijkl}.  It keeps out the worst; six generated words are 66
-    bits and pass every time.
+    The rule: 12 to 1024 characters, 6 different ones, no control characters, none of the best known ones, no repeated
+    short piece, no run of neighbours such as C{abcdefghijkl}.  The rule excludes only the worst. Six generated words
+    have 66 bits and always pass.
 
-    :raises WeakPassphrase: and why; the passphrase is not repeated.
+    :raises WeakPassphrase: the reason, without the passphrase.
     """
     text = unicodedata.normalize("NFC", passphrase)
     if not MIN_LENGTH <= len(text) <= MAX_LENGTH:
@@ -50,7 +50,7 @@ def check_passphrase(passphrase: str) -> None:
 
 
 def _repeats(text: str) -> bool:
-    """Tell whether one piece of at most half its length, said again and again, is all there is."""
+    """Return True if the text consists of repetitions of one piece."""
     return text in (text + text)[1:-1]
 
 
@@ -61,24 +61,24 @@ def _is_run(text: str) -> bool:
 
 @cache
 def words() -> tuple[str, ...]:
-    """Return the 2048 words that passphrases are made of (ADR 5 says whose they are)."""
+    """Return the 2048 words for passphrases (see ADR 5 for their origin)."""
     return tuple(files(__package__).joinpath("words.txt").read_text("ascii").split())
 
 
 def generate_two_words(randomness: Randomness) -> str:
-    """Make the two words that a page shows and a person types in a terminal."""
+    """Return the two words that a page shows and a person types in a terminal."""
     return generate_words(2, lambda below: int.from_bytes(randomness(_CHOICE_BYTES), "big") % below)
 
 
 def are_same_words(shown: str, typed: str) -> bool:
-    """Tell whether a person typed what was shown, in constant time, whatever the case and the spaces."""
+    """Return True if the typed words are those shown, in constant time, ignoring case and extra spaces."""
     return same(shown, " ".join(typed.casefold().split()))
 
 
 def generate_words(count: int = 6, choose: Callable[[int], int] = secrets.randbelow) -> str:
-    """Make a passphrase of random words, 11 bits each.
+    """Return a passphrase of random words, 11 bits each.
 
-    :param choose: a number below its argument, each as likely as any other.
+    :param choose: returns a uniformly random number below its argument.
     """
     known = words()
     return " ".join(known[choose(len(known))] for _ in range(count))

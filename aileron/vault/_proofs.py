@@ -1,4 +1,4 @@
-"""Daemon and operator prove to each other that they hold the same key, without showing it."""
+"""Mutual proofs of daemon and operator that they hold the same key, without revealing it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MIN_NONCE, _MAX_NONCE = 16, 64
 
 
 def operator_key(data_key: DataKey) -> bytes:
-    """Derive the key of the operator's logins (HKDF-SHA256 of the data key, ADR 4)."""
+    """Return the key of the operator's logins (HKDF-SHA256 of the data key, ADR 4)."""
     return data_key.subkey("operator")
 
 
 @frozen
 class LoginExchange:
-    """The values that both proofs of one login are over.
+    """The values that both proofs of one login cover.
 
-    :ivar client_nonce: as it was sent.
-    :ivar daemon_nonce: as it was sent.
-    :ivar instance: of this life of the daemon.
-    :ivar address: the operator URL that the client speaks to.
+    :ivar client_nonce: the client's nonce as sent.
+    :ivar daemon_nonce: the daemon's nonce as sent.
+    :ivar instance: the id of this run of the daemon.
+    :ivar address: the operator URL that the client uses.
     """
 
     client_nonce: str
@@ -38,38 +38,38 @@ class LoginExchange:
 
 
 def daemon_proof(key: bytes, exchange: LoginExchange) -> str:
-    """Make the daemon's proof, 43 characters of base64url. The client checks it before it proves anything itself."""
+    """Return the daemon's proof, 43 characters of base64url.  The client verifies it before sending its own proof."""
     return _proof(key, "aileron.operator.daemon.v1", exchange)
 
 
 def client_proof(key: bytes, exchange: LoginExchange) -> str:
-    """Make the client's proof, 43 characters of base64url.
+    """Return the client's proof, 43 characters of base64url.
 
-    It has a label of its own, so no proof answers for another.
+    Its label differs from the daemon's, so that neither proof can replace the other.
     """
     return _proof(key, "aileron.operator.client.v1", exchange)
 
 
 def same(one: str, other: str) -> bool:
-    """Tell whether two proofs are one, in constant time."""
+    """Return True if two texts are equal, in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
 
 
 def _proof(key: bytes, label: str, exchange: LoginExchange) -> str:
-    # Canonical JSON: no two lists of fields make the same bytes.
+    # Canonical JSON: different lists of fields never encode to equal bytes.
     said = [label, exchange.client_nonce, exchange.daemon_nonce, exchange.instance, exchange.address]
     return base64url(hmac.digest(key, canonical(said), "sha256"))
 
 
 def base64url(data: bytes) -> str:
-    """Base64url without padding (RFC 4648, section 5)."""
+    """Return C{data} in base64url without padding (RFC 4648, section 5)."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def read_base64url(text: str) -> bytes:
-    """Read what L{base64url} wrote.
+    """Decode a text written by L{base64url}.
 
-    :raises ValueError: it is written in no way, or in another.
+    :raises ValueError: the text is not base64url, or is not in its canonical form.
     """
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if base64url(data) != text:
@@ -78,9 +78,9 @@ def read_base64url(text: str) -> bytes:
 
 
 def check_nonce(nonce: str) -> None:
-    """Accept a client's nonce.
+    """Raise if a client's nonce is malformed.
 
-    :raises InvalidRequest: it is not 16 to 64 bytes in the one way of writing them.
+    :raises InvalidRequest: the nonce is not 16 to 64 bytes in canonical base64url.
     """
     try:
         data = read_base64url(nonce)

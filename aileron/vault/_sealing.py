@@ -1,4 +1,4 @@
-"""The seals of a vault: the whole file, each entry, and the data key itself, each under its key."""
+"""The seals of a vault: the MAC of the file, and the encryption of each entry and of the data key."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ._cipher import DataKey, KdfParameters, Sealed, seal, unseal
 from ._format import VaultDocument, VaultEntry, body_json, part_json
 
 SIGNING = "record signing"
-"""The part that is the record's private key."""
+"""The name of the part that holds the record's private key."""
 
 _PARTS, _ENTRIES = "aileron sealed parts v1", "aileron vault entries v1"
 
 
 def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
-    """Write what the wrapped data key is bound to."""
+    """Return the context that the sealed data key is bound to."""
     return {"tag": "aileron.vault.data-key.v1", "vault": vault, "kdf": part_json(kdf)}
 
 
 def authenticated(document: VaultDocument, key: DataKey) -> VaultDocument:
-    """Put the vault under the MAC of its key: HMAC-SHA256 over the RFC 8785 form of everything else.
+    """Return the vault with its MAC: HMAC-SHA256 over the RFC 8785 form of everything else.
 
-    :raises InvalidRequest: it holds a text or a number that has no such form.
+    :raises InvalidRequest: the vault holds a text or a number without such a form.
     """
     try:
         return evolve(document, mac=_mac(document, key))
@@ -37,7 +37,7 @@ def authenticated(document: VaultDocument, key: DataKey) -> VaultDocument:
 
 
 def is_sound(document: VaultDocument, key: DataKey) -> bool:
-    """Tell whether all of the vault was written by who held C{key}."""
+    """Return True if the MAC of the vault is valid under C{key}."""
     return hmac.compare_digest(_mac(document, key), document.mac)
 
 
@@ -46,32 +46,32 @@ def _mac(document: VaultDocument, key: DataKey) -> bytes:
 
 
 def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> VaultEntry:
-    """Keep a secret so that it opens only as this binding, with its scope, of this vault."""
+    """Return an entry with the secret sealed to this binding, its scope and this vault."""
     return VaultEntry(binding, seal(key.subkey(_ENTRIES), secret, _entry_context(document.vault, binding)))
 
 
 def with_secret(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> VaultDocument:
-    """Return the vault with that secret for a binding, in the place of what is kept under its name."""
+    """Return the vault with C{secret} stored for a binding, replacing an entry with the binding's name."""
     return document.without(binding.name).with_entry(seal_entry(document, key, binding, secret))
 
 
 def unseal_entry(document: VaultDocument, key: DataKey, entry: VaultEntry) -> bytes:
-    """Open the secret of an entry.
+    """Return the secret of an entry.
 
-    :raises VaultDamaged: the entry or anything it is bound to was altered.
+    :raises VaultDamaged: the entry or its context was altered.
     """
     return unseal(key.subkey(_ENTRIES), entry.sealed, _entry_context(document.vault, entry.binding))
 
 
 def seal_part(document: VaultDocument, key: DataKey, name: str, secret: bytes) -> Sealed:
-    """Keep a secret of the vault's own so that it opens only as this part of this vault."""
+    """Seal a secret of the vault itself as the part C{name} of this vault."""
     return seal(key.subkey(_PARTS), secret, _part_context(document.vault, name))
 
 
 def unseal_part(document: VaultDocument, key: DataKey, name: str, sealed: Sealed) -> bytes:
-    """Open the secret that L{seal_part} kept.
+    """Return the secret that L{seal_part} sealed.
 
-    :raises VaultDamaged: it was altered, or is another part.
+    :raises VaultDamaged: the secret was altered, or belongs to another part.
     """
     return unseal(key.subkey(_PARTS), sealed, _part_context(document.vault, name))
 

@@ -1,4 +1,4 @@
-"""A browser signs each thing that it asks for, and what it signed holds once (ADR 17)."""
+"""Verifies the signatures of browsers on their requests, each valid once (ADR 17)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ._proofs import base64url, read_base64url
 
 LABEL = "aileron.operator.request.v1"
 WINDOW_SECONDS = 30.0
-"""How far the time that a browser signs may be from ours, before or after."""
+"""The maximum difference between the signed time and the daemon's clock, in either direction."""
 
 MOST_NONCES = 8192
-"""Of one key, within the time for which they are remembered; more is refused, for nothing may be forgotten earlier."""
+"""The maximum number of nonces stored per key.  Further requests are refused, because no nonce may be dropped early."""
 
 _POINT_BYTES, _NUMBER_BYTES = 65, 32
 _PROOF = re.compile(r"([0-9]{1,16})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{86})").fullmatch
 
 
 def read_public_key(text: str) -> bytes:
-    """Read the point of a P-256 key, uncompressed (SEC 1, 2.3.3).
+    """Return the point of a P-256 key, uncompressed (SEC 1, 2.3.3).
 
-    :param text: that as unpadded base64url.
-    :raises InvalidRequest: it is none.
+    :param text: the point as unpadded base64url.
+    :raises InvalidRequest: the text is not such a point.
     """
     try:
         point = read_base64url(text)
@@ -44,18 +44,18 @@ def read_public_key(text: str) -> bytes:
 
 
 def signed_text(asked: SignedRequest, instance: str, nonce: str, at: str) -> bytes:
-    """Write what a browser signs. None of its lines can hold a line's end, so no two requests make the same text.
+    """Return the text that a browser signs.  No field can hold a line end, so different requests have different texts.
 
-    :param at: by the daemon's clock, in milliseconds.
+    :param at: the time by the daemon's clock, in milliseconds.
     """
     lines = (LABEL, asked.method, asked.target, base64url(asked.body_digest), instance, nonce, at)
     return "\n".join(lines).encode("latin-1", "replace")
 
 
 class Signatures:
-    """The signatures that were made to one life of the daemon.
+    """The signatures used during one run of the daemon.
 
-    :param instance: of that life; what was signed for another does not hold.
+    :param instance: the id of that run. Signatures for another one are invalid.
     """
 
     def __init__(self, instance: str, clock: IReactorTime) -> None:
@@ -64,9 +64,9 @@ class Signatures:
         self._spent: dict[bytes, dict[str, float]] = {}
 
     def hold(self, key: bytes, asked: SignedRequest) -> bool:
-        """Tell whether this key's holder asks for exactly this, now, and for the first time.
+        """Return True if the request is signed with this key, was signed just now, and is not a replay.
 
-        :param key: as L{read_public_key} gives it.
+        :param key: a result of L{read_public_key}.
         """
         match = _PROOF(asked.proof)
         if match is None or abs(self._clock.seconds() - int(match[1]) / 1000) > WINDOW_SECONDS:
@@ -75,7 +75,7 @@ class Signatures:
         return _is_signed(key, signed_text(asked, self._instance, nonce, at), signature) and self._spend(key, nonce)
 
     def clear(self) -> None:
-        """Forget all, when no key opens anything any more."""
+        """Remove all nonces.  Call when no key is valid any more."""
         self._spent.clear()
 
     def _spend(self, key: bytes, nonce: str) -> bool:

@@ -1,4 +1,4 @@
-"""The daemon's vault: its state, and all that lies in it: trust, pauses, caps, passkeys, and the keys of the record."""
+"""The daemon's vault: its state and contents: trust, pauses, caps, passkeys and the keys of the record."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ._vault_file import OpenVault
 
 @implementer(IRecordKeys)
 class FileRecordKeys:
-    """The record's keys in one vault file."""
+    """The keys of the audit record in a vault file."""
 
     def __init__(self, file: OpenVault) -> None:
         self._file = file
@@ -79,10 +79,10 @@ def _make(record: RecordKeys | None) -> RecordKeys:
 
 @implementer(ITrust, IOperatorLimits, IPasskeyBook)
 class FileAuthority:
-    """The operator's word in the file of a vault that this is a part of.
+    """Trust, pauses, caps and passkeys in a vault's file.  A mixin of L{Vault}.
 
-    It answers from what was verified, so neither locking nor an altered file changes an answer; nothing is known if the
-    vault was never unlocked since the daemon started.
+    Reads use the verified contents, so a lock or an altered file does not change them. All are empty if the vault was
+    not unlocked since the daemon started.
     """
 
     _file: OpenVault
@@ -139,14 +139,14 @@ class FileAuthority:
 class Vault(FileBindings, FileAuthority, FileControl):
     """The vault at C{path}: state, bindings, trust, grants, pauses, caps, passkeys and keys over one open file.
 
-    No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
-    A file that is not what the holder of the key wrote last is refused at every use: L{VaultDamaged}.
+    No method accepts a passphrase: the key comes once from the parent process, and C{lock} is final for this process. A
+    file that differs from the last one written is refused at every use by L{VaultDamaged}.
 
-    :param has_history: whether the database remembers a vault; asked only where there is no file.
-    :param key: of this vault; L{None}: it starts locked.
-    :param renewals: for credentials that run out; L{None}: none is renewed.
+    :param has_history: returns whether the database has records of a vault. Called only if there is no file.
+    :param key: the key of this vault, or None to start locked.
+    :param renewals: the dependencies of renewals, or None if nothing is renewed.
     :raises NoVault: there is a key but no file.
-    :raises VaultDamaged: the file is damaged, or the key is not its own.
+    :raises VaultDamaged: the file is damaged, or the key belongs to another vault.
     """
 
     def __init__(
@@ -168,22 +168,24 @@ class Vault(FileBindings, FileAuthority, FileControl):
         return f"<Vault {self.state().value}>"
 
     def state(self) -> VaultState:
-        """Tell the state: a file that vanished while unlocked is lost."""
+        """Return the state.  A file that vanished while unlocked counts as lost."""
         return self._file.state()
 
     def ever_unlocked(self) -> bool:
         return self._file.known is not None
 
     def lock(self) -> None:
-        """Operator sessions end because their owner waits for L{locked}."""
+        """Lock the vault.  Operator sessions end too, because their owner waits for L{locked}."""
         self._file.lock()
 
     def locked(self) -> Deferred[None]:
-        """Fire when it is locked; where there is no key already, it has."""
+        """Return a Deferred that fires when the vault is locked, or has fired if it is."""
         return self._file.locked()
 
     def operator_key(self) -> bytes:
-        """Derive the key of the operator's logins, who may come even to a damaged vault, to see what is wrong.
+        """Return the key of the operator's logins.
+
+        A damaged vault does not prevent logins, so that its fault can be seen.
 
         :raises VaultLocked: the vault is not unlocked.
         """

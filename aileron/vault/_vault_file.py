@@ -1,7 +1,7 @@
-"""The vault file: read anew when it changed, replaced whole, and believed only while it says what we wrote last.
+"""The vault file: read again when it changes, replaced atomically, and accepted only if it is what was written last.
 
-The file is a few kilobytes on a local disk, so reading and writing are synchronous: with the fsync of a write, some
-milliseconds of the reactor's time at each change and at each gated effect, and a C{stat} at each look.
+The file is a few kilobytes on a local disk, so reading and writing are synchronous: a write takes a few milliseconds of
+the reactor's time, at each change and each gated effect, and a read takes one C{stat}.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class VaultFile:
-    """One vault file."""
+    """Reads and writes one vault file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -49,11 +49,11 @@ class VaultFile:
         return f"<vault file {self._path}>"
 
     def read(self) -> VaultDocument | None:
-        """Read the document in the file, or L{None} if there is no file.
+        """Return the document in the file, or None if there is no file.
 
-        The same object is returned as long as the file does not change.
+        While the file does not change, all calls return one object.
 
-        :raises VaultDamaged: it is damaged, or not a file of ours.
+        :raises VaultDamaged: the file is damaged, or not a private file of this user.
         """
         try:
             seen = self._stamp()
@@ -67,9 +67,9 @@ class VaultFile:
         return self._document
 
     def version(self) -> int | None:
-        """Read the version of the file's format, also of one that L{read} refuses; L{None}: there is no file.
+        """Return the version of the file's format, even one that L{read} refuses, or None if there is no file.
 
-        :raises VaultDamaged: it names no version, or is not a file of ours.
+        :raises VaultDamaged: the file names no version, or is not a private file of this user.
         """
         try:
             data = read_private(self._path, _MAX_BYTES)
@@ -78,24 +78,24 @@ class VaultFile:
         return None if data is None else version_of(data)
 
     def exists(self) -> bool:
-        """Return whether the file exists, damaged or not."""
+        """Return True if the file exists, damaged or not."""
         return os.path.lexists(self._path)
 
     def write(self, document: VaultDocument) -> None:
-        """Replace the file, durably.
+        """Replace the file durably.
 
-        :raises OSError: it could not be written; the old one stands.
+        :raises OSError: the file could not be written. The old one is unchanged.
         """
         atomic_write(self._path, _bytes_of(document))
-        # A program that replaces it within these microseconds is noticed when it does so again.
+        # A program that replaces the file within these microseconds is noticed at its next write.
         self._seen = self._stamp()
         self._document = document if self._seen else None
 
     def create(self, document: VaultDocument) -> None:
         """Write the first file.
 
-        :raises FileExistsError: there is one.
-        :raises OSError: it could not be written.
+        :raises FileExistsError: the file exists already.
+        :raises OSError: the file could not be written.
         """
         atomic_write(self._path, _bytes_of(document), replace=False)
 
@@ -129,12 +129,12 @@ _NEVER_UNLOCKED = VaultDocument("", KdfParameters(bytes(SALT_BYTES)), Sealed(b""
 
 
 class OpenVault:
-    """The vault at C{path}, unlocked for as long as it holds the key that it was given.
+    """The vault at C{path}, unlocked while it holds its key.
 
-    :param has_history: whether the database remembers a vault; asked only where there is no file.
-    :param key: of this vault; L{None}: it starts locked, and stays so.
+    :param has_history: returns whether the database has records of a vault. Called only if there is no file.
+    :param key: the key of this vault, or None to stay locked.
     :raises NoVault: there is a key but no file.
-    :raises VaultDamaged: the file is damaged, or the key does not stand behind it.
+    :raises VaultDamaged: the file is damaged, or its MAC is invalid under the key.
     """
 
     def __init__(
@@ -151,28 +151,28 @@ class OpenVault:
 
     @property
     def verified(self) -> VaultDocument:
-        """The contents that were verified last; those of an empty vault if none were in this life of the daemon."""
+        """The contents verified last, or those of an empty vault if none were verified in this process."""
         return _NEVER_UNLOCKED if self.known is None else self.known
 
     def state(self) -> VaultState:
-        """Tell the state now. A file that vanished while unlocked is lost."""
+        """Return the current state.  A file that vanished while unlocked counts as lost."""
         if not self._stored.exists():
             return VaultState.LOST if self.known is not None or self._has_history() else VaultState.MISSING
         return VaultState.LOCKED if self._key is None else VaultState.UNLOCKED
 
     def lock(self) -> None:
-        """Wipe the key.  Twice is safe."""
+        """Wipe the key.  Idempotent."""
         if self._key is not None:
             self._key.wipe()
             self._key = None
             self._waiting.fire()
 
     def locked(self) -> Deferred[None]:
-        """Fire when the key is wiped; where there is none, it has."""
+        """Return a Deferred that fires when the key is wiped, or has fired if there is no key."""
         return self._waiting.wait(over=self._key is None)
 
     def key(self) -> DataKey:
-        """Return the key, whatever the file says.
+        """Return the key without checking the contents of the file.
 
         :raises VaultLocked: the vault is not unlocked.
         """
@@ -181,18 +181,20 @@ class OpenVault:
         return self._key
 
     def look(self) -> VaultDocument | None:
-        """Read what the file says, for showing; L{None}: there is none. While locked it is but a claim.
+        """Return the contents of the file for display, or None if there is no file.
 
-        :raises VaultDamaged: it is damaged.
+        While locked, they are not verified.
+
+        :raises VaultDamaged: the file is damaged.
         """
         found = self._stored.read()
         return found if self._key is None or found is None else self._make_expected(found)
 
     def opened(self) -> tuple[DataKey, VaultDocument]:
-        """Return the key, and what the file says, which is what the holder of the key wrote last.
+        """Return the key and the verified contents of the file.
 
         :raises VaultLocked: the vault is not unlocked.
-        :raises VaultDamaged: the file says something else.
+        :raises VaultDamaged: the file is not what was written last.
         """
         key, found = self.key(), self._stored.read()
         if found is None:
@@ -200,16 +202,16 @@ class OpenVault:
         return key, self._make_expected(found)
 
     def current(self) -> VaultDocument:
-        """Return what the holder of the key wrote last.  Errors as of L{opened}."""
+        """Return the verified contents of the file.  Raises like L{opened}."""
         _key, document = self.opened()
         return document
 
     def write(self, changed: VaultDocument) -> None:
-        """Let the file say C{changed}, durably, in another revision and without marks that have ended.
+        """Write C{changed} durably, as a new revision and without marks that have ended.
 
         :raises VaultLocked: the vault is not unlocked.
         :raises VaultDamaged: another program wrote the file.
-        :raises StoreUnavailable: it could not be written; nothing was kept.
+        :raises StoreUnavailable: the file could not be written. Nothing was changed.
         """
         key, known = self.opened()
         fresh = changed.spent.keys() - known.spent.keys()
@@ -222,7 +224,7 @@ class OpenVault:
         self.known = self._attempted
 
     def change(self, **changes: Any) -> None:
-        """Let these members of the file be others, by L{write}; where they are so already nothing is written."""
+        """Write the file with these members changed.  If they are unchanged, nothing is written."""
         known = self.current()
         changed = evolve(known, **changes)
         if changed != known:
@@ -230,7 +232,8 @@ class OpenVault:
 
     def _make_expected(self, found: VaultDocument) -> VaultDocument:
         if found is not self.known:
-            # A write may fail after the file was replaced: then the file is ours, though nobody was told so.
+            # A write may fail after the file was replaced. The file is then the last attempt, though the caller got an
+            # error.
             ours = next((each for each in (self.known, self._attempted) if each == found), None)
             if ours is None:
                 # guard against attack: another vault's file opens nothing while the daemon runs

@@ -1,6 +1,6 @@
-"""The vault without a daemon: make it, open it, change its passphrase, prove to a daemon that one could.
+"""Operations on the vault without a daemon: create, open, change the passphrase, prove possession to a daemon.
 
-Only short-lived commands in the operator's terminal import this; the daemon never gets a passphrase.
+Imported only by short-lived commands in the operator's terminal. The daemon never gets a passphrase.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ __all__ = [
 
 
 def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_bytes) -> DataKey:
-    """Make an empty vault and return its key.
+    """Create an empty vault and return its key.
 
-    :raises WeakPassphrase: the passphrase is refused.
-    :raises Conflict: there is a file already; it is not touched.
-    :raises StoreUnavailable: it could not be written.
+    :raises WeakPassphrase: the passphrase is too weak.
+    :raises Conflict: a file exists already. It is unchanged.
+    :raises StoreUnavailable: the file could not be written.
     """
     check_passphrase(passphrase)
     document, key = new_document(passphrase, randomness)
@@ -72,45 +72,45 @@ def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_b
 
 
 def open_vault(path: Path, passphrase: str) -> DataKey:
-    """Open the vault at C{path}, and return its key.
+    """Open the vault at C{path} and return its key.
 
-    :raises NoVault: there is none.
-    :raises WrongPassphrase: the passphrase does not open it.
-    :raises VaultDamaged: the file is no vault of this version, was altered, or asks for a key derivation that is
-        refused.
+    :raises NoVault: there is no vault.
+    :raises WrongPassphrase: the passphrase does not open the vault.
+    :raises VaultDamaged: the file is not a vault of this version, was altered, or has key derivation parameters that
+        are not accepted.
     """
     return open_document(_present(VaultFile(path)), passphrase)
 
 
 def check_file(path: Path) -> tuple[Binding, ...]:
-    """Look whether the file at C{path} has the form of a vault; whether it was altered only its key can tell.
+    """Check whether the file at C{path} has the form of a vault.  Alterations cannot be detected without the key.
 
-    :return: the bindings in it that an earlier release took and this one does not open.
-    :raises NoVault: there is none.
-    :raises VaultDamaged: it is no vault of this version.
+    :return: the bindings that an earlier release accepted and this one does not open.
+    :raises NoVault: there is no vault.
+    :raises VaultDamaged: the file is not a vault of this version.
     """
     return tuple(entry.binding for entry in _present(VaultFile(path)).entries if entry.binding.address_problem)
 
 
 def format_versions(path: Path) -> tuple[int, int] | None:
-    """Return the version of the vault's format, and the one that this release writes; L{None}: there is no vault.
+    """Return the format version of the vault and that of this release, or None if there is no vault.
 
-    :raises VaultDamaged: it is no vault.
+    :raises VaultDamaged: the file is not a vault.
     """
     found = VaultFile(path).version()
     return None if found is None else (found, VERSION)
 
 
 def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = secrets.token_bytes) -> DataKey:
-    """Put the vault under another passphrase and a new data key, which is returned.
+    """Encrypt the vault with a new passphrase and a new data key, which is returned.
 
-    Bindings, trust and what was used stay; a copy of the file under the old passphrase opens nothing of the new one.
-    A daemon that runs with the old key refuses the file from here on: the caller restarts it.
+    Bindings, trust and used marks stay. An old copy of the file decrypts nothing of the new one.  A daemon that runs
+    with the old key refuses the new file, so the caller must restart it.
 
-    :raises WeakPassphrase: the new one is refused.
-    :raises Conflict: the file was written meanwhile; nothing was changed.
-    :raises StoreUnavailable: it could not be written; the old passphrase stands.
-    :raises NoVault, WrongPassphrase, VaultDamaged: as of L{open_vault}.
+    :raises WeakPassphrase: the new passphrase is too weak.
+    :raises Conflict: the file was written meanwhile. Nothing was changed.
+    :raises StoreUnavailable: the file could not be written. The old passphrase stays valid.
+    :raises NoVault, WrongPassphrase, VaultDamaged: see L{open_vault}.
     """
     check_passphrase(new)
     file = VaultFile(path)
@@ -128,12 +128,12 @@ def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = s
 def reset(
     path: Path, passphrase: str, *, replace: bool = False, randomness: Randomness = secrets.token_bytes
 ) -> DataKey:
-    """Begin anew with an empty vault of another id, in which nothing is bound and nothing trusted; its key.
+    """Create an empty vault with a new id, without bindings and trust, and return its key.
 
-    :param replace: whether to put a file that is there aside, as C{<name>.before-reset-<n>}.
-    :raises WeakPassphrase: the passphrase is refused.
-    :raises Conflict: there is a file, and it may not be replaced; it is not touched.
-    :raises StoreUnavailable: the new one could not be written; what was there is there again.
+    :param replace: whether to rename an existing file to C{<name>.before-reset-<n>}.
+    :raises WeakPassphrase: the passphrase is too weak.
+    :raises Conflict: a file exists and C{replace} is false. It is unchanged.
+    :raises StoreUnavailable: the new file could not be written. The old one is restored.
     """
     check_passphrase(passphrase)
     if not os.path.lexists(path):
@@ -154,7 +154,7 @@ def reset(
 
 
 def new_nonce(randomness: Randomness = secrets.token_bytes) -> str:
-    """Make a nonce for one login."""
+    """Return a nonce for one login."""
     return base64url(randomness(NONCE_BYTES))
 
 
@@ -188,7 +188,7 @@ _VAULT_ID_BYTES = 16
 
 
 def new_document(passphrase: str, randomness: Randomness) -> tuple[VaultDocument, DataKey]:
-    """Make an empty vault of a new id, and its key."""
+    """Return an empty vault with a new id, and its key."""
     vault = randomness(_VAULT_ID_BYTES).hex()
     key, kdf, wrapped = _new_key(vault, passphrase, randomness)
     return authenticated(VaultDocument(vault, kdf, wrapped), key), key
@@ -197,8 +197,8 @@ def new_document(passphrase: str, randomness: Randomness) -> tuple[VaultDocument
 def open_document(document: VaultDocument, passphrase: str) -> DataKey:
     """Return the key of a vault.
 
-    :raises WrongPassphrase: the passphrase does not open it.
-    :raises VaultDamaged: the key does not stand behind the rest of the file.
+    :raises WrongPassphrase: the passphrase does not open the vault.
+    :raises VaultDamaged: the MAC of the file is invalid under the key.
     """
     wrapping_key = stretch(passphrase, document.kdf)
     try:
@@ -217,9 +217,9 @@ def open_document(document: VaultDocument, passphrase: str) -> DataKey:
 def rekeyed(
     document: VaultDocument, key: DataKey, passphrase: str, randomness: Randomness
 ) -> tuple[VaultDocument, DataKey]:
-    """Put the vault under a new data key and another passphrase: every entry sealed anew, all else kept.
+    """Return the vault encrypted with a new data key and another passphrase, and the new key.
 
-    :raises VaultDamaged: an entry does not open.
+    :raises VaultDamaged: an entry does not decrypt.
     """
     new_key, kdf, wrapped = _new_key(document.vault, passphrase, randomness)
     entries = tuple(
@@ -232,7 +232,7 @@ def rekeyed(
 
 
 def _record_under(document: VaultDocument, record: RecordKeys, old: DataKey, new: DataKey) -> RecordKeys:
-    """Keep the record's keys: what they signed must verify, and what goes on must go on."""
+    """Return the record's keys sealed under the new key, so that old signatures verify and locked periods continue."""
 
     def moved(name: str, sealed: Sealed) -> Sealed:
         return seal_part(document, new, name, unseal_part(document, old, name, sealed))
