@@ -26,7 +26,7 @@ class GatewayFeature(Feature):
 
     @property
     def variables(self) -> Sequence[str]:  # type: ignore[override]
-        """The variables that say where providers and proxies are."""
+        """The environment variables that set the addresses of providers and proxies."""
         from .values import BASE_URL_VARIABLES, PROXY_VARIABLES
 
         return (*BASE_URL_VARIABLES.values(), *PROXY_VARIABLES, *(name.upper() for name in PROXY_VARIABLES))

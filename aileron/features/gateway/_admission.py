@@ -1,4 +1,4 @@
-"""Admits requests: what a head must keep before any of it is carried on, and whether the vault lets anything out."""
+"""Admits requests: checks their heads before anything is sent, and checks that the vault is unlocked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aileron.model.vault import VaultState
 
 KEY_FIELD = b"x-aileron-gateway-key"
 
-_SESSION_PATH = re.compile(rb"/s/([^/]+)(/.*)").fullmatch  # whatever stands there is a key, if one that nobody has
+_SESSION_PATH = re.compile(rb"/s/([^/]+)(/.*)").fullmatch  # any text there is a key, valid or not
 _KEY_LINES = re.compile(rb"\r\nx-aileron-gateway-key:[^\r]*", re.IGNORECASE)
 _OURS = re.compile(rb"ail_[alogi]_[A-Za-z0-9_-]{43}").search
 _COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
@@ -26,12 +26,12 @@ _BROWSERS = frozenset((b"origin", b"sec-fetch-site", b"sec-fetch-dest"))
 
 
 class Keyed(NamedTuple):
-    """A request's target and fields, and the gateway key that tied it to a session, taken out of them.
+    """A request's target and fields, and the gateway key of its session, which was removed from them.
 
     :ivar path: without the query.
     :ivar query: with its question mark, or empty.
-    :ivar lines: all fields as they came, each with the line end before it.
-    :ivar key: L{None}: it brought none.
+    :ivar lines: all fields as they were received, each preceded by its line end.
+    :ivar key: the gateway key, or None if the request has none.
     """
 
     path: bytes
@@ -41,12 +41,12 @@ class Keyed(NamedTuple):
 
     @property
     def digest(self) -> bytes | None:
-        """SHA-256 of the key."""
+        """SHA-256 of the key, or None if the request has no key."""
         return None if self.key is None else hashlib.sha256(self.key).digest()
 
 
 def keyed(head: RequestHead) -> Keyed:
-    """Take the gateway key out, which stands before the path or in a field of its own; the path's comes first."""
+    """Remove the gateway key from the path or from its own field; a key in the path takes precedence."""
     path, mark, query = head.target.partition(b"?")
     lines, key = head.lines, head.fields.get(KEY_FIELD)
     if key is not None:
@@ -58,17 +58,17 @@ def keyed(head: RequestHead) -> Keyed:
 
 
 def is_sound(path: bytes, *, encoded_slashes: bool = True) -> bool:
-    """Tell whether a path can be taken for no other one.
+    """Return whether the path has exactly one reading: no dot segments, backslashes or fragments.
 
-    :param encoded_slashes: whether it may have some; where it goes on below another path they could lead out of that.
+    :param encoded_slashes: whether encoded slashes are allowed. Below another path they could lead out of it.
     """
     return not _WALKS(path) and (encoded_slashes or not _ENCODED_SLASH(path))
 
 
 def check(head: RequestHead, found: Keyed) -> None:
-    """Refuse what no agent sends, and what must not leave.
+    """Refuse requests of browsers, tunnels, and requests that contain a cookie or key of Aileron's.
 
-    :raises Forbidden: it comes from a browser, asks for a tunnel, or holds what is ours.
+    :raises Forbidden: the request is refused for one of these reasons.
     """
     if head.method == b"CONNECT":
         raise Forbidden("There are no tunnels through the gateway.")
@@ -89,9 +89,9 @@ _SHUT = {
 
 
 class GatewaySwitch:
-    """Says whether anything may leave, which the vault's state decides.
+    """The switch that stops all requests while the vault is locked or lost.
 
-    That the vault is locked is known at once; that its file vanished or came, within L{REMEMBERED_SECONDS}.
+    A lock takes effect at once. A vault file that disappears or returns is noticed within L{REMEMBERED_SECONDS}.
     """
 
     def __init__(self, vault: IVault, clock: IReactorTime) -> None:
@@ -102,7 +102,7 @@ class GatewaySwitch:
         vault.locked().addCallback(self._forget)
 
     def shut(self) -> str | None:
-        """Why nothing may leave, for the user; L{None}: it may."""
+        """Return the reason why nothing may be sent, for the user, or None if requests may be sent."""
         now = self._clock.seconds()
         if not self._until - REMEMBERED_SECONDS <= now < self._until:  # a clock may be set back
             self._why = _SHUT.get(self._vault.state())

@@ -1,4 +1,4 @@
-"""A bounded copy of an answer, kept until it has been read for its tokens."""
+"""A bounded copy of a response, stored until its token counts have been read."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ _GZIP, _ZLIB, _DEFLATE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _named_coding = re.compile(rb"\r\n(?i:content-encoding):[ \t]*([^\r]*)").search
 _chunked = re.compile(rb"\r\n(?i:transfer-encoding):").search
 _streamed = re.compile(rb"\r\n(?i:content-type):[ \t]*(?i:text/event-stream)").search
-# A line of nothing but a chunk's size stands in no JSON that is sent in one line, and in no event.
+# Neither JSON in one line nor an event contains a line with only a chunk's size.
 _without_chunk_lines = partial(re.compile(rb"\r\n[0-9A-Fa-f]{1,15}(?:;[^\r\n]*)?\r\n").sub, b"")
 _chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
 
 
 @define
 class Allowance:
-    """The number of long copies that there may be at once."""
+    """The number of long copies that may exist at once."""
 
     _left: int
 
     def take(self) -> bool:
-        """Take one of them, if there is one left."""
+        """Reserve one long copy. Return False if none is left."""
         if not self._left:
             return False
         self._left -= 1
         return True
 
     def give(self) -> None:
-        """Give one back."""
+        """Release one long copy."""
         self._left += 1
 
 
 @define(eq=False, repr=False, weakref_slot=False)
 class BodySample:
-    """The first and the last bytes of a body, or all of a compressed one, which can be read from its beginning only.
+    """The first and the last bytes of a body, or all of a compressed one, which can only be read from its beginning.
 
-    :ivar room: takes pieces of the body, framing included, as long as they fit: L{PLAIN_BYTES} at first.
+    :ivar room: append pieces of the body, framing included, while they fit: L{PLAIN_BYTES} at first.
     """
 
     _head: bytes
@@ -62,7 +62,7 @@ class BodySample:
     room: bytearray = field(factory=bytearray, init=False)
 
     def more(self, data: bytes) -> int:
-        """Take a piece that does not fit, and say how many bytes will fit after it."""
+        """Add a piece that does not fit into L{room}, and return how many bytes fit after it."""
         if self._lost:
             return 0
         coding = content_coding(self._head)
@@ -96,7 +96,7 @@ class BodySample:
         return True
 
     def usage(self) -> Usage | None:
-        """Read what it tells of tokens, or L{None}."""
+        """Return the token counts in the body, or None if there are none or the body could not be stored."""
         head, chunked, coding = self._head, _chunked(self._head) is not None, content_coding(self._head)
         if self._lost:
             return None
@@ -110,7 +110,7 @@ class BodySample:
         return _usage(head, TextExcerpt(_lines_out(self._first, chunked), _lines_out(room, chunked), whole=False))
 
     def let_go(self) -> None:
-        """Keep nothing of it."""
+        """Discard the copy and release its allowance."""
         self._first = None
         self.room.clear()
         if self._long:
@@ -125,12 +125,12 @@ def content_coding(head: bytes) -> bytes:
 
 
 def is_chunked(head: bytes) -> bool:
-    """Return whether a body has chunks."""
+    """Return whether the response's body is chunked."""
     return _chunked(head) is not None
 
 
 def is_streamed(head: bytes) -> bool:
-    """Return whether a body is a stream of events."""
+    """Return whether the response's body is a stream of server-sent events."""
     return _streamed(head) is not None
 
 
@@ -139,7 +139,7 @@ def _usage(head: bytes, text: TextExcerpt) -> Usage | None:
 
 
 def _lines_out(part: bytes, chunked: bool) -> bytes:
-    """Return a part of a body, which may begin anywhere, without the lines between its chunks."""
+    """Return a part of a body, which may start anywhere, without the lines between its chunks."""
     if not chunked:
         return part
     first = _chunk(part)
@@ -147,7 +147,7 @@ def _lines_out(part: bytes, chunked: bool) -> bytes:
 
 
 def _unpack(data: bytes, coding: bytes) -> bytes:
-    """Unpack as much of the text as may be read, and can."""
+    """Decompress at most L{MOST_UNPACKED_BYTES}. If the data is corrupt, return nothing."""
     try:
         return zlib.decompressobj(zlib_window(data, coding)).decompress(data, MOST_UNPACKED_BYTES)
     except zlib.error:
@@ -155,7 +155,7 @@ def _unpack(data: bytes, coding: bytes) -> bytes:
 
 
 def zlib_window(data: bytes, coding: bytes) -> int:
-    """Tell how C{deflate} is meant: in zlib's wrapping as RFC 9110 has it, or, as some send it, in none."""
+    """Return zlib's window parameter for a coding. C{deflate} may have zlib's wrapper (RFC 9110) or none."""
     if coding != b"deflate":
         return _GZIP
     wrapped = len(data) > 1 and data[0] & 15 == zlib.DEFLATED and int.from_bytes(data[:2], "big") % 31 == 0

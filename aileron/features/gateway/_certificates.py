@@ -1,4 +1,4 @@
-"""Whom an upstream's certificate may be vouched for by, and what is wrong with one that is not."""
+"""The certificate authorities for upstreams, and the errors for certificates that fail verification."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _FAULTS: Mapping[int, str] = {
 
 @define(eq=False)
 class Identity:
-    """The identity that the peer must prove, and the session that the next handshake with it may resume.
+    """The identity that the peer must prove, and the TLS session that the next handshake may resume.
 
-    :ivar context: what verifies it.
-    :ivar host: that its certificate must name: a name or an address without brackets.
-    :ivar who: how it is called in errors.
+    :ivar context: verifies the peer.
+    :ivar host: the host that its certificate must name: a name, or an address without brackets.
+    :ivar who: the peer's name in errors.
     """
 
     context: ssl.SSLContext
@@ -44,22 +44,22 @@ class Identity:
     _session: ssl.SSLSession | None = field(default=None, repr=False)
 
     def secure(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
-        """Make a fresh client's side, its handshake still to come."""
+        """Create the client side of a TLS connection whose handshake has not started."""
         return self.context.wrap_bio(incoming, outgoing, server_hostname=self.host, session=self._session)
 
     def remember(self, session: ssl.SSLSession | None) -> None:
-        """Resume this one the next time."""
+        """Store the TLS session for the next handshake."""
         self._session = session
 
 
 @cache
 def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLContext:
-    """Make what verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.
+    """Create the TLS context that verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.
 
-    One serves all who trust the same: roots are heavy.
+    Upstreams with equal authorities share one context, because root certificates need much memory.
 
-    :param pem: authorities beside the system's, or the empty text.
-    :raises Unreachable: C{pem} cannot be read.
+    :param pem: authorities in addition to the system's, or the empty text.
+    :raises Unreachable: C{pem} cannot be parsed.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -72,7 +72,7 @@ def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLCon
 
 
 def handshake_failed(error: ssl.SSLError, who: str) -> UpstreamUnreachable:
-    """Tell what a failed handshake means.
+    """Return the error that describes a failed TLS handshake.
 
     :param who: the upstream, with its port.
     """

@@ -1,4 +1,4 @@
-"""The client's side of an exchange: the terms of its requests, and the gateway's answers in a provider's place."""
+"""The client side of an exchange: the terms of its requests, and the gateway's own error responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEAD = (
 
 
 def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
-    """Write a whole answer, which says that the connection closes.
+    """Return a whole error response, which closes the connection.
 
     :param status: of HTTP.
     """
@@ -40,13 +40,14 @@ def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
 
 @frozen
 class RelayTerms:
-    """The terms that one client's requests have in common that differ in their length alone.
+    """The terms shared by those requests of a client that differ only in their length.
 
-    :ivar write: to the client.
+    :ivar write: sends bytes to the client.
     :ivar dialect: in which the client expects errors.
-    :ivar keep: whether it may send another request on its connection.
-    :ivar most_bytes: of a body, framing included; L{None}: without limit.
-    :ivar hindrance: tells why nothing may leave now; asked again where an exchange had to wait for its connection.
+    :ivar keep: whether the client may send another request on its connection.
+    :ivar most_bytes: the limit of a body, framing included, or None if there is no limit.
+    :ivar hindrance: returns the reason why nothing may be sent now, or None. Called again when an exchange had to wait
+        for its connection.
     :ivar ended: called with an exchange that is over.
     """
 
@@ -74,18 +75,18 @@ class Refusal:
         return self
 
     def take(self, data: bytes) -> int:
-        """Its body is of no interest."""
+        """Ignore the request's body."""
         return -1
 
     def start(self) -> None:
-        """Say so."""
+        """Send the error response."""
         self._client.dismiss(self._answer)
 
     def client_is_slow(self) -> None:
-        """There is nothing to wait for."""
+        """Do nothing: no response is being streamed."""
 
     def client_has_caught_up(self) -> None:
-        """There is nothing to go on with."""
+        """Do nothing: no response is being streamed."""
 
     def client_left(self) -> None:
-        """There is nothing to take down."""
+        """Do nothing: there is no upstream connection."""

@@ -1,7 +1,7 @@
-"""Reads the shape of a completion out of an answer's body: in one pass, in linear time and bounded memory.
+"""Reads the shape of a completion from a response's body: in one pass, in linear time and bounded memory.
 
 Of the contents only the model's name, the names of the tools that it calls, the ids of these calls, the stop reason
-and the token counts are kept.
+and the token counts are stored.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ._body_sample import PACKED, PLAIN, PLAIN_BYTES, Allowance, content_coding,
 from ._usage import read_counts
 
 MOST_TEXT_BYTES = 256 * 1024
-"""The longest event of a stream, or whole answer, that is parsed: parsing it takes about two milliseconds."""
+"""The longest event of a stream, or whole response, that is parsed: parsing it takes about two milliseconds."""
 
 MOST_UNPACKED_BYTES = 8 * 1024 * 1024
-"""Of a compressed answer; the rest of the answer is not read."""
+"""The limit of a decompressed response. The rest is not read."""
 
 MOST_NAMES = 32
 MOST_CALLS = 1024
 _LONGEST_NAME = 128
 
 _DATA = b"data:"
-# Members whose values are not null: most events have none of them, and are not parsed.
+# Members whose values are not null. Most events have none of them and are not parsed.
 _tells = re.compile(
     rb'"(?:usage|finish_reason|stop_reason|tool_calls|function_call|content_block|item|response)"'
     rb'[ \t]{0,8}:[ \t]{0,8}[{\["]'
@@ -52,12 +52,12 @@ _TOOL_BLOCKS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 class CompletionShape:
     """The facts read so far.
 
-    :ivar model: as the provider named it, or None if the answer does not say.
+    :ivar model: as the provider named it, or None if the response does not name it.
     :ivar tools: names of the tools that the model called, in order, at most L{MOST_NAMES}.
     :ivar calls: the number of calls.
     :ivar call_ids: ids of the calls that have one, in order, at most L{MOST_NAMES}.
-    :ivar stop_reason: in the protocol's own words, or None if the answer ended before it.
-    :ivar partial: whether some of the answer could not be read.
+    :ivar stop_reason: in the protocol's own words, or None if the response ended before it.
+    :ivar partial: whether some of the response could not be read.
     """
 
     def __init__(self) -> None:
@@ -72,11 +72,11 @@ class CompletionShape:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens that the answer tells, or None if it tells none."""
+        """The token counts of the response, or None if it reports none."""
         return read_counts(self._told)
 
     def read(self, said: Mapping[str, Any]) -> None:
-        """Read one event of a stream, or a whole answer, in whichever protocol it is."""
+        """Read one event of a stream, or a whole response, in any of the three protocols."""
         type_ = _text(said, "type")
         if isinstance(said.get("choices"), list):
             self._read_chat(said)
@@ -104,7 +104,7 @@ class CompletionShape:
             self._read_chat_call(choice.get("index", 0), -1, {"function": message.get("function_call")})
 
     def _read_chat_call(self, choice: object, place: int, call: object) -> None:
-        """Count a call once, although each piece of its arguments may name it."""
+        """Count a tool call once, although each piece of its arguments may name the tool."""
         if not isinstance(call, dict):
             return
         name = _object(call, "function").get("name") or _object(call, "custom").get("name")
@@ -130,7 +130,7 @@ class CompletionShape:
             self._count_call(block.get("name"), block.get("id"))
 
     def _read_event(self, type_: str, said: Mapping[str, Any]) -> None:
-        """Read an event of a response; its closing event lists items again that have been counted."""
+        """Read an event of a response. The output of the closing event is skipped: its items were counted before."""
         self._read_response({**_object(said, "response"), "output": None})
         if type_ == "response.output_item.done":
             self._read_item(said.get("item"))
@@ -145,7 +145,7 @@ class CompletionShape:
             self.stop_reason = cut_name(_object(said, "incomplete_details").get("reason")) or status
 
     def _read_item(self, item: object) -> None:
-        """Count a call of the client's tools, or of the provider's, which have no name but their type."""
+        """Count a call of the client's tools or of the provider's. The latter have no name, so their type is recorded."""
         if isinstance(item, dict) and _text(item, "type").endswith("_call"):
             self._count_call(item.get("name") or item.get("type"), item.get("call_id"))
 
@@ -158,7 +158,7 @@ class CompletionShape:
             self.call_ids.append(told)
 
     def _read_usage(self, said: Mapping[str, Any]) -> None:
-        """Keep the token counts; a later count replaces an earlier one."""
+        """Store the token counts. A later count replaces an earlier one."""
         for name, value in _object(said, "usage").items():
             if name in _COUNTS and type(value) is int:
                 self._told[name] = value
@@ -167,13 +167,13 @@ class CompletionShape:
 
 
 class ShapeReader:
-    """Reads the body of one answer as it passes.
+    """The reader of one response's body, fed as the body is relayed.
 
-    :ivar shape: what was read so far.
+    :ivar shape: the facts read so far.
     """
 
     def __init__(self, head: bytes, allowance: Allowance) -> None:
-        """Begin after the answer's head.
+        """Create a reader for the body that follows C{head}.
 
         :param allowance: of texts longer than L{PLAIN_BYTES} that are held at once.
         """
@@ -210,7 +210,7 @@ class ShapeReader:
         self._keep(content[start:])
 
     def finish(self) -> CompletionShape:
-        """Read what is left, and hold nothing any more."""
+        """Read the rest, release the buffers, and return the shape."""
         if not self._streamed:
             self._parse(bytes(self._text))
         elif self._text:
@@ -271,7 +271,7 @@ class ShapeReader:
 
 
 def cut_name(value: object) -> str | None:
-    """Return the beginning of a name from a provider, in printable characters, or None if it is no text."""
+    """Return the start of a provider's name, in printable characters, or None if C{value} is no text."""
     if not isinstance(value, str):
         return None
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in value[:_LONGEST_NAME])

@@ -1,4 +1,4 @@
-"""Records the shape of each completion in the audit log, beside the relay."""
+"""Records the shape of each completion in the audit log, without delaying the relay."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ._completion_shape import CompletionShape, ShapeReader
 from .values import Ending
 
 MOST_LONG = 32
-"""Answers and events longer than a few KiB that are held at once."""
+"""The limit of responses and events longer than a few KiB that are held at once."""
 
 MOST_UNRECORDED = 256
-"""Events that wait to be stored; further completions are not recorded."""
+"""The limit of events that wait to be stored. Further completions are not recorded."""
 
 _is_completion = re.compile(rb"/(?:completions|responses|messages)(?:\?|\Z)").search
 
@@ -32,10 +32,10 @@ _log = Logger()
 
 
 class CompletionRecorder:
-    """Makes the meters that record completions."""
+    """The maker of the meters that record completions."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
-        """Begin.
+        """Create a recorder.
 
         :param ids: fresh ULIDs.
         """
@@ -44,13 +44,13 @@ class CompletionRecorder:
         self._waiting = 0
 
     def watch(self, meter: IMeter, path: bytes, provider: str, session_id: str | None) -> IMeter:
-        """Return a meter that records the exchange if its path asks for a completion, else C{meter} itself."""
+        """If C{path} is that of a completion, return a meter that records the exchange, else return C{meter}."""
         if _is_completion(path) is None:
             return meter
         return CompletionMeter(meter, self, self._ids(), provider, session_id)
 
     def record(self, completion: CompletionMeter, shape: CompletionShape, ending: Ending, uploaded: int) -> None:
-        """Record a completion that ended.  The store is not waited for."""
+        """Record a completion that ended, without waiting for the store. If too many are waiting, log an error."""
         if self._waiting >= MOST_UNRECORDED:
             _log.error("a completion is not recorded: too many wait to be stored")
             return
@@ -87,11 +87,11 @@ class CompletionRecorder:
 
 @implementer(IMeter)
 class CompletionMeter:
-    """The meter of one completion: reads its answer, and hands everything on to another meter.
+    """The meter of one completion: reads its response, and passes each call on to another meter.
 
     :ivar completion: the id under which it is recorded.
-    :ivar code: the answer's status, or 0 if there is no answer.
-    :ivar received: bytes of the answer's body, framing included.
+    :ivar code: the response's status, or 0 if there is no response.
+    :ivar received: bytes of the response's body, framing included.
     """
 
     code = received = 0

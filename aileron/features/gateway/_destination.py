@@ -1,4 +1,4 @@
-"""The destination of requests to a provider, and the head of a request that goes there."""
+"""The destination of requests to a provider, and the head of the requests sent there."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _HOST = re.compile(rb"\r\n[hH][oO][sS][tT]:").search
 
 @frozen
 class Destination:
-    """A provider with the connections to it.
+    """A provider with its connection pool.
 
-    :ivar before: what stands before every path.
-    :ivar host: what stands in the line of that name, with the space before it.
-    :ivar more: lines that a proxy wants, each with its end.
-    :ivar loopback_port: where it listens, if that may be on this machine.
+    :ivar before: the prefix of every path.
+    :ivar host: the value of the Host field, with the space before it.
+    :ivar more: lines that a proxy requires, each with its end.
+    :ivar loopback_port: the provider's port if it may be on this machine, else None.
     """
 
     provider: Provider
@@ -41,9 +41,9 @@ class Destination:
 
     @classmethod
     def build(cls, provider: Provider, reactor: IConnectingReactor, proxies: Proxies, pem: str) -> Self:
-        """Make the destination that C{provider} names, and what connects to it once it is asked.
+        """Create the destination of C{provider} and its pool, which connects on the first request.
 
-        :param pem: authorities trusted beside the system's.
+        :param pem: authorities trusted in addition to the system's.
         """
         pool = UpstreamPool(dialler(reactor, provider, proxies, pem), cast("IReactorTime", reactor))
         try:
@@ -53,7 +53,7 @@ class Destination:
 
     @classmethod
     def of(cls, provider: Provider, pool: UpstreamPool, forwarding: Forwarding) -> Self:
-        """Make the destination that C{provider} names; nothing of it ever comes from a request."""
+        """Create the destination of C{provider}. No part of it depends on a request."""
         base = read_base_url(provider.base_url)
         before = forwarding.target_prefix + base.path.encode("ascii")
         host = b" " + base.origin.authority.encode("ascii")
@@ -61,15 +61,15 @@ class Destination:
         return cls(provider, pool, before, host, forwarding.lines, loopback_port)
 
     def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
-        """Write the head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
+        """Return the head to send: with the provider's Host, and without hop-by-hop fields and the gateway key.
 
-        :param path: without what said which provider it is for.
+        :param path: without the provider's prefix.
         """
         lines = self._with_host(end_to_end(found.lines, head.fields.get(b"connection")))
         return b"".join((head.method, b" ", self.before, path, found.query, b" HTTP/1.1", lines, b"\r\n\r\n"))
 
     def _with_host(self, lines: bytes) -> bytes:
-        """Put this Host in the place of the one that was called; every head that is taken has one."""
+        """Replace the value of the Host field, or add the field if there is none."""
         called = _HOST(lines)
         if called is None:
             return lines + b"\r\nHost:" + self.host
@@ -77,5 +77,5 @@ class Destination:
         return b"".join((lines[: called.end()], self.host, b"" if end < 0 else lines[end:]))
 
     def for_proxy(self, head: bytes) -> bytes:
-        """Write the same head with what a proxy wants."""
+        """Add the fields that a proxy requires to the head."""
         return b"".join((head[:-2], self.more, b"\r\n")) if self.more else head

@@ -1,4 +1,4 @@
-"""The way to an upstream: through its proxy or not, with TLS or without, as one endpoint."""
+"""An endpoint that connects to an upstream: with or without a proxy, with or without TLS."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ CONNECT_SECONDS = 10.0
 
 @frozen
 class Forwarding:
-    """The form of a request on the way to its upstream.
+    """The form of a request that is sent to an HTTP proxy.
 
-    :ivar target_prefix: stands before its path: empty, or scheme and authority where a proxy wants them.
-    :ivar lines: to be added to its head, each with its end.
+    :ivar target_prefix: put before the path: empty, or scheme and authority if a proxy requires them.
+    :ivar lines: added to the head, each with its end.
     """
 
     target_prefix: bytes = b""
@@ -50,14 +50,13 @@ class Forwarding:
 def dialler(
     reactor: IConnectingReactor, provider: Provider, proxies: Proxies, pem: str, timeout: float = CONNECT_SECONDS
 ) -> IStreamClientEndpoint:
-    """Make the endpoint of a provider.
+    """Create the endpoint of a provider.
 
-    Its C{connect} fires when requests may be sent: with plain http the protocol's transport is the reactor's own.  It
-    fails with L{Unreachable}; cancelling it closes everything at once.
+    Its C{connect} fires when requests may be sent. With plain http the protocol's transport is the reactor's own. It
+    fails with L{Unreachable}. Cancelling it closes everything at once.
 
-    :param pem: authorities trusted beside the system's.
-    :param timeout: in seconds, of each step: the connection with the look-up of its name, the proxy's answer, the
-        handshake.
+    :param pem: authorities trusted in addition to the system's.
+    :param timeout: in seconds, of each step: DNS lookup and connection, the proxy's response, the TLS handshake.
     """
     upstream = read_origin(provider.base_url)
     identity = cache(lambda: Identity(verifying(pem), upstream.host, upstream.host_and_port))
@@ -65,7 +64,7 @@ def dialler(
 
 
 def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
-    """Choose how requests to a provider look: only one of plain http that goes to a proxy is changed.
+    """Return how requests to a provider are changed: only plain http through a proxy is changed.
 
     :raises Unreachable: its proxy cannot be used.
     """
@@ -77,7 +76,7 @@ def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
 
 
 class _Layer(Protocol):
-    """A protocol that puts something between its transport and the protocol above it."""
+    """A protocol between its transport and the protocol above, such as TLS."""
 
     opened: Deferred[IProtocol]
 
@@ -85,7 +84,7 @@ class _Layer(Protocol):
 @implementer(IStreamClientEndpoint)
 @define(eq=False)
 class _Dialler:
-    """Connects to one upstream."""
+    """The endpoint of one upstream."""
 
     _reactor: IConnectingReactor
     _upstream: Origin
@@ -132,7 +131,7 @@ class _Dialler:
 
 
 def _endpoint(reactor: IConnectingReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
-    """Make the endpoint; an address needs neither a look-up nor a race between families, which cost memory."""
+    """Create the endpoint. A literal address needs no DNS lookup and no race of address families, which cost memory."""
     address = read_address(host)
     if address is None:
         return HostnameEndpoint(reactor, host, port, timeout=seconds)
@@ -140,7 +139,7 @@ def _endpoint(reactor: IConnectingReactor, host: str, port: int, seconds: float)
 
 
 class _Wrapping(Factory):
-    """Puts a layer below each protocol of another factory."""
+    """A factory that puts a layer below each protocol of another factory."""
 
     noisy = False
 
@@ -149,7 +148,7 @@ class _Wrapping(Factory):
         self._layer = layer
 
     def buildProtocol(self, addr: Any) -> Any:
-        """Build the layer; L{None} where there is nothing to put it below."""
+        """Build the layer, or return None if the other factory builds no protocol."""
         protocol = self._above.buildProtocol(addr)
         return None if protocol is None else self._layer(protocol)
 

@@ -1,9 +1,9 @@
-"""Writes to a connection at once, and hears it without anybody between.
+"""Writes to a connection without delay, and delivers its data to the protocol directly.
 
 That saves one registration with the reactor and one turn of its loop for each write.
 
-The only place where names of Twisted are used that it does not document: C{dataBuffer}, C{_tempDataBuffer},
-C{producerPaused}, and the transport's C{producer} and C{protocol}.
+This is the only module that uses undocumented names of Twisted: C{dataBuffer}, C{_tempDataBuffer}, C{producerPaused},
+and the transport's C{producer} and C{protocol}.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ Write = Callable[[bytes], None]
 
 
 def writer(transport: Any) -> Write:
-    """Return how to write to C{transport}: straight to its socket whenever nothing waits to be sent before.
+    """Return a function that writes to C{transport}: directly to its socket if the send buffer is empty.
 
-    Its producer is told to wait as soon as a byte waits, where it would be by the transport once there are 64 KiB: so
-    it knows of all that waits.
+    Its producer is paused as soon as one byte is buffered. The transport itself pauses it at 64 KiB only.
     """
     queue: Write = transport.write
     if not isinstance(transport, Connection):
@@ -35,7 +34,7 @@ def writer(transport: Any) -> Write:
             return
         try:
             sent = send(data)
-        except OSError:  # full, or broken: the reactor will meet the same and report it
+        except OSError:  # full, or broken: the reactor gets the same error and reports it
             sent = 0
         if sent != len(data):
             queue(data[sent:] if sent else data)
@@ -45,12 +44,12 @@ def writer(transport: Any) -> Write:
 
 
 def _pause(transport: Any) -> None:
-    """Tell the producer to wait; the transport tells it to go on when all was sent."""
+    """Pause the producer. The transport resumes it when all bytes were sent."""
     if transport.producer is not None and transport.streamingProducer and not transport.producerPaused:
         transport.producerPaused = True
         transport.producer.pauseProducing()
 
 
 def heard_by(transport: Any, protocol: Protocol) -> None:
-    """Have what comes delivered to C{protocol} itself: endpoints leave a protocol of theirs between for good."""
+    """Deliver received data to C{protocol} directly: an endpoint otherwise leaves a wrapping protocol in between."""
     transport.protocol = protocol

@@ -1,4 +1,4 @@
-"""The gateway: takes requests off the agent site's channel and carries them to their providers."""
+"""The gateway: accepts requests from the agent site's channel and relays them to their providers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SilenceWatch:
         self._quiet: dict[UpstreamExchange, int] = {}
 
     def watch(self, exchange: UpstreamExchange) -> None:
-        """Watch an exchange from now on."""
+        """Start watching an exchange."""
         self._quiet[exchange] = 0
 
     def forget(self, exchange: UpstreamExchange) -> None:
@@ -130,7 +130,7 @@ class RelayRoute:
         return account
 
     def notes_tools(self, session: Session | None) -> bool:
-        """Return whether tools are noted regardless of the configuration. A sandboxed agent may send no key."""
+        """Return whether tools are noted in any configuration: by session, or because the agent is sandboxed."""
         if session is not None:
             return session.notes_tools
         if self._sandboxed is None:
@@ -144,7 +144,7 @@ GoOn: TypeAlias = Callable[[UpstreamExchange, RelayRoute, Session | None], None]
 
 
 class Gateway:
-    """The relay: takes requests over and starts their exchanges.  It is L{aileron.base.http1.RelayHandler}."""
+    """The relay: accepts requests and starts their exchanges. It implements L{aileron.base.http1.RelayHandler}."""
 
     def __init__(
         self,
@@ -175,13 +175,13 @@ class Gateway:
         self._looking.clock = clock
 
     def watch_requests(self, watch: RequestWatch) -> None:
-        """Hand requests to C{watch} before they are sent, from now on."""
+        """Pass all further requests to C{watch} before they are sent."""
         self._watch, self._watched = watch, watch.providers
 
     def open(self, own_ports: Collection[int]) -> None:
         """Start the silence timers.
 
-        :param own_ports: the ports of this daemon, to which nothing is relayed.
+        :param own_ports: the ports of this daemon. Requests to them are refused.
         """
         self._looping = frozenset(
             name for name, destination in self._destinations.items() if destination.loopback_port in own_ports
@@ -272,7 +272,7 @@ class Gateway:
             session_id = session.id
             asked.terms.client.keep(session_id)
         exchange.meter = self._meters.begin(provider, session_id, to.inference, to.path)
-        if to.refusal != exchange.refusal:  # else its class says it
+        if to.refusal != exchange.refusal:  # the default is a class attribute
             exchange.refusal = to.refusal
         watch = self._watch
         noting = watch is not None and asked.notes_tools(session)
@@ -286,7 +286,7 @@ class Gateway:
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
         elif watch is not None and reads:
-            self._silence.watch(exchange)  # its body may have to come first
+            self._silence.watch(exchange)  # the body may be awaited first
             watch.watch(
                 exchange,
                 provider,
@@ -302,7 +302,7 @@ class Gateway:
             self._go(exchange, asked, session)
 
     def _go_late(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
-        """Send a request that was held until it was complete, unless the vault was locked meanwhile."""
+        """Send a request that was held until it was complete. If the vault was locked meanwhile, fail the request."""
         hindrance = self._hindrance()
         if hindrance is not None:
             exchange.fail(hindrance, asked.to.refusal)
@@ -347,7 +347,7 @@ def build(
     tally: Tally,
     ids: Callable[[], str],
 ) -> Gateway:
-    """Build the gateway to all providers of C{settings}. It neither listens nor connects before it is asked.
+    """Build the gateway to all providers of C{settings}. It neither listens nor connects yet.
 
     :param ids: fresh ULIDs.
     """

@@ -1,4 +1,4 @@
-"""Puts the key that the operator bound to a provider in the place of the agent's own, and records its leaks."""
+"""Replaces the agent's API key by the key that the operator bound to the provider, and records leaks of it."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _CLIENTS_OWN = re.compile(
 
 @frozen
 class SecretLeak:
-    """Tells that a provider sent the key back.
+    """A response in which a provider sent the key back.
 
-    :ivar kind: of the form that it had.
+    :ivar kind: the encoding in which the key appeared.
     """
 
     provider: Provider
@@ -51,9 +51,9 @@ class SecretLeak:
 
 @frozen
 class Injection:
-    """Puts keys in: into model calls of live sessions alone, and each only where it was bound for.
+    """The injector of keys: into model calls of live sessions only, and only for the host to which the key is bound.
 
-    :ivar echoed: told of each key that came back.
+    :ivar echoed: called with each leak of a key.
     """
 
     _bindings: IBindings
@@ -62,16 +62,16 @@ class Injection:
     async def inject(
         self, head: bytes, provider: Provider, session: Session | None, *, inference: bool
     ) -> tuple[bytes, SecretFilter]:
-        """Write the same head with the provider's key in it, and say what its answer must pass.
+        """Return the head with the provider's key in it, and the filter for the response.
 
-        :param head: as it would be written to the provider: nothing is taken out of it afterwards.
-        :param provider: that has a credential.
-        :param session: whose gateway key the request brought.
-        :param inference: whether it asks a model for something, by one of the named routes.
-        :raises Unauthorized: it brought none, or of a session that ended.
-        :raises Forbidden: it asks for something else.
-        :raises BindingRequired: what the configuration names is not there.
-        :raises BindingFailed: it was bound for elsewhere, or does not open.
+        :param head: as it would be sent to the provider.
+        :param provider: a provider that has a credential.
+        :param session: the session of the request's gateway key.
+        :param inference: whether the request calls a model by one of the named routes.
+        :raises Unauthorized: there is no session, or it has ended.
+        :raises Forbidden: the request is no model call, or a parameter overrides its method or path.
+        :raises BindingRequired: the configured binding does not exist.
+        :raises BindingFailed: the key is bound to another host, or cannot be decrypted.
         :raises VaultLocked: the vault is not unlocked.
         """
         session = _admit(provider, session, inference)
@@ -121,9 +121,9 @@ def _admit(provider: Provider, session: Session | None, inference: bool) -> Sess
 
 
 def _refuse_override(head: bytes, provider: Provider) -> None:
-    """Refuse a query that some framework would read as another method or path.
+    """Refuse a query that some frameworks read as another method or path.
 
-    :raises Forbidden: it has such a parameter.
+    :raises Forbidden: the query has such a parameter.
     """
     query = head[: head.find(b"\r\n")].partition(b"?")[2].partition(b" ")[0].decode("latin-1")
     if query and (name := next(overriding_parameters(query), "")):
@@ -133,7 +133,7 @@ def _refuse_override(head: bytes, provider: Provider) -> None:
 
 
 def _name_source(provider: Provider) -> str:
-    """Name what says that the provider is where it is."""
+    """Return the name of the setting that defines the provider's address, for an error message."""
     if provider.source is UpstreamSource.ENVIRONMENT:
         return BASE_URL_VARIABLES[provider.name]
     return "config.yaml" if provider.source is UpstreamSource.CONFIG else "Aileron's defaults"
@@ -153,7 +153,7 @@ _log = Logger()
 
 @frozen
 class LeakRecorder:
-    """Records secret leaks, and does not make its teller wait.  What is under way the store's close drains.
+    """Records secret leaks in the background. The store waits for records under way when it closes.
 
     :ivar ids: fresh ULIDs.
     """
@@ -163,7 +163,7 @@ class LeakRecorder:
     _ids: Callable[[], str]
 
     def tell(self, echo: SecretLeak) -> None:
-        """Keep it, as soon as may be; where that fails, the log says so."""
+        """Start recording the leak. If that fails, the failure is logged."""
         Deferred.fromCoroutine(self._keep(echo)).addErrback(_note_lost)
 
     async def _keep(self, echo: SecretLeak) -> None:

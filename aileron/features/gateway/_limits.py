@@ -1,8 +1,8 @@
 """Bounds the bytes that exchanges hold: for each session and in total.
 
-An exchange is counted while bytes of it wait, and for a little more while its request has not come whole.  Where a
-bound is passed an exchange gives way, and nobody is refused: first one of the session that is past its own bound, then
-one of the session that holds most.  So a session that holds less than its share of all never gives way to another.
+An exchange counts while bytes of it are buffered, and a little more until its request is complete. If a bound is
+exceeded, an exchange is ended instead of refusing new ones: first of the session that exceeds its own bound, then of
+the session that holds most. So a session that holds less than its share never loses an exchange to another session.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 MOST_BYTES = 64 * 1024 * 1024
-"""That all exchanges hold together."""
+"""The limit for all exchanges together."""
 
 MOST_SESSION_BYTES = 16 * 1024 * 1024
-"""That the exchanges of one session hold."""
+"""The limit for the exchanges of one session."""
 
 MOST_WAITING_BYTES = 256 * 1024
-"""How much of a request is taken from its client before there is a connection to send it on."""
+"""How much of a request is read from its client before the upstream is connected."""
 
 RESERVED_BYTES = 128 * 1024
 """Counted for a direction that waits: what a connection's own buffer holds before its sender is told to stop, and
@@ -30,27 +30,27 @@ daemon has for relayed requests can be taken by bodies that never come."""
 
 
 class Holder(Protocol):
-    """An exchange, as far as it is counted."""
+    """An exchange whose buffered bytes are counted."""
 
     def give_way(self) -> None:
-        """Hold less from now on, and if nothing else helps by ending."""
+        """Free memory: release the stored request, or end the exchange."""
 
 
 class Account:
     """The bytes that one session's exchanges hold.
 
-    :ivar held_bytes: of all of them.
+    :ivar held_bytes: the sum over all of them.
     """
 
     __slots__ = ("__weakref__", "_budget", "_holders", "held_bytes")
 
     def __init__(self, budget: ByteBudget) -> None:
         self._budget = budget
-        self._holders: dict[Holder, int] = {}  # those first that have made no progress for longest
+        self._holders: dict[Holder, int] = {}  # ordered by last progress, the oldest first
         self.held_bytes = 0
 
     def count(self, holder: Holder, size: int) -> None:
-        """Count what an exchange holds now that it has made progress.  If that is too much, one or more give way."""
+        """Set the bytes that an exchange holds after progress. If a bound is exceeded, make exchanges free memory."""
         by = size - self._holders.pop(holder, 0)
         if size:
             self._holders[holder] = size
@@ -61,14 +61,14 @@ class Account:
                 self._budget.enforce(self)
 
     def give_way(self) -> None:
-        """Have the exchange give way that has made no progress for longest."""
+        """Make the exchange free memory that has made no progress for the longest time."""
         next(iter(self._holders)).give_way()
 
 
 class ByteBudget:
-    """The accounts of all sessions; one is kept as long as an exchange uses it.
+    """The accounts of all sessions. An account exists as long as an exchange uses it.
 
-    :ivar held_bytes: of all of them.
+    :ivar held_bytes: the sum over all of them.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES, most_session_bytes: int = MOST_SESSION_BYTES) -> None:
@@ -77,14 +77,14 @@ class ByteBudget:
         self._accounts: WeakValueDictionary[str | None, Account] = WeakValueDictionary()
 
     def account(self, session_id: str | None) -> Account:
-        """Return a session's account; those without a session share one."""
+        """Return a session's account. Requests without a session share one account."""
         found = self._accounts.get(session_id)
         if found is None:
             found = self._accounts[session_id] = Account(self)
         return found
 
     def enforce(self, account: Account) -> None:
-        """Have exchanges give way until C{account}, and all together, are within their bounds."""
+        """Make exchanges free memory until C{account} and the total are within their bounds."""
         while account.held_bytes > self.most_session_bytes:
             account.give_way()
         while self.held_bytes > self.most_bytes:

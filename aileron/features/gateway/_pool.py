@@ -20,7 +20,7 @@ from .values import Ending
 
 MOST_IDLE = 128
 IDLE_SECONDS = 50.0
-"""Less than the minute after which many servers close."""
+"""Less than the minute after which many servers close idle connections."""
 
 STALE_SECONDS = 5.0
 """Within which a connection shows that it had been closed before a request was sent by it.  Who closes later may have
@@ -31,7 +31,7 @@ begun with the request, which must not be done twice."""
 class Connection(Protocol):
     """One connection to a provider, which carries one exchange at a time.
 
-    :ivar idle_since: of the clock; while an exchange is carried, since when that is.
+    :ivar idle_since: when the connection became idle, or when it began its current exchange.
     """
 
     transport: Any
@@ -64,7 +64,7 @@ class Connection(Protocol):
         if self._exchange is not None:
             self._exchange.receive(data)
         else:
-            self._pool.forget(self)  # at once: it is told of its end only a turn later
+            self._pool.forget(self)  # at once: connectionLost comes only a turn later
             self.abort()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -82,20 +82,20 @@ class Connection(Protocol):
     # for the exchange ----------------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Deliver no more of what the provider sends."""
+        """Stop receiving from the provider."""
         self._held = True
         self.transport.pauseProducing()
 
     def release(self) -> None:
-        """Deliver again."""
+        """Resume receiving from the provider."""
         if self._held:
             self._held = False
             self.transport.resumeProducing()
 
     def done(self, keep: bool) -> None:
-        """Note that the exchange is over.
+        """Detach the exchange, which is over.
 
-        :param keep: whether the connection may serve another.
+        :param keep: whether the connection may carry another exchange.
         """
         self._exchange = None
         if keep:
@@ -106,12 +106,12 @@ class Connection(Protocol):
             self.release()
 
     def abort(self) -> None:
-        """Drop the connection at once; the exchange hears nothing more of it."""
+        """Close the connection at once. The exchange is not notified."""
         self._exchange = None
         self.transport.abortConnection()
 
     def close(self) -> None:
-        """Close; nothing is under way."""
+        """Close the idle connection."""
         self.transport.unregisterProducer()
         self.transport.loseConnection()
 
@@ -134,7 +134,7 @@ class Connection(Protocol):
 class UpstreamPool(Factory):
     """All connections to one provider.
 
-    :ivar seconds: the time.
+    :ivar seconds: returns the current time.
     """
 
     noisy = False
@@ -148,21 +148,21 @@ class UpstreamPool(Factory):
         return Connection(self)
 
     def carry(self, exchange: UpstreamExchange) -> None:
-        """Send an exchange on its way, by the connection that was used last if one is kept."""
+        """Send an exchange over the idle connection used last, or over a new one if none is idle."""
         if self._idle:
             self._idle.pop().carry(exchange)
         else:
             self.open(exchange)
 
     def open(self, exchange: UpstreamExchange) -> None:
-        """Send it by a new connection."""
+        """Send an exchange over a new connection."""
         connecting = self._endpoint.connect(self)
         exchange.give_up = connecting.cancel
         connecting.addCallbacks(self._carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
 
     def _carry(self, connection: Any, exchange: UpstreamExchange) -> None:
         exchange.give_up = None
-        hindrance = exchange.terms.hindrance()  # which may have come while the exchange waited
+        hindrance = exchange.terms.hindrance()  # the vault may have been locked meanwhile
         if hindrance is not None:
             exchange.fail(hindrance, exchange.refusal)
         if exchange.over:
@@ -171,7 +171,7 @@ class UpstreamPool(Factory):
             connection.carry(exchange)
 
     def keep(self, connection: Connection) -> None:
-        """Keep a connection for another exchange, unless there are many."""
+        """Add a connection to the idle ones, or close it if there are L{MOST_IDLE} already."""
         if len(self._idle) >= MOST_IDLE:
             connection.close()
         else:
@@ -179,18 +179,18 @@ class UpstreamPool(Factory):
             self._idle.append(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Note that it is gone."""
+        """Remove a closed connection from the idle ones."""
         if connection in self._idle:
             self._idle.remove(connection)
 
     def sweep(self) -> None:
-        """Close what was kept too long; those that were used last are at the end."""
+        """Close connections that have been idle for too long. The list is ordered by last use."""
         oldest = self.seconds() - IDLE_SECONDS
         while self._idle and self._idle[0].idle_since <= oldest:
             self._idle.popleft().close()
 
     def close(self) -> None:
-        """Close what is kept."""
+        """Close all idle connections."""
         while self._idle:
             self._idle.popleft().close()
 

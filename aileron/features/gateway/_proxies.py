@@ -1,9 +1,10 @@
-"""Reads from the environment which HTTP proxy stands before which upstream.
+"""Chooses the HTTP proxy of each upstream from the environment.
 
-C{HTTPS_PROXY}, C{HTTP_PROXY}, C{ALL_PROXY} and C{NO_PROXY} are read as curl reads them, lower case first, but for four
-things.  An upstream on loopback is reached directly, unless the proxy is on loopback too: another machine's loopback is
-not ours, and what is plain http stays here.  A proxy without a port is at port 80.  C{*.example.com} in C{NO_PROXY}
-means the same as C{.example.com}.  A proxy's host that is not written plainly, C{127.1} say, is refused.
+C{HTTPS_PROXY}, C{HTTP_PROXY}, C{ALL_PROXY} and C{NO_PROXY} are read as curl reads them, lower case first, with four
+exceptions. An upstream on loopback is reached directly, unless the proxy is on loopback too, because the loopback of
+another machine is not ours, and plain http stays on this machine. A proxy without a port is at port 80. An entry
+C{*.example.com} in C{NO_PROXY} equals C{.example.com}. A proxy whose host is not written plainly, such as C{127.1}, is
+refused.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 class Proxy:
     """An HTTP proxy.
 
-    :ivar origin: where it listens.
-    :ivar credentials: the line of the head that the proxy asks for, with its end; empty: it asks for none.
+    :ivar origin: its address.
+    :ivar credentials: the header line that the proxy requires, with its end, or empty if it requires none.
     """
 
     origin: Origin
@@ -37,15 +38,15 @@ class Proxy:
 
     @property
     def authority(self) -> str:
-        """Host and port."""
+        """Host and port of the proxy."""
         return self.origin.host_and_port
 
 
 @frozen
 class Unusable:
-    """A proxy that is named and that nobody can connect to.
+    """A configured proxy that cannot be used.
 
-    :ivar message: why; it repeats nothing of the value, which may hold a password.
+    :ivar message: the reason. It contains no part of the value, which may hold a password.
     """
 
     message: str
@@ -55,16 +56,16 @@ class Unusable:
 class Proxies:
     """The proxies of an environment.
 
-    :ivar by_scheme: of the upstream's URL.
+    :ivar by_scheme: by the scheme of the upstream's URL.
     """
 
     by_scheme: Mapping[str, Proxy | Unusable] = field(factory=dict)
     _exempt: tuple[_Exempt, ...] = ()
 
     def before(self, upstream: Origin) -> Proxy | None:
-        """Find the proxy that stands before an upstream; L{None}: it is reached directly.
+        """Return the proxy of an upstream, or None if the upstream is reached directly.
 
-        :raises Unreachable: it is one that cannot be used.
+        :raises Unreachable: the proxy cannot be used.
         """
         proxy = self.by_scheme.get(upstream.scheme)
         if proxy is None or any(exempt(upstream.host, upstream.port) for exempt in self._exempt):
@@ -78,7 +79,7 @@ class Proxies:
 
 
 def read_proxies(environment: Mapping[str, str]) -> Proxies:
-    """Read the variables; what is wrong in them is told only where it matters.
+    """Read the variables. An invalid proxy raises an error only when it is used.
 
     :param environment: names in either case.
     """
@@ -89,7 +90,7 @@ def read_proxies(environment: Mapping[str, str]) -> Proxies:
 
 
 def _variable(environment: Mapping[str, str], *names: str) -> tuple[str, str]:
-    """Find the first of these variables that is not empty, and its value."""
+    """Return the name and value of the first variable that is not empty, or two empty texts."""
     spellings = (spelling for name in names for spelling in (name, name.upper()))
     return next(((name, value) for name in spellings if (value := environment.get(name, "").strip())), ("", ""))
 
@@ -109,7 +110,7 @@ def _proxy(environment: Mapping[str, str], *names: str) -> Proxy | Unusable | No
 
 def _http_proxy(url: str) -> Proxy:
     read = read_url(url)
-    # An unquoted "/", "?" or "#" in a password would make another host of its rest.
+    # After an unquoted "/", "?" or "#" in a password, the rest would be read as another host.
     if read.path not in {"", "/"} or read.query is not None or read.fragment is not None:
         raise ValueError("no plain URL")
     return Proxy(read.origin, _credentials(read.user_info))
@@ -124,14 +125,14 @@ def _credentials(user_info: str | None) -> bytes:
 
 
 def _exemption(entry: str) -> _Exempt:
-    """Read an entry of C{NO_PROXY}."""
+    """Parse an entry of C{NO_PROXY} into a function that matches host and port."""
     name, port = _name_and_port(entry.lower())
     fits = _make_matcher(name)
     return lambda host, there: (port is None or port == there) and fits(host)
 
 
 def _name_and_port(entry: str) -> tuple[str, int | None]:
-    """C{host:port} taken apart; an IPv6 address that has a port stands in brackets."""
+    """Split C{host:port}. An IPv6 address with a port is in brackets."""
     if read_address(entry) is not None:
         return entry, None
     name, colon, digits = entry.rpartition(":")

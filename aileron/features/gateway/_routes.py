@@ -1,4 +1,4 @@
-"""The route table: which requests the gateway takes, to whom they go, and how others are shown it."""
+"""The route table: which requests the gateway relays, to which provider, and how this is published."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ASK_A_MODEL = frozenset(
         b"responses",
     )
 )
-# What else both APIs have below /v1: without a prefix nobody could say for good whose it is.
+# Other paths that both APIs have below /v1: without a prefix the provider is ambiguous.
 _ELSEWHERE = re.compile(
     rb"/v1/(?:assistants|audio|batches|containers|conversations|evals|files|fine_tuning|images|messages/batches|"
     rb"moderations|realtime|threads|uploads|vector_stores|videos)(?:/.*)?"
@@ -41,14 +41,15 @@ _ASK_CHATGPT = frozenset((_RESPONSES,))
 
 
 class RelayTo(NamedTuple):
-    """The way of a request.
+    """The destination of a request.
 
-    :ivar path: where to, at the provider; before it comes what the provider's C{base_url} says.
-    :ivar sound: whether the path can be read in one way only.
-    :ivar inference: whether a model is asked, so that its answer tells tokens and a key may be put in.
-    :ivar refusal: status of our own refusals on this route: one that its clients show at once.
-    :ivar upgrade: whether to answer 426: the client tries a WebSocket first, and then goes on without.
-    :ivar prefixed: whether to answer 404: it is relayed below the provider's prefix alone.
+    :ivar path: at the provider, below the path of its C{base_url}.
+    :ivar sound: whether the path has exactly one reading.
+    :ivar inference: whether the request calls a model, so that its response has token counts and a key may be
+        injected.
+    :ivar refusal: status of our own refusals on this route, chosen so that its clients show them at once.
+    :ivar upgrade: whether to answer 426: the client tries a WebSocket first, and falls back to HTTP.
+    :ivar prefixed: whether to answer 404: the path is relayed below the provider's prefix only.
     """
 
     provider: Provider
@@ -66,11 +67,11 @@ class RelayTo(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """The parts of a request's head that decide where it goes.
+    """The parts of a request's head that decide its destination.
 
-    :ivar path: without a query, and without what ties it to a session.
+    :ivar path: without a query, and without the key of its session.
     :ivar upgrade: whether it asks for another protocol.
-    :ivar anthropic: whether it speaks as Anthropic's clients do.
+    :ivar anthropic: whether it has the header fields of Anthropic's clients.
     """
 
     method: bytes
@@ -85,7 +86,7 @@ Declare = Callable[..., Callable[[Handler], Handler]]
 
 
 def routes(settings: GatewaySettings) -> Klein:
-    """Every route of the gateway.  A handler decides from the head alone."""
+    """Declare every route of the gateway. A handler decides from the head alone."""
     app = Klein()
     route = cast(Declare, app.route)
     named = {provider.name: provider for provider in settings.providers}
@@ -123,7 +124,7 @@ def routes(settings: GatewaySettings) -> Klein:
 
 
 def _route_all(app: Klein, provider: Provider) -> None:
-    """Any path and any method to one provider, below its prefix; what asks a model there does so here too."""
+    """Route every path and method below a provider's prefix. Paths that call a model at the root do so here too."""
     route = cast(Declare, app.route)
     prefix = len(provider.prefix)
     asks = _ASK_CHATGPT if provider.name == CHATGPT.name else _ASK_A_MODEL
@@ -137,12 +138,12 @@ def _route_all(app: Klein, provider: Provider) -> None:
 
 
 def _refusal(path: bytes) -> int:
-    """Return the status of a refusal: codex, whose path this is, shows 400 at once, not 403."""
+    """Return the status of a refusal. On codex's path it is 400, which codex shows at once, unlike 403."""
     return 400 if path.endswith(_RESPONSES) else 403
 
 
 class RouteTable:
-    """Asks the Klein application that declares the routes, and remembers what it said."""
+    """The cached decisions of the Klein application that declares the routes."""
 
     def __init__(self, app: Klein, providers: Iterable[Provider]) -> None:
         self._routes = RelayRoutes(app)
@@ -151,16 +152,16 @@ class RouteTable:
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
     def decide(self, head: RequestHead, path: bytes) -> RelayTo | None:
-        """Decide what becomes of a request; L{None}: it is not the gateway's.
+        """Return the destination of a request, or None if it is not one of the gateway's.
 
-        :param path: without a query, and without what ties it to a session.
+        :param path: without a query, and without the key of its session.
         """
-        if path.startswith(b"//"):  # which would be found as if it began with one
+        if path.startswith(b"//"):  # which werkzeug would read as one slash
             return None
         fields = head.fields
         anthropic = b"anthropic-version" in fields or b"x-api-key" in fields
         asking = Asking(head.method, path, b"upgrade" in fields, anthropic)
-        short = len(path) + len(head.method) < _LONGEST_REMEMBERED  # what is remembered is as long as its sender likes
+        short = len(path) + len(head.method) < _LONGEST_REMEMBERED  # bounds the memory of the cache
         return self._remembered(asking) if short else self._decide(asking)
 
     def _decide(self, asking: Asking) -> RelayTo | None:
@@ -172,7 +173,7 @@ class RouteTable:
 
 
 def published(settings: GatewaySettings) -> tuple[RelayedPath, ...]:
-    """Every path that the gateway takes from the agent site, with its methods and where it leads."""
+    """Return every path of the gateway on the agent site, with its methods and providers."""
     app = routes(settings)
     execute: Any = app.execute_endpoint  # typed for handlers that render
 

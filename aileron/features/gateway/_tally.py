@@ -27,7 +27,7 @@ _CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 class TrafficCounts:
     """The counts of one provider."""
 
-    # Flat, and not an object for each histogram: each of these calls is made for each request.
+    # Flat, not one object per histogram: each method is called for each request.
     name: str
     begun: int = field(default=0, init=False)
     _sent_bytes: int = field(default=0, init=False)
@@ -64,7 +64,7 @@ class TrafficCounts:
         self._added_seconds += added_seconds
 
     def tell(self, usage: Usage | None) -> None:
-        """Count the tokens that a response reported, or that it reported none."""
+        """Count the tokens of a response, or the response as one without token counts if C{usage} is None."""
         if usage is None:
             self._untold += 1
             return
@@ -141,10 +141,10 @@ class Tally:
         """Start all counts at zero.
 
         :param clock: seconds, never set back.
-        :param later: calls what it is given, once, when nothing is in the way.
-        :param note: called with each call of a session that ended, and the usage of other calls; it must not block.
-        :param reads: whether answers are read for the tokens that they cost.
-        :param completions: records the shape of each completion; None if none is recorded.
+        :param later: calls its argument once, after a pause.
+        :param note: called with each call of a session that ended, and the usage of other calls. It must not block.
+        :param reads: whether responses are read for their token counts.
+        :param completions: records the shape of each completion, or None if none is recorded.
         """
         self._clock = clock
         self._reads = reads
@@ -168,10 +168,10 @@ class Tally:
 
 
 class UsageReading:
-    """Reads copies of answers for their tokens, one at a time, and lets each go.
+    """The queue of response copies, read for their token counts one at a time and then discarded.
 
     :ivar allowance: of long copies.
-    :ivar note: as in L{Tally}.
+    :ivar note: see L{Tally}.
     """
 
     def __init__(self, later: Later, note: Note) -> None:
@@ -182,11 +182,11 @@ class UsageReading:
 
     @property
     def busy(self) -> bool:
-        """True where so many wait that another one would not be read."""
+        """True if the queue is full, so that another copy would not be read."""
         return len(self._queue) >= MOST_UNREAD
 
     def read(self, copy: BodySample, to: Account) -> None:
-        """Read it later, and count it there; at once, and unread, if too many wait."""
+        """Queue a copy for reading. If the queue is full, discard the copy and count the response as unread."""
         waiting = len(self._queue)
         if waiting >= MOST_UNREAD:
             copy.let_go()
@@ -197,12 +197,12 @@ class UsageReading:
             self._later(self._read_one)
 
     def read_rest(self) -> None:
-        """Read at once all that waits: nothing is relayed any more."""
+        """Read all queued copies at once, because the relay has stopped."""
         while self._queue:
             self._read_one()
 
     def tell(self, usage: Usage | None, to: Account) -> None:
-        """Count what an answer told for its provider, and note it."""
+        """Count the usage of a response for its provider, and pass the usage to L{note}."""
         counts, session_id = to
         counts.tell(usage)
         if usage is not None or session_id is not None:
@@ -222,7 +222,7 @@ class UsageReading:
 
 @implementer(IMeter)
 class _Meter:
-    """The meter of one exchange: notes moments and sizes, and counts them at its end."""
+    """The meter of one exchange: measures times and sizes, and counts them when the exchange ends."""
 
     completion = ""
     _copy: BodySample | None = None

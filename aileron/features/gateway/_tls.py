@@ -1,4 +1,4 @@
-"""TLS as a client, between any stream transport below and a protocol above, whose transport it is.
+"""TLS as a client, between a stream transport below and a protocol above.
 
 The standard library's L{ssl.SSLObject} over two memory buffers costs less than Twisted's wrapper of pyOpenSSL.
 """
@@ -35,19 +35,19 @@ _LINGER_SECONDS = 5.0
 
 
 class _Below(ITCPTransport, IConsumer, IPushProducer):
-    """The parts of the transport below that are asked for: a type only."""
+    """The methods used of the transport below. A type only."""
 
 
 @implementer(ITransport, IConsumer, IPushProducer)
 class TlsLayer(Protocol):
-    """One connection.
+    """One TLS connection.
 
-    What a consumer above may rely on: nothing is delivered while it has paused, nor from within C{resumeProducing}; a
-    producer above is paused by the transport below; and only a peer that said C{close_notify} ends with
-    L{ConnectionDone}, so that what was cut never looks complete.
+    A consumer above may rely on the following. Nothing is delivered while it has paused, nor from within
+    C{resumeProducing}. A producer above is paused by the transport below. Only a peer that sent C{close_notify} ends
+    with L{ConnectionDone}, so that a truncated response never looks complete.
 
-    :ivar opened: fires with the protocol above once the peer has proved who it is; L{UpstreamUnreachable} if it does
-        not.  Cancelling aborts.
+    :ivar opened: fires with the protocol above when the handshake succeeds, or fails with L{UpstreamUnreachable}.
+        Cancelling closes the connection at once.
     """
 
     transport: _Below
@@ -55,7 +55,7 @@ class TlsLayer(Protocol):
 
     def __init__(self, above: IProtocol, identity: Identity, clock: IReactorTime) -> None:
         self.opened: Deferred[IProtocol] = Deferred(lambda _: self.abortConnection())
-        self._above: IProtocol | None = above  # until it was told of the end
+        self._above: IProtocol | None = above  # None after connectionLost
         self._identity = identity
         self._clock = clock
         self._incoming = ssl.MemoryBIO()
@@ -71,22 +71,22 @@ class TlsLayer(Protocol):
     # From the transport below.
 
     def connectionMade(self) -> None:
-        """Say hello."""
+        """Start the TLS handshake."""
         heard_by(self.transport, self)
         self._send = writer(self.transport)
         self._shake_hands()
 
     def dataReceived(self, data: bytes) -> None:
-        """Decrypt, and pass on at once."""
+        """Decrypt the data and deliver it at once."""
         self._incoming.write(data)
         if self._shaking_hands:
             self._shake_hands()
         self._deliver()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Pass that on, as what it means here."""
+        """Fail the handshake, or report the end above: as L{ConnectionLost} if the peer sent no C{close_notify}."""
         if reason.check(ConnectionDone):
-            self._deliver()  # what a consumer that has only just resumed did not get yet
+            self._deliver()  # data held back from a consumer that has just resumed
         if self._shaking_hands:
             self._refuse(
                 UpstreamUnreachable.because(Cause.TLS, f"{self._identity.who} hung up during the TLS handshake.")
@@ -103,7 +103,7 @@ class TlsLayer(Protocol):
         if not self._open or not data:
             return
         sent = self._tls.write(data)
-        while sent < len(data):  # it promises no more than to have taken some
+        while sent < len(data):  # a write may be partial
             sent += self._tls.write(memoryview(data)[sent:])
         self._send(self._outgoing.read())
 
@@ -111,26 +111,26 @@ class TlsLayer(Protocol):
         self.write(b"".join(data))
 
     def loseConnection(self) -> None:
-        """Send what was written and C{close_notify}, then close.  Nothing is delivered any more.  Twice is safe."""
+        """Send buffered data and C{close_notify}, then close. Nothing is delivered after that. Idempotent."""
         if self._open:
             self._open = False
             self._say_goodbye()
             self.transport.loseConnection()
 
     def abortConnection(self) -> None:
-        """Close at once.  Nothing is delivered any more.  Twice is safe."""
+        """Close at once. Nothing is delivered after that. Idempotent."""
         if self._shaking_hands:
-            self._above = None  # it was never told of a beginning
+            self._above = None  # its connectionMade was never called
         self._shaking_hands = self._open = False
         self.transport.abortConnection()
 
     def pauseProducing(self) -> None:
-        """Deliver nothing, and read nothing below."""
+        """Stop delivering, and stop reading from the transport below."""
         self._paused = True
         self.transport.pauseProducing()
 
     def resumeProducing(self) -> None:
-        """Deliver again, from the reactor's next turn on."""
+        """Resume delivering, from the reactor's next turn on."""
         self._paused = False
         if not self._open:
             return
@@ -139,11 +139,11 @@ class TlsLayer(Protocol):
             self._clock.callLater(0, self._deliver_held_back)
 
     def stopProducing(self) -> None:
-        """Nobody wants any more."""
+        """Close the connection."""
         self.loseConnection()
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
-        """Pause it while the transport below is full."""
+        """Register a producer, which is paused while the transport below is full."""
         self.transport.registerProducer(producer, streaming)
 
     def unregisterProducer(self) -> None:
@@ -156,11 +156,11 @@ class TlsLayer(Protocol):
         return self.transport.getHost()
 
     def setTcpNoDelay(self, enabled: bool) -> None:
-        """Set it on the transport below."""
+        """Set TCP_NODELAY on the transport below."""
         self.transport.setTcpNoDelay(enabled)
 
     def setTcpKeepAlive(self, enabled: bool) -> None:
-        """Set it on the transport below."""
+        """Set SO_KEEPALIVE on the transport below."""
         self.transport.setTcpKeepAlive(enabled)
 
     # Inside.
@@ -171,7 +171,7 @@ class TlsLayer(Protocol):
         except ssl.SSLWantReadError:
             self._flush()
         except ssl.SSLError as error:
-            self._flush()  # the alert that tells the peer
+            self._flush()  # sends the TLS alert
             self._refuse(handshake_failed(error, self._identity.who))
             self.transport.loseConnection()
         else:
@@ -190,7 +190,7 @@ class TlsLayer(Protocol):
         self.opened.errback(error)
 
     def _deliver_held_back(self) -> None:
-        """Deliver, and drop the connection of a consumer that breaks, as the reactor does when it delivers."""
+        """Deliver buffered data. If the consumer raises an error, close the connection, as the reactor does."""
         try:
             self._deliver()
         except Exception:
@@ -198,7 +198,7 @@ class TlsLayer(Protocol):
             raise
 
     def _deliver(self) -> None:
-        if self._delivering or self._above is None:  # the one that is at it goes on
+        if self._delivering or self._above is None:  # the outer call continues
             return
         self._delivering = True
         try:
@@ -223,13 +223,13 @@ class TlsLayer(Protocol):
             above.dataReceived(data)
             if not self._remembered:
                 self._remember()
-            if not self._incoming.pending:  # no need to be told so by an exception
+            if not self._incoming.pending:  # cheaper than an exception
                 return
 
     def _remember(self) -> None:
-        """Keep the session: with TLS 1.3 tickets come after the handshake, as a rule before the first data.
+        """Store the TLS session for resumption. TLS 1.3 tickets usually arrive shortly before the first data.
 
-        It takes a third of a millisecond, for which no first byte should wait.
+        Storing takes a third of a millisecond, so it is done after the first data was delivered.
         """
         self._remembered = True
         self._identity.remember(self._tls.session)
@@ -240,7 +240,7 @@ class TlsLayer(Protocol):
         self._end(Failure(ConnectionLost(f"The TLS connection broke ({error.reason}).")))
 
     def _close_after_peer(self) -> None:
-        """Close once the peer closed in order: that is the end, also of what it would not read any more."""
+        """Close after the peer sent C{close_notify}. Data that it did not read yet is dropped."""
         self._say_goodbye()
         self.transport.unregisterProducer()
         self.transport.loseConnection()
@@ -254,7 +254,7 @@ class TlsLayer(Protocol):
             above.connectionLost(reason)
 
     def _say_goodbye(self) -> None:
-        with suppress(ssl.SSLError):  # it does not wait for the peer's
+        with suppress(ssl.SSLError):  # the peer's close_notify is not awaited
             self._tls.unwrap()
         self._flush()
 

@@ -1,4 +1,4 @@
-"""A tunnel through an HTTP proxy (RFC 9110, section 9.3.6): what goes through it does not notice."""
+"""A tunnel through an HTTP proxy (RFC 9110, section 9.3.6), transparent to the protocol above."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _MOST_HEAD_BYTES = 16384
 
 
 class TunnelLayer(Protocol):
-    """One connection to a proxy, and through it.
+    """One connection to a proxy, and the tunnel through it.
 
-    The protocol above gets the transport itself, and every byte that comes after the proxy's answer.
+    The protocol above receives the transport itself, and every byte after the proxy's response.
 
-    :ivar opened: fires with the protocol above once the proxy has connected; L{UpstreamUnreachable} if it does not.
-        Cancelling aborts.
+    :ivar opened: fires with the protocol above when the proxy has connected, or fails with L{UpstreamUnreachable}.
+        Cancelling closes the connection at once.
     """
 
     transport: ITCPTransport
 
     def __init__(self, above: IProtocol, proxy: Proxy, target: str) -> None:
-        """Prepare a tunnel.
+        """Create a tunnel.
 
         :param target: host and port at the far end.
         """
@@ -39,12 +39,12 @@ class TunnelLayer(Protocol):
         self._open = False
 
     def connectionMade(self) -> None:
-        """Ask the proxy to connect."""
+        """Send CONNECT to the proxy."""
         target = self._target.encode("ascii")
         self.transport.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (target, target, self._proxy.credentials))
 
     def dataReceived(self, data: bytes) -> None:
-        """Pass it on, once the proxy has answered."""
+        """Pass the data on. Before the tunnel is open, parse it as the proxy's response."""
         if self._open:
             self._above.dataReceived(data)
         elif not self.opened.called:

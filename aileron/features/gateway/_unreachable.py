@@ -28,27 +28,27 @@ class Cause(StrEnum):
 
 
 class UpstreamUnreachable(NetworkError):
-    """There is no connection to the upstream, and nothing of a request was sent.
+    """The error raised if there is no connection to the upstream. No part of the request was sent.
 
     The message names hosts and ports, never a path, a header or a proxy's password.
     """
 
     @classmethod
     def because(cls, cause: Cause, message: str) -> UpstreamUnreachable:
-        """Make the error; C{details["cause"]} holds the cause."""
+        """Create the error with C{cause} as C{details["cause"]}."""
         return cls(message, {"cause": cause.value})
 
     @property
     def cause(self) -> Cause:
-        """The cause."""
+        """The cause, one of L{Cause}."""
         return Cause(str(self.details["cause"]))
 
 
 def connecting_failed(error: Exception, who: str) -> UpstreamUnreachable:
-    """Tell what it means that no connection came about.
+    """Return the error that describes a failed connection attempt.
 
-    :param error: as Twisted's endpoints raise them.
-    :param who: what was connected to, with its port.
+    :param error: as Twisted's endpoints raise it.
+    :param who: the upstream or proxy, with its port.
     """
     match error:
         case DNSLookupError() | UnknownHostError() | ValueError():
@@ -64,8 +64,8 @@ def connecting_failed(error: Exception, who: str) -> UpstreamUnreachable:
 
 
 def silent(who: str, seconds: float) -> UpstreamUnreachable:
-    """Somebody said nothing for too long.
+    """Return the error for a peer that did not respond in time.
 
-    :param who: what was waited for.
+    :param who: the upstream or proxy.
     """
     return UpstreamUnreachable.because(Cause.TIMEOUT, f"{who} did not answer in {seconds:g} seconds.")

@@ -1,8 +1,8 @@
-"""The tokens and the cost of an answer, read out of the first and last bytes of its text; best effort, no error.
+"""Reads the tokens and the cost of a response from its first and last bytes. Best effort: never raises an error.
 
-Both dialects say them in an object named C{usage}, which stands at the outermost level of an answer that comes at once,
-and in the last events of one that is streamed.  What only looks like it, such as a tool call's argument of that name,
-stands within a string or deeper, and is not taken.
+Both dialects report them in an object named C{usage}: at the top level of a response that is not streamed, and in the
+last events of a stream. Similar text, such as a tool call's argument of that name, is inside a string or nested
+deeper, and is ignored.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ LAST_BYTES = 16 * 1024
 
 _NAME = b'"usage"'
 _NAMED = re.compile(_NAME + rb"\s*:\s*(?=\{)").match
-_MOST_TRIED = 8  # each may cost a parse of all that is kept
+_MOST_TRIED = 8  # each may cost a parse of the whole excerpt
 _MOST_TOKENS, _MOST_DOLLARS, _MICRODOLLARS = 10**9, 10_000, 1_000_000
 _DATA = b"data:"
 _DECODER = json.JSONDecoder()
-# Before the rest of a text that begins with the object named "usage": these make it whole if it stood at that place,
-# and nothing that can be read if it stood deeper.
+# Prefixes for a text that starts with the object named "usage": the result parses if the object was at that level,
+# and fails to parse if it was nested deeper.
 _OUTERMOST = b'{"usage":'
 _OF_RESPONSE = b'{"response":{"usage":'
 
 
 class TextExcerpt(NamedTuple):
-    """The excerpt of a text that is kept.
+    """The stored excerpt of a text.
 
     :ivar first: its beginning.
-    :ivar last: its end; where it is C{whole}, all that follows C{first}.
+    :ivar last: its end. If C{whole}, all text after C{first}.
     """
 
     first: bytes
@@ -41,24 +41,24 @@ class TextExcerpt(NamedTuple):
     whole: bool
 
     def __repr__(self) -> str:
-        """Nothing of the text."""
+        """Return the sizes only, without the text."""
         return f"<TextExcerpt of {len(self.first)} and {len(self.last)} bytes>"
 
     @classmethod
     def of(cls, text: bytes) -> TextExcerpt:
-        """Make the excerpt of a text in hand."""
+        """Return the excerpt of a complete text."""
         if len(text) <= FIRST_BYTES + LAST_BYTES:
             return cls(text, b"", True)
         return cls(text[:FIRST_BYTES], text[-LAST_BYTES:], False)
 
     @property
     def end(self) -> bytes:
-        """The longest end of the text that was kept in one piece."""
+        """The end of the text, as long as it is stored without a gap."""
         return self.first + self.last if self.whole else self.last
 
 
 def usage_at_once(text: TextExcerpt) -> Usage | None:
-    """Read what a JSON object tells of tokens, or L{None}."""
+    """Return the token counts of a JSON object, or None if it has none."""
     end = text.end
     for start in _places(end):
         usage = read_counts(_is_told(_load(_OUTERMOST + end[start:])))
@@ -68,9 +68,10 @@ def usage_at_once(text: TextExcerpt) -> Usage | None:
 
 
 def usage_streamed(text: TextExcerpt) -> Usage | None:
-    """Read what a stream of events tells of tokens, or L{None}.
+    """Return the token counts of an event stream, or None if it has none.
 
-    Anthropic tells what was read first and what was written last; a later number is the truer one.
+    Anthropic reports input tokens in the first event and output tokens in the last. A later number replaces an earlier
+    one.
     """
     closing = next(filter(None, _closing(text.end)), {})
     return read_counts({**_opening(text.first), **{name: told for name, told in closing.items() if told is not None}})
@@ -83,10 +84,10 @@ def _opening(text: bytes) -> Mapping[str, Any]:
 
 
 def _closing(text: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield what the last events tell, latest first."""
+    """Yield the usage objects of the last events, latest first."""
     for start in _places(text):
         event = _event(text, start)
-        # A response's closing event holds all that was asked and answered: it may be longer than what we have.
+        # A response's closing event contains the whole conversation and may be longer than the excerpt.
         yield _of_event(event) if event else _of_rest(text[start : _line_end(text, start)])
 
 
@@ -101,7 +102,7 @@ def _of_rest(rest: bytes) -> Mapping[str, Any]:
 
 
 def _places(text: bytes) -> Iterator[int]:
-    """Find where objects of that name begin, latest first."""
+    """Yield the positions of objects named C{usage}, latest first."""
     end = len(text)
     for _ in range(_MOST_TRIED):
         end = text.rfind(_NAME, 0, end)
@@ -113,7 +114,7 @@ def _places(text: bytes) -> Iterator[int]:
 
 
 def _event(text: bytes, position: int) -> Mapping[str, Any]:
-    """Find the event around C{position}; an empty one where there is none that is whole."""
+    """Return the event at C{position}, or an empty one if it is incomplete."""
     return _load(text[text.rfind(b"\n", 0, position) + 1 : _line_end(text, position)].removeprefix(_DATA))
 
 
@@ -123,9 +124,9 @@ def _line_end(text: bytes, position: int) -> int:
 
 
 def _load(text: bytes) -> Mapping[str, Any]:
-    """Load the object that C{text} is; an empty one where it is none."""
+    """Parse C{text} as a JSON object. If it is not one, return an empty object."""
     try:
-        value = _DECODER.decode(text.decode())  # what json.loads does, without asking for the coding
+        value = _DECODER.decode(text.decode())  # json.loads without its detection of the encoding
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
@@ -142,7 +143,7 @@ def _inside(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def read_counts(told: Mapping[str, Any]) -> Usage | None:
-    """Read the numbers under the names of either dialect; L{None}: there are none of these names."""
+    """Return the token counts under the names of either dialect, or None if there are none."""
     if "prompt_tokens" in told:
         return Usage(
             _number(told, "prompt_tokens"),
@@ -152,7 +153,7 @@ def read_counts(told: Mapping[str, Any]) -> Usage | None:
         )
     if "input_tokens" not in told and "output_tokens" not in told:
         return None
-    # Anthropic's input_tokens are those that no cache had to do with; the other dialect's are all.
+    # Anthropic's input_tokens exclude cached tokens. OpenAI's include them.
     from_cache = _number(told, "cache_read_input_tokens")
     return Usage(
         _number(told, "input_tokens") + from_cache + _number(told, "cache_creation_input_tokens"),
@@ -173,8 +174,8 @@ def _number(told: Mapping[str, Any], name: str) -> int:
 
 
 def _cost(told: Mapping[str, Any]) -> int | None:
-    """Read the cost in dollars, as OpenRouter tells it beside the tokens; L{None} where there is none to believe."""
+    """Return the cost in microdollars, from the dollars that OpenRouter reports, or None if it is not plausible."""
     value = told.get("cost")
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_DOLLARS:
-        return None  # NaN is within no bounds
+        return None  # NaN fails the comparison
     return round(value * _MICRODOLLARS)

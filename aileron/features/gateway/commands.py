@@ -1,4 +1,4 @@
-"""C{aileron gateway}, and what other commands say of the gateway."""
+"""The command C{aileron gateway}, and the gateway's part of other commands' output."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _tool(tool: Mapping[str, Any]) -> Mapping[str, object]:
 
 
 def _counts(counted: Mapping[str, int]) -> str | None:
-    """Return what was counted at all."""
+    """Return the counts that are not zero as text, or None if all are zero."""
     return ", ".join(f"{name}: {count}" for name, count in counted.items() if count) or None
 
 
@@ -66,9 +66,9 @@ def describe_status(status: Mapping[str, Any]) -> Mapping[str, JSON]:
 
 
 def _relayed(status: Mapping[str, Any]) -> Mapping[str, JSON]:
-    """Return the line of the gateway's totals, by its label; none before the first call.
+    """Return the line of the gateway's totals, by its label, or nothing before the first call.
 
-    :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
+    :param status: the response of C{GET /v1/status}. An older daemon sends no gateway.
     """
     totals = status.get("gateway", {}).get("totals", {})
     if not totals.get("requests"):
@@ -77,10 +77,10 @@ def _relayed(status: Mapping[str, Any]) -> Mapping[str, JSON]:
 
 
 def _notable(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the providers that somebody moved, added or gave a key of the vault.
+    """Yield the providers whose address was changed, that were added, or that have a key in the vault.
 
-    :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
-    :return: the name, where it is, in words, and the word of what moved it there: L{None}: it is where it always is.
+    :param status: the response of C{GET /v1/status}. An older daemon sends no gateway.
+    :return: the name, the address in words, and the setting that changed the address, or None if it is the default.
     """
     for each in status.get("gateway", {}).get("providers", ()):
         name, environment = each["name"], BASE_URL_VARIABLES.get(each["name"], "the environment")
@@ -92,13 +92,13 @@ def _notable(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]
 
 
 def _proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
-    """Return the proxies by variable, without user and password; if there are none, no exceptions either."""
+    """Return the proxies by variable, without user and password. If there are none, omit C{no_proxy} too."""
     told = {each["variable"]: each["value"] for each in status.get("gateway", {}).get("proxies", ())}
     return told if set(told) - {_EXCEPTIONS} else {}
 
 
 def find_upstreams(status: Mapping[str, Any]) -> Iterator[DoctorFinding]:
-    """Find providers that were moved, added or given a key of the vault, and proxies.
+    """Yield remarks on proxies and on providers that were moved, added or have a key in the vault.
 
     They are remarks, not faults: only the operator knows what was intended.
     """
@@ -115,7 +115,7 @@ def find_upstreams(status: Mapping[str, Any]) -> Iterator[DoctorFinding]:
 
 
 def explain_binding(target: str, credential: str) -> Sequence[str]:
-    """Return the lines that tell how to use a credential that was bound to a provider."""
+    """Return the lines that explain how to use a credential bound to a provider."""
     provider = target.removeprefix(GATEWAY)
     return (
         f"To use it, add to config.yaml, under gateway: providers: {provider}:",

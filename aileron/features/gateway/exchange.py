@@ -1,4 +1,4 @@
-"""One request carried to an upstream and its answer carried back, as the bytes that they are.  No clock, no reactor."""
+"""One request relayed to an upstream, and its response relayed back, byte for byte. Uses no clock and no reactor."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ._tally import UNCOUNTED
 from .values import Ending
 
 MOST_KEPT_BYTES = 1024 * 1024
-"""How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
+"""How much of a request is stored for a retry on another connection, until its response begins."""
 
 PROGRESS_BYTES = 16 * 1024
-"""How much of a request's body, or the end of it, has to come before its client counts as silent."""
+"""How much of a request's body must arrive, unless it ends, to count as progress of its client."""
 
 _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
 
@@ -41,34 +41,34 @@ class UpstreamConnection(Protocol):
     write: Write
 
     def hold(self) -> None:
-        """Deliver no more of what the provider sends."""
+        """Stop receiving from the provider."""
 
     def release(self) -> None:
-        """Deliver again what the provider sends."""
+        """Resume receiving from the provider."""
 
     def done(self, keep: bool) -> None:
-        """Note that the exchange is over.
+        """Detach the exchange, which is over.
 
         :param keep: whether the connection may carry another exchange.
         """
 
     def abort(self) -> None:
-        """Drop the connection at once. The exchange hears nothing more of it."""
+        """Close the connection at once. The exchange is not notified."""
 
 
 class UpstreamExchange:
-    """One request and its answer.  It is L{aileron.base.http1.RelayedExchange} to the client's channel.
+    """One request and its response. It implements L{aileron.base.http1.RelayedExchange}.
 
-    What is the same for most stands in the class, so that making one for each request costs little.
+    Values equal for most exchanges are class attributes, so that creating an exchange costs little.
 
     :ivar stirred: whether either side has sent something since this was last set to false.
-    :ivar over: whether it is over, in whatever way.
-    :ivar answered: whether the answer is whole; some of it may still wait for the client, and then it is not over.
-    :ivar terms: what it has in common with others of its client.
+    :ivar over: whether it has ended, for any reason.
+    :ivar answered: whether the response is complete. It is not C{over} while some of it waits for the client.
+    :ivar terms: shared with other requests of its client.
     :ivar length: of the request's body in bytes, or L{aileron.base.http1.CHUNKED}.
-    :ivar refusal: status of what the gateway refuses.
+    :ivar refusal: status of the gateway's own refusals.
     :ivar meter: counts it.
-    :ivar give_up: ends the search for an upstream, while there is one.
+    :ivar give_up: cancels the connection attempt, or None if none is under way.
     """
 
     stirred = True
@@ -90,12 +90,12 @@ class UpstreamExchange:
     _begun = _spoiled = _reusable = _slow = _held = _collects = False
 
     def __init__(self, terms: RelayTerms, length: int, begin: Callable[[UpstreamExchange], None]) -> None:
-        """Make it.
+        """Create an exchange.
 
-        :param begin: finds its upstream; called once.
+        :param begin: finds its upstream. Called once.
         """
         self.terms, self.length = terms, length
-        self._begin: Callable[[UpstreamExchange], None] | None = begin  # let go early: answers may take long
+        self._begin: Callable[[UpstreamExchange], None] | None = begin  # released early: responses may take long
         self._write, self._keep = terms.write, terms.keep
         self._request = announced(length)
         self._pieces: list[bytes] = []
@@ -151,7 +151,7 @@ class UpstreamExchange:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
     def count_on(self, account: Account, *, opens: bool = False) -> None:
-        """Count what is held of request and answer on an account from now on; it may give way at once.
+        """Count the bytes held from now on in an account. The account may end the exchange at once.
 
         :param opens: whether L{open} follows at once, which counts.
         """
@@ -163,19 +163,19 @@ class UpstreamExchange:
             self._count()
 
     def watch(self, read: Callable[[bytes, bool], None], *, holds: bool) -> None:
-        """Hand the request's body to a reader too, as L{Tee} does; to be called before L{open}.
+        """Pass the request's body to a reader too, like L{Tee}. Call before L{open}.
 
-        :param holds: whether L{open} waits for all of it, however long; the reader bounds that.
+        :param holds: whether L{open} waits for the whole body. The reader bounds its length.
         """
         self._collects, body = holds, self._request
-        self.upstream_has_caught_up()  # what the client sends from now on comes later
+        self.upstream_has_caught_up()  # resumes the client
         self._request = body and Tee(body, read)
         read(b"".join(self._pieces), body is None)
 
     def open(self, head: bytes, screen: SecretFilter | None = None) -> None:
-        """Put the head before everything that the client sends; it may give way at once.
+        """Put the head before the client's data. The account may end the exchange at once.
 
-        :param screen: watches the answer; L{None}: it goes on unseen.
+        :param screen: filters the response, or None if it is relayed unfiltered.
         """
         self._pieces.insert(0, head)
         self._kept_bytes += len(head)
@@ -183,13 +183,13 @@ class UpstreamExchange:
         self._count()
 
     def attach(self, upstream: UpstreamConnection, *, fresh: bool = False) -> None:
-        """Send what there is of the request, and go on with the rest as it comes.
+        """Send the request so far over C{upstream}, and send the rest as it arrives.
 
-        :param fresh: nothing was sent by that connection before, so it never has to be replaced by another.
+        :param fresh: whether the connection is new, so that the request never has to be retried on another one.
         """
         self.upstream, self.give_up = upstream, None
         waited, self._held = self._held, False
-        upstream.write(b"".join(self._pieces))  # which may be told at once that this has to wait
+        upstream.write(b"".join(self._pieces))  # may call upstream_is_slow at once
         self.meter.sent()
         if fresh:
             self._forget_request()
@@ -203,7 +203,7 @@ class UpstreamExchange:
 
     @property
     def replayable(self) -> bool:
-        """True while the request so far is all in hand, and not one byte of an answer has come."""
+        """True while the whole request so far is stored and no byte of a response has arrived."""
         return self._replayable and not self._spoiled
 
     def client_is_slow(self) -> None:
@@ -221,14 +221,14 @@ class UpstreamExchange:
             self._complete()
 
     def client_left(self) -> None:
-        """Let the upstream's connection go too, also one that is being opened."""
+        """Close the upstream connection, or cancel the attempt to open one, and end the exchange."""
         self._let_go_of_upstream()
         self._end(Ending.CLIENT_LEFT)
 
     # the upstream's side --------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the answer."""
+        """Relay bytes of the response to the client."""
         self.stirred = True
         body = self._answer
         if body is None:
@@ -258,7 +258,7 @@ class UpstreamExchange:
             if found.head is None:
                 self._partial = found.rest
                 self._count()
-            elif not self.over:  # since that interim answer was written
+            elif not self.over:  # writing the interim response may have ended it
                 self._begin_answer(found.head, found.raw, found.rest)
         except Malformed as fault:
             self.fail(NetworkError(str(fault)), 502, Ending.UNREACHABLE)
@@ -289,12 +289,12 @@ class UpstreamExchange:
             self._forget_request()
 
     def _finish(self, *, clean: bool) -> None:
-        """Note that the answer has come whole.
+        """End the response, which is complete.
 
-        :param clean: whether the upstream sent nothing beyond it.
+        :param clean: whether the upstream sent nothing after it.
         """
         if self.over:
-            return  # since the last of it was written
+            return  # writing the last bytes may have ended it
         if self._screen is not None:
             self._pass_rest()
         upstream, self.upstream = self.upstream, None
@@ -302,18 +302,21 @@ class UpstreamExchange:
             if self._request is None and not self._held:
                 upstream.done(clean and self._reusable)
             else:
-                upstream.abort()  # else what it does not read of the request would keep it open
+                upstream.abort()  # unread bytes of the request would keep it open
         self._complete()
 
     def _complete(self) -> None:
-        """Note that the answer is written, whole; it goes on being counted while some of it waits for the client."""
+        """End the exchange, or wait for a slow client: the exchange counts until the client has read the response."""
         self.answered = True
         if not (self._slow or self.over):
             self._end(Ending.COMPLETE)
             self.terms.client.over(self._keep)
 
     def upstream_left(self, *, cleanly: bool) -> None:
-        """Note that the upstream's connection is gone before the answer was whole."""
+        """Handle the loss of the upstream connection before the response was complete.
+
+        If the connection was closed cleanly and the body ends with it, complete the response, else fail the exchange.
+        """
         self.upstream = None
         if not cleanly or type(self._answer) is not UntilClose:
             ending = Ending.CUT if self._spoiled else Ending.UNREACHABLE
@@ -326,21 +329,21 @@ class UpstreamExchange:
             self.fail(error, 502, Ending.CUT)
 
     def _pass_rest(self) -> None:
-        """Pass on what was held back for want of knowing how it goes on."""
+        """Relay the bytes that the filter withheld because they could be the start of a secret."""
         rest = b"" if self._screen is None else self._screen.rest()
         if rest:
             self._write(rest)
             self.meter.passed(rest)
 
     def upstream_is_slow(self) -> None:
-        """Take no more from the client: what was sent to the upstream waits."""
+        """Stop receiving from the client, because the upstream does not read fast enough."""
         if not self._held:
             self._held = True
             self.terms.client.hold()
             self._count()
 
     def upstream_has_caught_up(self) -> None:
-        """Take from the client again: it was sent."""
+        """Resume receiving from the client."""
         if self._held:
             self._held, self.stirred = False, True
             self._count()
@@ -349,7 +352,7 @@ class UpstreamExchange:
     # ends -----------------------------------------------------------------------------------------------------------
 
     def silent(self, seconds: float) -> None:
-        """Nothing has stirred for so long: not the provider, nor the client, whose part it may be to read."""
+        """Fail the exchange, because neither the provider nor the client made progress for C{seconds}."""
         if self._slow:
             self.fail(InvalidRequest(f"The answer was not read for {seconds:g} seconds."), 408, Ending.SILENT)
         elif self._request is None or self._held:
@@ -359,16 +362,16 @@ class UpstreamExchange:
             self.fail(InvalidRequest(missing), 408, Ending.SILENT)
 
     def give_way(self) -> None:
-        """Hold less, or end: of a request that is on its way the copy for another try is given up first."""
+        """Free memory: discard the copy of the request stored for a retry, or else fail the exchange."""
         if self.upstream is not None and self._kept_bytes:
             self._forget_request()
         else:
             self.fail(LimitExceeded(_NO_ROOM), LimitExceeded.status, Ending.CUT)
 
     def fail(self, error: AileronError, status: int, ending: Ending = Ending.REFUSED) -> None:
-        """Never a half answer: tell the client, or where an answer has begun break it off so that this is noticed.
+        """Send the error to the client. If a response has begun, cut the connection so that it does not look complete.
 
-        What waits for a client that does not read is thrown away.
+        Data that waits for a client that does not read is discarded.
         """
         self._let_go_of_upstream()
         self._end(ending)
@@ -397,12 +400,12 @@ class UpstreamExchange:
     # what it holds --------------------------------------------------------------------------------------------------
 
     def _forget_request(self) -> None:
-        """Forget the request, which will not be sent again."""
+        """Discard the stored request, which is not retried any more."""
         self._replayable, self._pieces, self._kept_bytes = False, [], 0
         self._count()
 
     def _count(self) -> None:
-        """Have what it holds counted: in its own buffers, and in those of connections whose other end does not read."""
+        """Report the bytes held to the account: in own buffers, and in those of connections that are not read."""
         if self._account is not None:
             size = self._kept_bytes + len(self._partial) + RESERVED_BYTES * (self._held + self._slow)
             if self._request is not None:

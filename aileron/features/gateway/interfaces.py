@@ -1,4 +1,4 @@
-"""The interfaces by which the relay is counted."""
+"""The interfaces of the relay's meters."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from .values import Ending, GatewayTotals, Provider
 
 
 class IMeter(Interface):
-    """Counts one exchange.  Called in its path: each call costs microseconds and raises nothing."""
+    """A meter of one exchange. It is called in the relay's path, so each call must be fast and raise nothing."""
 
     completion: str = Attribute("The id under which the exchange is recorded as a completion; empty if it is not.")
 
     def sent() -> None:
-        """Note that the request's head was just written to the upstream. Again, if it was replayed."""
+        """Record that the request's head was written to the upstream. Called again if the request is retried."""
 
     def arrived() -> None:
-        """Note that the head of the final answer was just read whole and is about to be written to the client.
+        """Record that the head of the final response was read completely and is about to be written to the client.
 
-        Where this is not told, the way back does not count as time that was added.
+        If this is not called, the way back is not counted as added time.
         """
 
     def answered(code: int, head: bytes) -> None:
-        """Note that the head of the final answer came and was just written to the client.
+        """Record that the head of the final response was written to the client.
 
-        :param head: as it came, status line and closing empty line included.
+        :param head: as received, status line and closing empty line included.
         """
 
     def passed(data: bytes) -> None:
-        """Note that a piece of the answer's body, framing included, was just written to the client."""
+        """Record that a piece of the response's body, framing included, was written to the client."""
 
     def ended(ending: Ending, uploaded: int) -> None:
-        """Note that the exchange is over; nothing follows. Called exactly once.
+        """Record the end of the exchange. Called exactly once, last.
 
-        :param uploaded: bytes of the request's body, framing included, that were taken from the client.
+        :param uploaded: bytes of the request's body, framing included, received from the client.
         """
 
 
 class IMeters(Interface):
-    """Makes a meter for each exchange."""
+    """The maker of a meter for each exchange."""
 
     def begin(provider: Provider, session_id: str | None, inference: bool, path: bytes) -> IMeter:
-        """Note that the head of a request just came, whole.
+        """Create the meter of a request whose head was received completely.
 
-        :param session_id: of the session whose gateway key it brought, or L{None}.
-        :param inference: whether it went to one of the named routes, so that its answer may tell tokens.
+        :param session_id: of the session of its gateway key, or None.
+        :param inference: whether the request is on one of the named routes, so that its response may report tokens.
         :param path: of the request at the provider.
         """
 

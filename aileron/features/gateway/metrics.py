@@ -1,4 +1,4 @@
-"""The gateway's numbers for C{/metrics}."""
+"""The gateway's metrics for C{/metrics}."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def _of_each(providers: Mapping[str, Traffic]) -> Iterator[Metric]:
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    """Each bound with how many waits did not exceed it."""
+    """Return each bound with the number of waits up to it."""
     bounds = [*(str(bound) for bound in histogram.bounds), "+Inf"]
     return list(zip(bounds, map(float, accumulate(histogram.counts)), strict=True))

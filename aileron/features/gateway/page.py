@@ -23,7 +23,7 @@ _UPSTREAM = ("Provider", "Base URL", "Set by", "API key", "Provider tools")
 
 
 async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw where model calls go, and what they came to."""
+    """Draw the providers of model calls and their traffic."""
     gateway = deps.features.find(RunningGateway)
     if gateway is None:
         raise NotFound("This daemon has no gateway.")

@@ -1,8 +1,8 @@
-"""The routing of LLM traffic by environment variables, where one daemon replaces another.
+"""The choice of upstreams when a daemon with other environment variables replaces the running one.
 
-The daemon that runs has the variables of the terminal, launcher or service that started it; its successor would have
-those of the terminal that unlocks.  Either may be somebody else's, so where they differ a person chooses, in sight of
-both, and nobody chooses for them.
+The running daemon has the variables of the terminal, launcher or service that started it. Its successor would have
+those of the terminal that unlocks. Either set may be manipulated, so if they differ, the user sees both and chooses.
+There is no default.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FOR_GOOD = "To set an address for good: gateway.providers in config.yaml"
 
 @attrs.frozen
 class _Difference:
-    """A variable that the running daemon and this terminal set differently; L{None}: it is not set."""
+    """A variable that differs between the running daemon and this terminal. None means that it is not set."""
 
     variable: str
     daemon: str | None
@@ -46,17 +46,17 @@ class _Difference:
 
 
 def announce_upstreams(environ: Mapping[str, str]) -> Sequence[str]:
-    """Return a line if the environment moves providers: it may be of somebody else's making."""
+    """Return a warning line if the environment changes a provider's address: the user may not have set it."""
     names = ", ".join(variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable))
     return [_MOVED.format(names=names)] if names else []
 
 
 def choose_routing(cli: CliContext) -> CliContext:
-    """Return the context whose environment the successor of the running daemon is to have.
+    """Return the context with the environment for the successor of the running daemon.
 
-    It is the terminal's where both say the same, or no daemon runs.
+    If both environments agree or no daemon runs, it is the terminal's.
 
-    :raises CommandError: they differ, and nobody is there to choose, or the person chose neither.
+    :raises CommandError: they differ, and there is no terminal to ask or the user chose neither.
     """
     found = live_discovery(cli.home)
     differences = [] if found is None else [*_differences(cli, found)]
@@ -75,9 +75,9 @@ def choose_routing(cli: CliContext) -> CliContext:
 
 
 def check_routing(cli: CliContext, found: Discovery) -> None:
-    """Check that LLM traffic of a launch goes where the variables of its environment send it.
+    """Check that the running daemon relays LLM traffic to the providers that this environment names.
 
-    :raises CommandError: the running daemon was told something else.
+    :raises CommandError: the running daemon uses another address.
     """
     bases = frozenset(BASE_URL_VARIABLES.values())
     set_here = [each for each in _differences(cli, found) if each.variable in bases and each.terminal]
@@ -106,7 +106,7 @@ def _base_of(provider: Mapping[str, Any]) -> str | None:
 
 
 def _plain_url(text: str | None) -> str | None:
-    """Return a base URL as the daemon tells it; one that it would refuse stays as it is."""
+    """Return a base URL in the daemon's spelling. An invalid one is returned without its user information."""
     try:
         return read_base_url(text).url if text else None
     except ValueError:
@@ -114,7 +114,7 @@ def _plain_url(text: str | None) -> str | None:
 
 
 def _plain_proxy(variable: str, text: str | None) -> str | None:
-    """Return what a variable says of proxies as the daemon tells it: without user, password and path."""
+    """Return the proxies of a variable in the daemon's spelling: without user, password and path."""
     if not text:
         return None
     if variable == "no_proxy":
@@ -123,7 +123,7 @@ def _plain_proxy(variable: str, text: str | None) -> str | None:
 
 
 def _as_the_daemon(environ: Mapping[str, str], differences: list[_Difference]) -> Mapping[str, str]:
-    """Return the environment with the daemon's routing.  Of a proxy its user and password are not known any more."""
+    """Return the environment with the daemon's upstreams. User and password of a proxy are lost."""
     changed = {each.variable: each.daemon for each in differences}
     kept = {name: text for name, text in environ.items() if name not in changed and name.lower() not in changed}
     return kept | {name: text for name, text in changed.items() if text is not None}

@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.services import IAgentRoutes
 
 _PAUSE_SECONDS = 0.004
-"""Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
+"""The pause between two responses that are read for tokens, so that reading does not delay the relay."""
 
 
 class SessionUsage(Protocol):
-    """Reads the sums that the store keeps of LLM calls."""
+    """Reads the stored sums of LLM usage."""
 
     async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
-        """Return the usage of each of these sessions by its id; sessions without any are left out."""
+        """Return the usage of each session by its id. Sessions without usage are omitted."""
 
 
 @define(eq=False)
 class RunningGateway(RunningFeature):
     """The gateway, its settings and its counts.
 
-    :ivar settings: as the operator has them.
-    :ivar totals: what was counted since the daemon's start.
-    :ivar relay: takes the requests.
+    :ivar settings: the operator's, with the environment's overrides.
+    :ivar totals: the counts since the daemon's start.
+    :ivar relay: handles the requests.
     :ivar watch: reads requests for tools that providers run, or None.
     """
 
@@ -64,11 +64,11 @@ class RunningGateway(RunningFeature):
 
     @property
     def tools(self) -> tuple[ToolCount, ...]:
-        """The tools that providers were asked to run, as far as requests were read for them."""
+        """The counts of tools that providers were asked to run, from the requests that were read for tools."""
         return () if self.watch is None else self.watch.counts()
 
     def watch_requests(self, watch: RequestWatch) -> None:
-        """Hand requests to C{watch} before they are sent, from now on."""
+        """Pass all further requests to C{watch} before they are sent."""
         self.watch = watch
         self.relay.watch_requests(watch)
 
@@ -106,9 +106,9 @@ class RunningGateway(RunningFeature):
 
 
 def start_gateway(core: Core, settings: GatewaySettings) -> RunningGateway:
-    """Build the gateway. It neither listens nor connects before it is asked.
+    """Build the gateway. It neither listens nor connects yet.
 
-    :raises InvalidRequest: a variable of the environment holds no base URL.
+    :raises InvalidRequest: a variable of the environment holds no valid base URL.
     """
     store, process = core.store, core.process
     reactor, ids = process.reactor, process.ids

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from yaml import Node
 
 TAKEN = frozenset(("v1", "api", "s", "mcp", "metrics"))
-"""First segments that are other routes' of the same site."""
+"""First path segments reserved for other routes of the site."""
 
 _BUILT_IN: Mapping[str, Provider] = {each.name: each for each in BUILT_IN_PROVIDERS}
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -58,7 +58,7 @@ def _gateway(providers: Mapping[str, Provider] | None = None, **settings: Any) -
 
 
 def _set_apart(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are fields of a class, and those of other features' keys as its C{of_features}."""
+    """Return the settings that are fields of a class, and other features' settings under C{of_features}."""
     own = fields_dict(kind)
     others = {name: value for name, value in given.items() if name not in own}
     kept = {name: value for name, value in given.items() if name in own}
@@ -128,7 +128,7 @@ def _audit(node: Node, name: str, line: int) -> bool:
 
 
 def _certificates(node: Node, name: str, line: int) -> str:
-    """Return the certificates alone, without anything else that the file holds."""
+    """Return the certificates of a PEM text. If it contains anything else, raise L{NotConfig}."""
     text = scalar(node, "str") or ""
     if len(text) > _MOST_PEM:
         raise NotConfig(f"{name} must have {_MOST_PEM} characters at most", line)
@@ -161,10 +161,10 @@ GATEWAY = section(_gateway, _OF_GATEWAY)
 
 @frozen
 class GatewayEnvironment:
-    """The gateway's settings by the environment.
+    """The gateway's settings from the environment.
 
     :ivar base_urls: by the provider's name.
-    :ivar proxies: by the variable's name in lower case; may hold passwords.
+    :ivar proxies: by the variable's name in lower case. May hold passwords.
     """
 
     base_urls: tuple[tuple[str, str], ...] = ()
@@ -172,9 +172,9 @@ class GatewayEnvironment:
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> GatewayEnvironment:
-        """Read an environment; what is empty is not said.
+        """Read an environment. Empty variables are ignored.
 
-        :raises InvalidRequest: a base URL is none.
+        :raises InvalidRequest: a base URL is invalid.
         """
         said = {name: environ.get(variable) for name, variable in BASE_URL_VARIABLES.items()}
         proxies = {name: environ.get(name, environ.get(name.upper())) for name in PROXY_VARIABLES}
@@ -184,7 +184,7 @@ class GatewayEnvironment:
         )
 
     def over(self, settings: GatewaySettings) -> GatewaySettings:
-        """Return these settings, but where the environment says something, that."""
+        """Return the settings with the environment's values in place of theirs."""
         providers = tuple(self._move(provider) for provider in settings.providers)
         return evolve(settings, providers=providers, environment=self.proxies)
 

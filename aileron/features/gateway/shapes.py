@@ -1,4 +1,4 @@
-"""The gateway in the operator's API: where it relays to, without secrets, and what it counted."""
+"""The gateway in the operator's API: its upstreams, without secrets, and its counts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ UPSTREAMS: dict[str, Schema] = {
 
 
 def upstreams_json(settings: GatewaySettings, watch: RequestWatch | None) -> dict[str, JSON]:
-    """Return every provider, and what the environment says of proxies without user and password."""
+    """Return every provider, and the proxies of the environment without user and password."""
     return {
         "providers": [{**to_json(each), "provider_tools": tool_rules(each, watch)} for each in settings.providers],
         "proxies": [{"variable": name, "value": proxy_shown(name, text)} for name, text in settings.environment],
@@ -62,7 +62,7 @@ def upstreams_json(settings: GatewaySettings, watch: RequestWatch | None) -> dic
 
 
 def tool_rules(provider: Provider, watch: RequestWatch | None) -> str:
-    """Return the rules for the tools that a provider runs, in words."""
+    """Return a description of the rules for the tools that a provider runs."""
     return _NO_RULES if watch is None else watch.describe(provider)
 
 
@@ -70,7 +70,7 @@ ANSWERS.differ(Provider, dialect=OMITTED, of_features=OMITTED, credential=Member
 
 
 def proxy_shown(variable: str, text: str) -> str:
-    """Return what a variable of the environment says of proxies, without user and password."""
+    """Return the value of a proxy variable of the environment, without user and password."""
     if variable != "no_proxy":
         return _proxy(text)
     found = text.replace(",", " ").split()
@@ -78,7 +78,7 @@ def proxy_shown(variable: str, text: str) -> str:
 
 
 def _proxy(text: str) -> str:
-    """Scheme, host and port: nothing of what stands before the last C{@} or after the port; of what is odd nothing."""
+    """Return scheme, host and port without user, password and path, or C{(unreadable)} if the URL is malformed."""
     scheme, colons, rest = text.rpartition("://")
     place = _AFTER.split(rest.rpartition("@")[2], maxsplit=1)[0]
     proper = _PLACE.fullmatch(place) and (not colons or _SCHEME.fullmatch(scheme))
@@ -106,7 +106,7 @@ STATUS = made_of({**UPSTREAMS, "totals": TOTALS})
 
 
 def totals_json(counted: GatewayTotals, tools: Sequence[ToolCount] = ()) -> dict[str, JSON]:
-    """Return all calls since the daemon's start, those of each provider, and the tools that providers run."""
+    """Return the sums of all calls since the daemon's start, the counts of each provider, and the tools run."""
     providers: list[dict[str, JSON]] = [
         {"name": name, **to_json(traffic)} for name, traffic in counted.providers.items()
     ]
@@ -115,7 +115,7 @@ def totals_json(counted: GatewayTotals, tools: Sequence[ToolCount] = ()) -> dict
 
 
 def _tools_json(tools: Sequence[ToolCount]) -> Iterator[JSON]:
-    """Yield how many requests asked for each kind of tool, and how many of these were refused; no session, no host."""
+    """Yield the numbers of requests and refusals for each provider and kind of tool, without sessions and hosts."""
     sums: dict[tuple[str, str], list[int]] = {}
     for each in tools:
         found = sums.setdefault((each.provider, each.tool.kind.value), [0, 0])

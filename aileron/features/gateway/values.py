@@ -1,4 +1,4 @@
-"""The LLM gateway: where it relays to, what it may tell of that, and what it counted since the daemon's start."""
+"""The values of the LLM gateway: its providers and settings, and its counts since the daemon's start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aileron.model.usage import Usage
 from aileron.model.vault import Scope
 
 GATEWAY = "gateway://"
-"""Before a provider's name: what a credential is bound to that the gateway puts in."""
+"""The prefix of a provider's name in the target of a credential."""
 
 
 _ANTHROPIC_ERRORS: Mapping[int, str] = {
@@ -27,16 +27,16 @@ _ANTHROPIC_ERRORS: Mapping[int, str] = {
 
 
 class Dialect(StrEnum):
-    """Whose API a provider speaks: the shape of its errors, and where its key stands in a request."""
+    """The API that a provider speaks: the shape of its errors, and the header of its key."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
 
     def describe_error(self, message: str, status: int, code: str | None = None) -> dict[str, Any]:
-        """Describe an error as providers do whose API this is.
+        """Return an error response's body in the shape of the dialect.
 
         :param status: of HTTP.
-        :param code: for programs, where the API has one.
+        :param code: for programs, if the API has a field for it.
         """
         if self is Dialect.OPENAI:
             kind = "server_error" if status >= 500 else "invalid_request_error"
@@ -46,11 +46,11 @@ class Dialect(StrEnum):
 
 
 _PLACES = {Dialect.OPENAI: ("authorization", "Bearer {key}"), Dialect.ANTHROPIC: ("x-api-key", "{key}")}
-"""In which header a provider looks for its key, and how it stands there."""
+"""The header of the provider's key, and its format."""
 
 
 class UpstreamSource(StrEnum):
-    """The source that says where a provider is."""
+    """The source of a provider's address."""
 
     DEFAULT = "default"
     CONFIG = "config"
@@ -59,13 +59,13 @@ class UpstreamSource(StrEnum):
 
 @frozen
 class Provider:
-    """An LLM provider, or whatever speaks like one.
+    """An LLM provider, or another server that speaks the API of one.
 
     :ivar base_url: scheme, host, port if it is not the scheme's, and a path without a slash at its end, which is put
-        before every path that goes there.
-    :ivar prefix: where the gateway serves it whole, such as C{/openai}.
-    :ivar credential: name of the binding whose key takes the place of the agent's; L{None}: the agent's own goes there.
-    :ivar source: who said C{base_url}.
+        before every path that is sent there.
+    :ivar prefix: the gateway's path for all routes of the provider, such as C{/openai}.
+    :ivar credential: name of the binding whose key replaces the agent's, or None if the agent's own key is sent.
+    :ivar source: the setting that defines C{base_url}.
     :ivar of_features: values of the keys that other features have in its settings, by key.
     """
 
@@ -83,14 +83,14 @@ class Provider:
         return GATEWAY + self.name
 
     def scope(self) -> Scope:
-        """Return where a credential that is bound to it goes, as things are."""
+        """Return the host and header for which a credential of this provider is bound, by the current settings."""
         return Scope((read_origin(self.base_url).host_and_port,), self.base_url, *_PLACES[self.dialect])
 
 
 OPENAI = Provider("openai", "https://api.openai.com", "/openai")
 ANTHROPIC = Provider("anthropic", "https://api.anthropic.com", "/anthropic", Dialect.ANTHROPIC)
 CHATGPT = Provider("chatgpt", "https://chatgpt.com/backend-api/codex", "/chatgpt")
-"""Where a ChatGPT login counts; its paths have no C{/v1}."""
+"""The API for a ChatGPT login. Its paths have no C{/v1}."""
 
 BUILT_IN_PROVIDERS = (OPENAI, ANTHROPIC, CHATGPT)
 
@@ -99,24 +99,24 @@ BASE_URL_VARIABLES: Mapping[str, str] = {
     ANTHROPIC.name: "AILERON_ANTHROPIC_BASE_URL",
     CHATGPT.name: "AILERON_CHATGPT_BASE_URL",
 }
-"""By the provider's name, the variable of the environment that says where it is."""
+"""The environment variable of each provider's address, by the provider's name."""
 
 PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
-"""What of the environment names HTTP proxies; each may be written in upper case too."""
+"""The environment variables of HTTP proxies. Each may be written in upper case too."""
 
 
 @frozen
 class GatewaySettings:
     """The operator's settings of the gateway.
 
-    :ivar providers: by distinct names and prefixes; the L{BUILT_IN_PROVIDERS} are always among them.
-    :ivar silence_seconds: how long a peer that owes something may say nothing.
-    :ivar max_body_bytes: of a request; L{None}: whatever the provider takes.
-    :ivar ca_certificates: PEM, trusted beside the system's roots.
-    :ivar accounting: whether answers are read for the tokens that they cost.
+    :ivar providers: with distinct names and prefixes. The L{BUILT_IN_PROVIDERS} are always among them.
+    :ivar silence_seconds: how long an exchange may make no progress.
+    :ivar max_body_bytes: of a request, or None if the provider decides.
+    :ivar ca_certificates: PEM, trusted in addition to the system's roots.
+    :ivar accounting: whether responses are read for their token counts.
     :ivar audit: whether the shape of each completion is recorded in the audit log.
     :ivar of_features: values of the keys that other features have in this section, by key.
-    :ivar environment: what of the environment names HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
+    :ivar environment: the environment's HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
     """
 
     providers: tuple[Provider, ...] = BUILT_IN_PROVIDERS
@@ -129,16 +129,16 @@ class GatewaySettings:
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def bound_by(self, fqn: str) -> Provider | None:
-        """Return the provider that C{gateway://<name>} binds a credential to; L{None}: there is none."""
+        """Return the provider whose credentials are bound to C{fqn} (C{gateway://<name>}), or None if there is none."""
         return next((each for each in self.providers if each.fqn == fqn), None)
 
 
 class Ending(StrEnum):
     """The ways in which an exchange with a provider ends.
 
-    C{COMPLETE}: the answer came whole. C{REFUSED}: we answered in the provider's place, and nothing was sent.
-    C{UNREACHABLE}: there was no upstream, or no answer of it. C{CUT}: the upstream left in the midst of its answer.
-    C{CLIENT_LEFT}: the agent did. C{SILENT}: somebody owed something for too long.
+    C{COMPLETE}: the response was relayed completely. C{REFUSED}: the gateway refused the request, and sent nothing.
+    C{UNREACHABLE}: there was no connection, or no response. C{CUT}: the upstream closed during its response.
+    C{CLIENT_LEFT}: the agent closed its connection. C{SILENT}: one side made no progress for too long.
     """
 
     COMPLETE = "complete"
@@ -153,9 +153,9 @@ class Ending(StrEnum):
 class Histogram:
     """A histogram of waits.
 
-    :ivar bounds: in seconds, rising; a wait is counted at the first bound that it does not exceed.
-    :ivar counts: of each bound, and last of those beyond them all.
-    :ivar seconds: all of them together.
+    :ivar bounds: in seconds, rising. A wait is counted at the first bound that it does not exceed.
+    :ivar counts: one for each bound, and a last one for longer waits.
+    :ivar seconds: the sum of all waits.
     """
 
     bounds: tuple[float, ...]
@@ -170,16 +170,16 @@ NO_WAITS = Histogram((), (0,))
 class Traffic:
     """Exchanges of one provider.
 
-    :ivar begun: how many, those under way included.
-    :ivar answers: how many ended with an answer of which class: C{2xx} …; C{none} where none came.
-    :ivar endings: how many ended how.
+    :ivar begun: the number of exchanges, those under way included.
+    :ivar answers: the number that ended, by class of the response's status: C{2xx} …, or C{none} without a response.
+    :ivar endings: the number that ended, by ending.
     :ivar sent_bytes: of requests' bodies.
-    :ivar received_bytes: of answers' bodies, framing included.
-    :ivar usage: what was told of tokens.
-    :ivar told: answers that told their tokens.
-    :ivar untold: answers that did not, or in a way that is not read.
-    :ivar first_byte: from a request's head to its answer's, both at our door.
-    :ivar added: of that, what passed between a head's arrival here and its leaving, there and back.
+    :ivar received_bytes: of responses' bodies, framing included.
+    :ivar usage: the sum of the reported tokens.
+    :ivar told: responses that reported their tokens.
+    :ivar untold: responses without readable token counts.
+    :ivar first_byte: from a request's head to its response's, both measured at the gateway.
+    :ivar added: the part of it that passed inside the gateway, there and back.
     :ivar whole: from a request's head to the end of the exchange.
     """
 
@@ -197,7 +197,7 @@ class Traffic:
 
     @property
     def under_way(self) -> int:
-        """The number that have begun and not ended."""
+        """The number of exchanges that have not ended."""
         return self.begun - sum(self.endings.values())
 
 
@@ -205,7 +205,7 @@ class Traffic:
 class GatewayTotals:
     """The counts of all exchanges.
 
-    :ivar providers: by name; those that were called.
+    :ivar providers: by name. Only providers that were called.
     """
 
     providers: Mapping[str, Traffic] = field(factory=dict)
@@ -214,7 +214,7 @@ class GatewayTotals:
 class ToolKind(StrEnum):
     """The kinds of tools by which a provider acts, or fetches and sends data, on its own.
 
-    C{OTHER}: of a type that this version does not know.  C{UNREADABLE} is none: the request could not be read.
+    C{OTHER}: of a type that this version does not know. C{UNREADABLE}: no tool, the request could not be parsed.
     """
 
     REMOTE_MCP = "remote_mcp"
@@ -232,7 +232,7 @@ class ToolKind(StrEnum):
 class ProviderTool:
     """A tool that a request asks its provider to run.
 
-    :ivar host: of a remote MCP server; empty: it has none, or one that is not to be told.
+    :ivar host: of a remote MCP server, or empty if it has none or one that must not be shown.
     """
 
     kind: ToolKind
@@ -247,7 +247,7 @@ class ProviderTool:
 class ToolCount:
     """The number of requests that asked for one tool.
 
-    :ivar session_id: L{None}: in no session.
+    :ivar session_id: or None if the requests had no session.
     :ivar refused: whether these requests were refused.
     """
 

@@ -15,7 +15,7 @@ class RequestWatch(Protocol):
 
     @property
     def providers(self) -> frozenset[str]:
-        """The names of the providers whose requests are read, whatever the session."""
+        """The names of the providers whose requests are read in every session."""
 
     def watch(
         self,
@@ -28,20 +28,21 @@ class RequestWatch(Protocol):
         go: Callable[[], None],
         go_later: Callable[[], None],
     ) -> None:
-        """Read a request that was just begun.
+        """Read a request that has just started.
 
         :param noting: whether tools that have no rule are noted.
-        :param head: as it goes to the provider.
-        :param go: sends the request, and is called at once.
-        :param go_later: sends the request instead, if it may still be sent; called when it has come whole and is not
-            refused.
+        :param head: as sent to the provider.
+        :param go: sends the request. Called at once.
+        :param go_later: sends the request after it was held, if it may still be sent. Called when the request is
+            complete and
+            not refused.
         """
 
     def read_rest(self) -> None:
-        """Read at once what is still to be read: nothing is relayed any more."""
+        """Read all queued requests at once, because the relay has stopped."""
 
     def describe(self, provider: Provider) -> str:
-        """Return the rules for the tools that a provider runs, in words."""
+        """Return a description of the rules for the tools that a provider runs."""
 
     def counts(self) -> tuple[ToolCount, ...]:
         """Return how many requests asked for each tool since the daemon's start."""
