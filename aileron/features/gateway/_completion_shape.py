@@ -145,7 +145,7 @@ class CompletionShape:
             self.stop_reason = cut_name(_object(said, "incomplete_details").get("reason")) or status
 
     def _read_item(self, item: object) -> None:
-        """Count a call of the client's tools or of the provider's. The latter have no name, so their type is recorded."""
+        """Count a call of the client's tools or of the provider's. The latter have no name, so the type is stored."""
         if isinstance(item, dict) and _text(item, "type").endswith("_call"):
             self._count_call(item.get("name") or item.get("type"), item.get("call_id"))
 
