@@ -1,7 +1,7 @@
-"""The only SQL: one writer, readers apart, numbered schema files, each table described once.
+"""The database: the only SQL, with one writer, separate readers, numbered schema files and one description per table.
 
-A new file is made under a temporary name and then renamed; an older one is copied aside, then stepped through the
-numbered files; a newer one is refused.
+A new file is created under a temporary name and then renamed. An older one is backed up and then migrated through the
+numbered files. A newer one is refused.
 """
 
 from ._audit import Seals

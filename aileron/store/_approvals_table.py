@@ -1,4 +1,4 @@
-"""C{approvals}: what the operator is asked and what was said, one for each gated run."""
+"""C{approvals}: the requested approval and the decision, one row for each gated run."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ _UNSHOWN = """
 
 
 def put(cursor: sqlite3.Cursor, approval: Approval) -> None:
-    """Keep the approval of a run, in place of what stood there."""
+    """Insert the approval of a run, replacing an earlier one."""
     cursor.execute(_PUT, (approval.run.id, *APPROVALS.row_of(approval)))
 
 
 def of_run(cursor: sqlite3.Cursor, run: Run) -> Approval | None:
-    """Return the approval of C{run}, or L{None}."""
+    """Return the approval of C{run}, or None if there is none."""
     row = cursor.execute(f"SELECT {APPROVALS.selection} FROM approvals WHERE run_id = ?", (run.id,)).fetchone()
     return None if row is None else APPROVALS.value_of(row, run=run)
 
 
 def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Approval]], int]:
-    """Read approvals of runs beyond the ordinal C{key}, oldest first, and one more where there is a next page.
+    """Return approvals of runs above the ordinal C{key}, oldest first, with one more row if there is a next page.
 
-    :return: the approvals, and how many of them make the page.
+    :return: pairs of ordinal and approval, and the number of approvals on the page.
     """
     where, values = matching(query, ("runs.ordinal > ?", key))
     tail = f"{_BOTH} {where} ORDER BY runs.ordinal LIMIT ?"
@@ -76,13 +76,13 @@ def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[li
 
 
 def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
-    """Return the newest C{most} that were denied after C{since}, oldest first."""
+    """Return the newest C{most} approvals that were denied after C{since}, oldest first."""
     rows = cursor.execute(f"SELECT {_SELECTION} {_BOTH} {_DENIED}", (moment(since), most)).fetchall()
     return tuple(_join(row) for row in reversed(rows))
 
 
 def unshown(cursor: sqlite3.Cursor) -> tuple[str, ...]:
-    """Ids of runs whose review tells of a preview that was not had; what tells of none in JSON is nobody's here."""
+    """Return the ids of pending runs whose review lacks its preview.  Reviews that are not valid JSON are skipped."""
     return tuple(row["id"] for row in cursor.execute(_UNSHOWN, (RunState.PENDING.value,)))
 
 

@@ -1,4 +1,4 @@
-"""The record over SQLite: events are numbered, salted and sealed to the one before, with what they record."""
+"""The audit record in SQLite: each event is numbered, salted and sealed in the transaction that it records."""
 
 from __future__ import annotations
 
@@ -27,43 +27,43 @@ _MOST_NEWS = 256
 
 
 class EventObserver(Protocol):
-    """Sees each event in the transaction that keeps it, and learns when that was committed.
+    """An observer of each event in the transaction that stores it, and of each commit.
 
-    All of it is called in the thread that writes, one call at a time, and none of it may raise.
+    All methods are called in the writer's thread, one at a time, and must not raise.
     """
 
     @property
     def wants_commit(self) -> bool:
-        """True if L{note_commit} has to be called after the next commit."""
+        """True if L{note_commit} must be called after the next commit."""
 
     def compare_end(self, end: tuple[int, str]) -> None:
-        """Compare the end of the record, sequence and hash, before more is put there: nobody else may write."""
+        """Compare the end of the record, sequence and hash, before records are appended, to detect other writers."""
 
     def expect_end(self, end: tuple[int, str]) -> None:
-        """Expect this end from now on.  That may still be undone."""
+        """Add C{end} to the expected ends of the record.  The transaction may still be rolled back."""
 
     def note_events(self, events: Iterable[Event]) -> None:
-        """Note that C{events} are being kept.  They may still be undone, and seen again."""
+        """Record that C{events} are being stored.  They may be rolled back and passed again."""
 
     def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
-        """Make the MAC over a record's hash while the vault is locked; it comes with the locked period it belongs to.
+        """Return the locked period and MAC for a record's hash, or None while the vault is unlocked or without a key.
 
-        Asked twice for one sequence, because the first was undone, it answers under the same key.
+        If a sequence is rolled back and written again, the second MAC has an identical key.
         """
 
     def note_commit(self, end: tuple[int, str]) -> None:
-        """Note that all records up to this one, sequence and hash, are durable."""
+        """Record that all records up to C{end}, sequence and hash, are durable."""
 
 
 @frozen
 class Seals:
-    """The seals of the record; the store only applies them.
+    """The functions that seal the record.  The store only calls them.
 
     :ivar genesis: the previous hash of the first record.
-    :ivar seal: the hash of a record from the previous one's and its own link.
-    :ivar payload_digest: of a salt and a payload's text.
-    :ivar salt: a fresh one at each call, from a source that nobody can guess.
-    :ivar observer: sees what is kept, if anybody does.
+    :ivar seal: returns the hash of a record from the previous hash and the record's link.
+    :ivar payload_digest: returns the digest of a salt and a payload's text.
+    :ivar salt: returns a new unpredictable salt.
+    :ivar observer: the observer of stored events, or None.
     """
 
     genesis: str
@@ -73,7 +73,7 @@ class Seals:
     observer: EventObserver | None = None
 
     def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
-        """Write C{events} at the chain's end, in order."""
+        """Append C{events} to the chain in order."""
         last, previous = self._end(cursor)
         if self.observer is not None:
             self.observer.compare_end((last, previous))
@@ -90,7 +90,7 @@ class Seals:
             _show(cursor, self.observer, records)
 
     def before_commit(self, cursor: sqlite3.Cursor) -> Callable[[], None] | None:
-        """Return what is to be called once this transaction is durable, or L{None}."""
+        """Return the function to call once this transaction is durable, or None if there is none."""
         observer = self.observer
         if observer is None or not observer.wants_commit:
             return None
@@ -112,7 +112,7 @@ def _show(cursor: sqlite3.Cursor, observer: EventObserver, records: Sequence[Rec
 @implementer(IAudit)
 @frozen
 class SQLiteAudit:
-    """Appends to the record, and reads events of it."""
+    """Appends to the audit record and reads single events."""
 
     _writer: Writer
     _readers: Readers
@@ -156,7 +156,7 @@ class SQLiteAudit:
 
 @frozen
 class SQLiteArchive:
-    """Reads the record as a whole, and keeps what vouches for it."""
+    """Reads the complete audit record, and stores checkpoints and MACs."""
 
     _writer: Writer
     _readers: Readers

@@ -1,7 +1,7 @@
-"""The record: C{audit_events} is the chain, C{audit_payloads} what its events say, the others vouch for it.
+"""The tables of the audit record: C{audit_events} is the chain, and C{audit_payloads} has the contents of its events.
 
-C{audit_checkpoints} holds signed statements of how far the chain had come, C{audit_macs} what seals records that were
-written while nothing could be signed.
+C{audit_checkpoints} has the signed statements of the chain's end, and C{audit_macs} the MACs of records written while
+nothing could be signed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aileron.model.queries import MOST_PAGE_BYTES, AuditQuery, DailyWait
 from ._table import MOMENT, PLAIN, Table, among, conditions, fit, moment, take_fitting
 
 Digest: TypeAlias = Callable[[str, str], str]
-"""Of a salt and a payload's text."""
+"""A function that returns the digest of a salt and a payload's text."""
 
 EVENTS = Table(
     "audit_events",
@@ -100,25 +100,25 @@ _MOST = 2**63 - 1
 
 
 def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
-    """Sequence and hash of the newest record, or L{None}."""
+    """Return the sequence and hash of the newest record, or None if there is none."""
     row = cursor.execute("SELECT seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
     return None if row is None else (row["seq"], row["hash"])
 
 
 def hash_at(cursor: sqlite3.Cursor, sequence: int) -> str | None:
-    """Return the hash of one record, or L{None}."""
+    """Return the hash of one record, or None if there is no such record."""
     row = cursor.execute("SELECT hash FROM audit_events WHERE seq = ?", (sequence,)).fetchone()
     return None if row is None else str(row["hash"])
 
 
 def insert(cursor: sqlite3.Cursor, records: Iterable[Record], payloads: Iterable[tuple[int, str, str]]) -> None:
-    """Add records to the chain, and payloads beside it: the sequence, the salt, the text."""
+    """Append records to the chain, and their payloads as sequence, salt and text."""
     EVENTS.insert(cursor, records)
     cursor.executemany("INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, ?, ?)", payloads)
 
 
 def get(cursor: sqlite3.Cursor, digest: Digest, audit_id: str) -> Record | None:
-    """One record, or L{None}."""
+    """Return one record, or None if there is no such record."""
     row = cursor.execute(f"{_WITH_PAYLOAD} WHERE id = ?", (audit_id,)).fetchone()
     return None if row is None else _record(row, digest)
 
@@ -126,9 +126,9 @@ def get(cursor: sqlite3.Cursor, digest: Digest, audit_id: str) -> Record | None:
 def select(
     cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: int | None
 ) -> tuple[list[tuple[int, Record]], int]:
-    """List records below the sequence C{before}, each with its own, newest first, and one more if there is a next page.
+    """Return records below the sequence C{before}, newest first, with one more if there is a next page.
 
-    :return: the records, and how many of them make the page.
+    :return: pairs of sequence and record, and the number of records on the page.
     """
     where, values = conditions(
         ("seq < ?", before),
@@ -151,7 +151,7 @@ def select(
 
 
 def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -> list[tuple[date, str, int]]:
-    """Count the records of these types since then, by day and type, the oldest day first."""
+    """Return the number of records of these types since then, by day and type, oldest day first."""
     where, values = conditions(("at >= ?", moment(since)), among("type", types))
     statement = (
         f"SELECT substr(at, 1, 10) AS day, type, count(*) AS number FROM audit_events {where} "
@@ -162,7 +162,10 @@ def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -
 
 
 def time_daily(cursor: sqlite3.Cursor, since: datetime, begin: str, ends: Sequence[str]) -> list[DailyWait]:
-    """Measure how long runs took from their first record of a type to one by a person, by day, the oldest day first."""
+    """Return the daily times that runs took from their first record of type C{begin} to a record by a person.
+
+    Days are in order, oldest first.
+    """
     where, values = conditions(
         ("ended.at >= ?", moment(since)), ("ended.actor_type = ?", "human"), among("ended.type", ends)
     )
@@ -171,12 +174,12 @@ def time_daily(cursor: sqlite3.Cursor, since: datetime, begin: str, ends: Sequen
 
 
 def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
-    """List records above C{sequence}, oldest first, at most C{limit} and no more than fit into a page."""
+    """Return at most C{limit} records above C{sequence}, oldest first, and no more than fit into a page."""
     return tuple(_record(row, digest) for row in _select_between(cursor, sequence, limit))
 
 
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
-    """List records above the sequence C{after}, up to C{until}, oldest first, as columns; bounded as L{after} is."""
+    """Return the rows of records above C{after}, up to C{until}, oldest first, limited as in L{after}."""
     return [tuple(row) for row in _select_between(cursor, after, limit, until)]
 
 
@@ -190,15 +193,15 @@ def _select_between(cursor: sqlite3.Cursor, after: int, limit: int, until: int |
 
 
 def _size(row: sqlite3.Row) -> int:
-    """Return the size of a record's contents: JSON in ASCII, so characters are bytes."""
+    """Return the size of a record's contents in bytes: JSON in ASCII."""
     payload: str | None = row["payload"]
     return 0 if payload is None else len(payload)
 
 
 def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-    """Return the sequence before the first record at or after C{since}, and of the last before C{until}.
+    """Return the sequence before the first record at or after C{since}, and that of the last record before C{until}.
 
-    Where the clock went back meanwhile, there are others between.
+    If the clock was set back, records in between may have other times.
     """
     last, _ = head(cursor) or (0, "")
     first = _first(cursor, "at >= ? ORDER BY seq", since)
@@ -231,13 +234,13 @@ def _record(row: sqlite3.Row, digest: Digest) -> Record:
 
 
 def oldest_payload(cursor: sqlite3.Cursor) -> int | None:
-    """Return the sequence of the oldest event that has its payload, or L{None}."""
+    """Return the sequence of the oldest event that has its payload, or None if there is none."""
     oldest: int | None = cursor.execute("SELECT min(seq) FROM audit_payloads").fetchone()[0]
     return oldest
 
 
 def delete_payloads(cursor: sqlite3.Cursor, up_to: int, limit: int) -> int:
-    """Delete at most C{limit} of the oldest, up to the sequence C{up_to}, and overwrite where they lay; how many."""
+    """Delete at most C{limit} of the oldest payloads up to C{up_to}, overwrite their bytes, and return their number."""
     cursor.execute("PRAGMA secure_delete=ON")
     try:
         return cursor.execute(f"DELETE FROM audit_payloads WHERE seq IN ({_OLDEST_PAYLOADS})", (up_to, limit)).rowcount
@@ -246,28 +249,28 @@ def delete_payloads(cursor: sqlite3.Cursor, up_to: int, limit: int) -> int:
 
 
 def checkpoints(cursor: sqlite3.Cursor, after: int, until: int | None = None) -> tuple[Checkpoint, ...]:
-    """Those about records after the sequence C{after}, up to C{until}, oldest first."""
+    """Return checkpoints of records after the sequence C{after}, up to C{until}, oldest first."""
     most = _MOST if until is None else until
     return CHECKPOINTS.select(cursor, "WHERE seq > ? AND seq <= ? ORDER BY number", after, most)
 
 
 def insert_macs(cursor: sqlite3.Cursor, macs: Iterable[tuple[int, str, bytes]]) -> None:
-    """Keep MACs: the sequence of the record, its locked period, the MAC."""
+    """Insert MACs: the sequence of the record, its locked period, the MAC."""
     cursor.executemany("INSERT INTO audit_macs (seq, stretch, mac) VALUES (?, ?, ?)", macs)
 
 
 def first_mac(cursor: sqlite3.Cursor, period: str) -> int | None:
-    """Return the sequence of the first record of a locked period, or L{None}."""
+    """Return the sequence of the first record of a locked period, or None if there is none."""
     first: int | None = cursor.execute("SELECT min(seq) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0]
     return first
 
 
 def count_macs(cursor: sqlite3.Cursor, period: str) -> int:
-    """Count the records of a locked period."""
+    """Return the number of records of a locked period."""
     return int(cursor.execute("SELECT count(*) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0])
 
 
 def macs_along(cursor: sqlite3.Cursor, after: int, limit: int) -> list[Maced]:
-    """List records above the sequence C{after}, oldest first, with their MACs where they have one."""
+    """Return at most C{limit} records above the sequence C{after}, oldest first, with their MACs if they have one."""
     rows = cursor.execute(_WITH_MAC, (after, limit))
     return [Maced(row["seq"], row["hash"], row["stretch"], row["mac"]) for row in rows]

@@ -1,4 +1,4 @@
-"""Connection pools as SQLite wants them, one that writes and some that read; and reads, which wait for no commit."""
+"""Connection pools for SQLite, one for writing and one for reading, and reads that wait for no commit."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from aileron.base.waiting import Waiting
 from aileron.model.errors import StoreUnavailable
 
 Threads: TypeAlias = Callable[[int, int], ThreadPool]
-"""Makes a thread pool of at least and at most so many threads."""
+"""A function that returns a thread pool with the given minimum and maximum of threads."""
 
 
 @frozen
 class Tuning:
-    """The choices that a deployment, or a test, may make.
+    """The settings of a deployment or a test.
 
     :ivar busy_seconds: how long to wait for another process's lock.
-    :ivar durable: whether a commit waits for the disk.  Off only where a lost file does not matter.
-    :ivar readers: how many threads read.
-    :ivar max_batch: most writes that share a commit.
-    :ivar max_pages: the size that the file may reach, in pages; L{None}: as the disk allows.
+    :ivar durable: whether a commit waits for the disk.  Off only if losing the file does not matter.
+    :ivar readers: the number of reading threads.
+    :ivar max_batch: the maximum number of writes that share a commit.
+    :ivar max_pages: the maximum size of the file in pages, or None for no limit.
     """
 
     busy_seconds: float = 5.0
@@ -40,12 +40,12 @@ class Tuning:
 
 
 def writing_pool(path: Path, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
-    """One thread, one connection."""
+    """Return a pool of one thread and one connection for writing."""
     return _pool(path, reactor, threads(1, 1), tuning, _writing(tuning))
 
 
 def reading_pool(path: Path, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
-    """Make connections that cannot write."""
+    """Return a pool of connections that cannot write."""
     return _pool(path, reactor, threads(1, tuning.readers), tuning, ("query_only=ON",))
 
 
@@ -81,9 +81,9 @@ def _pool(path: Path, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas
 
 
 class _ConnectionPool(ConnectionPool):
-    """A connection pool on threads that it is given.
+    """A connection pool on given threads.
 
-    The original makes threads of its own, and starts them at once where the reactor already runs.
+    The base class creates its own threads, and starts them at once if the reactor is running.
     """
 
     def __init__(self, threads: ThreadPool, *args: Any, **kwargs: Any) -> None:
@@ -101,7 +101,7 @@ DISK_FULL = "The disk that holds the daemon's home is full."
 
 
 def refusal(cause: BaseException | None) -> StoreUnavailable:
-    """C{cause} as callers may see it: SQLite's name of the error, never its text or parameters."""
+    """Return the error for callers: with SQLite's name of C{cause}, without its text or parameters."""
     if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
         return StoreUnavailable(DISK_FULL)
     name = getattr(cause, "sqlite_errorname", None) or type(cause).__name__
@@ -109,36 +109,39 @@ def refusal(cause: BaseException | None) -> StoreUnavailable:
 
 
 def closing() -> StoreUnavailable:
-    """Note that the store is being closed."""
+    """Return the error for calls after the store was closed."""
     return StoreUnavailable("The database is closing.")
 
 
 class DatabaseRefused(StoreUnavailable):
-    """The file cannot be used by this version; trying again will not help."""
+    """Raised if this version cannot use the file.  A retry does not help."""
 
     retriable = False
 
 
 class NewerDatabase(DatabaseRefused):
-    """The file was written by a newer version."""
+    """Raised if a newer version wrote the file."""
 
 
 class ForeignDatabase(DatabaseRefused):
-    """The file is no database of ours."""
+    """Raised if the file is not a database of Aileron."""
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_READS = 64
-"""At once; others follow.  What is made of them all may come in one turn of the reactor, which must not be long."""
+"""The maximum number of concurrent reads.
+
+Others are queued, because all results may arrive in one turn of the reactor.
+"""
 
 _log = Logger()
 
 
 @define(eq=False)
 class Readers:
-    """Runs functions of a cursor that only read.
+    """Runs functions that only read, each with a cursor.
 
     :param pool: connections that are C{query_only}.
     """
@@ -152,9 +155,9 @@ class Readers:
     def read(
         self, function: Callable[Concatenate[sqlite3.Cursor, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Deferred[T]:
-        """Run C{function(cursor, …)} in a reader's thread, on what was committed before it.
+        """Run C{function(cursor, …)} in a reader's thread, on the data committed before.
 
-        Cancelling takes it back until its turn comes; later it only ends the wait.
+        Cancelling before the read starts removes it from the queue. Cancelling later only stops the wait.
 
         :raises StoreUnavailable: (errback) the database could not be read, or L{close} was called.
         """
@@ -165,7 +168,7 @@ class Readers:
         return turn.addCallbacks(lambda _: self._in_turn(function, *args, **kwargs), self._note_done)
 
     def close(self) -> Deferred[None]:
-        """Take no more, and answer when the last read has ended.  Twice is safe."""
+        """Refuse further reads.  Fires when the last read has ended.  Idempotent."""
         self._closed = True
         return self._at_rest.wait(over=not self._reading)
 
@@ -199,7 +202,7 @@ def _translate(failure: Failure) -> Failure:
 
 
 def shielded(inner: Deferred[T]) -> Deferred[T]:
-    """Return the result of C{inner}, for a caller that may be cancelled; C{inner} and its callbacks go on."""
+    """Return a Deferred with the result of C{inner} that can be cancelled without cancelling C{inner}."""
     outer: Deferred[T] = Deferred()
 
     def pass_on(result: T | Failure) -> None:

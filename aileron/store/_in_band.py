@@ -1,4 +1,4 @@
-"""Keeps over SQLite what in-band mode hid from its clients, and which requests it knows, and only for so long."""
+"""Stores in SQLite the replies hidden by in-band mode and the requests already seen, for a limited time."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from ._connections import Readers, shielded
 from ._writer import Writer
 
 MOST_MEMORIES = 256
-"""Of one session; beyond it the oldest are forgotten, and their calls are missing from the model's history."""
+"""The limit for one session.
+
+The oldest memories beyond it are deleted, and are then missing from the model's history.
+"""
 
 MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL = 16 * 1024 * 1024, 64 * 1024 * 1024
-"""Of all contents of one session, and of all sessions."""
+"""The limits for the contents of one session, and of all sessions together."""
 
 KEPT = timedelta(days=7)
 
 _KEEP = "INSERT INTO in_band_memories (session_id, keys, content, size, kept_at) VALUES (?, ?, ?, ?, ?)"
 _EXPIRE = "DELETE FROM in_band_memories WHERE kept_at < ?"
-# Each row is counted with all that are newer: those stay that fit.
+# The sizes of each row and all newer ones are summed. Rows within the limits stay.
 _BOUND = """
     DELETE FROM in_band_memories WHERE ordinal IN (
         SELECT ordinal FROM (
@@ -60,7 +63,7 @@ _FIND_REQUEST = "SELECT request_id FROM in_band_requests WHERE session_id = ? AN
 @implementer(IInBandMemories)
 @frozen
 class SQLiteInBandMemories:
-    """Keeps C{in_band_memories} and C{in_band_requests}; triggers delete those of a session that ends."""
+    """Stores C{in_band_memories} and C{in_band_requests}. Triggers delete those of a session that ends."""
 
     _writer: Writer
     _readers: Readers

@@ -1,4 +1,4 @@
-"""Keeps over SQLite what is remembered beside the runs: trusted texts, watermarks, flags of bindings, LLM usage."""
+"""Stores in SQLite what does not belong to a run: trusted texts, watermarks, flags of bindings, LLM usage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ._table import MOMENT, PLAIN, Table
 from ._writer import Writer
 
 FLAGS = Table("binding_flags", BindingFlag, {"binding": PLAIN, "revision": PLAIN, "since": MOMENT, "reason": PLAIN})
-# The first flag of a revision stays: since when it is so is what counts.
+# The first flag of a revision stays, because its time is that of the problem's start.
 _OTHER_REVISION = f"{FLAGS.overwriting('binding')} WHERE excluded.revision <> binding_flags.revision"
 WRITE_SECONDS, _DAY_SECONDS = 10.0, 86_400
 _NO_USAGE = Usage()
@@ -48,13 +48,13 @@ _log = Logger()
 
 
 def put_flags(cursor: sqlite3.Cursor, flags: Iterable[BindingFlag]) -> None:
-    """Raise flags of bindings, each in the place of one of another revision."""
+    """Insert flags of bindings, each replacing a flag of another revision."""
     FLAGS.insert(cursor, flags, _OTHER_REVISION)
 
 
 @frozen
 class SQLiteContents:
-    """Keeps C{trusted_texts}: texts that were trusted once, by digest."""
+    """Stores C{trusted_texts}: trusted texts by digest."""
 
     _writer: Writer
     _readers: Readers
@@ -72,7 +72,7 @@ class SQLiteContents:
 @implementer(IWatermarks)
 @frozen
 class SQLiteWatermarks:
-    """Keeps C{watermarks}: how far something had come that is kept elsewhere."""
+    """Stores C{watermarks}: named positions in data stored elsewhere."""
 
     _writer: Writer
     _readers: Readers
@@ -87,7 +87,7 @@ class SQLiteWatermarks:
 @implementer(IBindingFlags)
 @frozen
 class SQLiteBindingFlags:
-    """Keeps C{binding_flags}: what must be known of a binding, one flag each."""
+    """Stores C{binding_flags}: a problem of a binding, one flag each."""
 
     _writer: Writer
     _readers: Readers
@@ -103,10 +103,10 @@ class SQLiteBindingFlags:
 
 @define(eq=False)
 class SQLiteUsage:
-    """Keeps C{llm_usage}: sums of what calls to language models used, by day in UTC, session and provider.
+    """Stores C{llm_usage}: the summed usage of language model calls by day in UTC, session and provider.
 
-    Those of a session go with it.  What was noted is written together, each call once: within ten seconds, before sums
-    are read, and at the close.
+    The sums of a session are deleted with it.  Noted calls are written together: within ten seconds, before sums are
+    read, and at the close.
     """
 
     _writer: Writer
@@ -115,10 +115,10 @@ class SQLiteUsage:
     _noted: dict[_Key, tuple[Usage, int]] = field(factory=dict, init=False)
 
     def note(self, provider: str, session_id: str | None, usage: Usage | None) -> None:
-        """Note one call that is over: in memory, which costs a microsecond.
+        """Record one finished call in memory, which takes a microsecond.
 
-        :param session_id: L{None}: it was of no session.
-        :param usage: L{None}: its answer told none, or there was none.
+        :param session_id: the session, or None if the call belongs to none.
+        :param usage: the usage, or None if the response did not state it.
         """
         self._put((int(self._clock.seconds() // _DAY_SECONDS), session_id or "", provider), usage, 1)
 
@@ -130,7 +130,7 @@ class SQLiteUsage:
         return {date.fromisoformat(day): used for day, used in sums.items()}
 
     def flush(self) -> Deferred[None]:
-        """Write what was noted; what the database refuses is kept for the next time."""
+        """Write the recorded calls.  If the database fails, they are written at the next flush."""
         noted, self._noted = self._noted, {}
         if not noted:
             return succeed(None)

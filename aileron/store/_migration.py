@@ -1,4 +1,4 @@
-"""Brings a database file to the schema of this version: made whole or not at all, backed up before it changes."""
+"""Migrates a database file to the schema of this version, atomically and with a backup of an older file."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _SUFFIX = ".sql"
 
 @frozen
 class Schema:
-    """Numbered steps, from 1 without a gap.
+    """The numbered migration steps, from 1 without a gap.
 
-    :ivar steps: SQL; the first makes version 1 out of an empty file.
+    :ivar steps: the SQL of each step. The first creates version 1 in an empty file.
     """
 
     steps: tuple[str, ...]
 
     @property
     def version(self) -> int:
-        """The version that the last step makes."""
+        """The version after the last step."""
         return len(self.steps)
 
 
 def shipped() -> Schema:
-    """Load the schema files of this package.
+    """Return the schema files of this package.
 
     :raises ValueError: their numbers have a gap.
     """
@@ -48,13 +48,13 @@ def shipped() -> Schema:
 
 
 def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
-    """Make the file at C{path}, or bring it up to C{schema}; its mode is 0600 from its first byte.
+    """Create the file at C{path}, with mode 0600, or migrate it to C{schema}.
 
-    Blocks.  Twice is safe.  An older file is copied to C{<path>.backup-<version>} first.
+    Blocks.  Idempotent.  An older file is copied to C{<path>.backup-<version>} first.
 
-    :raises NewerDatabase: a newer version wrote it.  Untouched.
-    :raises ForeignDatabase: it is no database of ours.  Untouched.
-    :raises StoreUnavailable: it cannot be read or written.
+    :raises NewerDatabase: a newer version wrote the file, which is unchanged.
+    :raises ForeignDatabase: the file is not a database of Aileron. It is unchanged.
+    :raises StoreUnavailable: the file cannot be read or written.
     """
     try:
         if path.exists():
@@ -104,7 +104,10 @@ def _version(connection: sqlite3.Connection, schema: Schema) -> int:
 
 
 def _step_through(connection: sqlite3.Connection, schema: Schema, version: int) -> None:
-    """Each step is a transaction of its own that ends with its number; to close the connection undoes a broken one."""
+    """Run each step and the update of the version in one transaction.
+
+    Closing the connection rolls back a failed step.
+    """
     for number, step in enumerate(schema.steps[version:], version + 1):
         connection.executescript(f"BEGIN IMMEDIATE;\n{step}\nPRAGMA user_version = {number};\nCOMMIT;")
 
@@ -117,14 +120,14 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
 
 
 def _empty(path: Path) -> Path:
-    """Make a new empty file that only we may read; what an interrupted attempt left there goes."""
+    """Create an empty private file, replacing the remains of an interrupted attempt."""
     path.unlink(missing_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     return path
 
 
 def _put_in_place(made: Path, path: Path) -> None:
-    """Rename, and keep the name as durably as the content."""
+    """Rename the file and make the new name durable."""
     made.replace(path)
     directory = os.open(path.parent, os.O_RDONLY)
     try:

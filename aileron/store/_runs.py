@@ -1,4 +1,4 @@
-"""Runs over SQLite: one for each idempotency key, changed only from where they are expected to stand."""
+"""Runs in SQLite: one for each idempotency key, changed only from their expected state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_DENIALS = 1000
 @implementer(IRuns)
 @frozen
 class SQLiteRuns:
-    """Keeps runs, and all that changes with them in the same transaction."""
+    """Stores runs, and everything that changes with them in one transaction."""
 
     _writer: Writer
     _readers: Readers
@@ -138,9 +138,9 @@ def _same_call(earlier: Run, run: Run) -> bool:
 
 
 def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
-    """Refuse more approvals that wait than may.
+    """Raise if too many approvals are pending.
 
-    :raises LimitExceeded: as many approvals wait as may.
+    :raises LimitExceeded: the limit of the session, the action or the home is reached.
     """
     details = {"retry_after": _RETRY_AFTER_SECONDS}
     if run.session_id is not None and runs_table.pending(cursor, session_id=run.session_id) >= limits.per_session:
@@ -170,7 +170,7 @@ def _change(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Stand
 def _keep_rest(
     cursor: sqlite3.Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]
 ) -> None:
-    """Keep what belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
+    """Store the other changes of a run: its approval, steps, attempts, charges and events."""
     if approval is not None and any(each.ask or each.decision for each in transitions):
         approvals_table.put(cursor, approval)
     for transition in transitions:
@@ -201,7 +201,7 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
 
 
 def _find_standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
-    """Return the run, and its approval if it is asked for, whatever the run's own row says of being gated."""
+    """Return the run, with its approval if a transition needs it, even if the run's row says it is not gated."""
     run = _find_known(cursor, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
     return _Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
@@ -221,17 +221,17 @@ def _approval(cursor: sqlite3.Cursor, run_id: str) -> Approval | None:
 
 @frozen
 class _Standing:
-    """A run as it stands in the transaction, and its approval if it has one."""
+    """A run and its approval, if any, as they are in the transaction."""
 
     run: Run
     approval: Approval | None = None
 
 
 def _advance_all(standing: _Standing, transitions: Iterable[Transition]) -> _Standing:
-    """Return what C{standing} is after C{transitions}, in order.
+    """Return C{standing} after C{transitions}, in order.
 
-    :raises StateConflict: the run is not where one of them starts.
-    :raises ValueError: one is of another run, or decides where nothing was asked.
+    :raises StateConflict: the run is not in the state that a transition starts from.
+    :raises ValueError: a transition is of another run, or decides without a requested approval.
     """
     for transition in transitions:
         standing = _advance(standing, transition)

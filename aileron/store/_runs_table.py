@@ -1,4 +1,4 @@
-"""The tables of runs: C{runs}, every invocation; C{run_steps}, C{run_attempts}; C{charges}, which counts for limits."""
+"""The tables of runs: C{runs}, C{run_steps}, C{run_attempts}, and C{charges}, which are counted for limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RUNS = Table(
 )
 SIZE = """length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(runs.asked), 0)
     + ifnull(length(runs.fault), 0) + ifnull(length(runs.reason), 0)"""
-"""In characters of JSON, which is ASCII here, so bytes."""
+"""The size of a run in characters of JSON. The JSON is ASCII, so also in bytes."""
 
 _CHANGED = RUNS.part("state", "changed_at", "result", "fault", "reason", "audit_id", "start_after")
 _EDITED = RUNS.part("arguments", "asked")
@@ -79,46 +79,46 @@ _MOST_USED = """
 
 
 def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
-    """Bring the row of C{run} to what C{run} says, if it stands in C{start}.
+    """Update the row of C{run} if its state is C{start}.
 
-    :return: whether it stood there.
+    :return: whether the state was C{start}.
     """
     cursor.execute(_UPDATE, (*_CHANGED.row_of(run), run.id, start.value))
     return cursor.rowcount == 1
 
 
 def edit(cursor: sqlite3.Cursor, run: Run) -> None:
-    """Keep other arguments than those that were asked for, and these beside them."""
+    """Store the edited arguments of a run and the originally requested ones."""
     cursor.execute(f"UPDATE runs SET {_EDITED.assignments()} WHERE id = ?", (*_EDITED.row_of(run), run.id))
 
 
 def by_key(cursor: sqlite3.Cursor, session_id: str | None, action: str, key: str, since: datetime) -> Run | None:
-    """Return the newest run after C{since} that used the idempotency key, or L{None}."""
+    """Return the newest run after C{since} with this idempotency key, or None if there is none."""
     return RUNS.find(cursor, _BY_KEY, key, action, session_id, timestamp(since))
 
 
 def repeats(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-    """Return the runs of other sessions that ask for the same as C{run}; see L{IRuns.repeats}."""
+    """Return runs of other sessions that are identical to C{run}. See L{IRuns.repeats}."""
     same = (run.action, run.id, run.session_id, compact(run.asked_for))
     return RUNS.select(cursor, _REPEATS, *same, *same, timestamp(since), limit)
 
 
 def twins(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-    """Return the runs of the same session that ask for the same as C{run}; see L{IRuns.twins}."""
+    """Return runs of this session that are identical to C{run}. See L{IRuns.twins}."""
     same = (run.action, run.id, run.session_id, compact(run.asked_for))
     return RUNS.select(cursor, _TWINS, *same, *same, timestamp(since), limit)
 
 
 def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: str | None = None) -> int:
-    """Count the runs that wait for a decision, of one session, of one action, or of all."""
+    """Return the number of pending runs of one session, of one action, or of all."""
     waits = ("state = ?", RunState.PENDING.value)
     return _count(cursor, *conditions(waits, ("session_id = ?", session_id), ("action = ?", action)))
 
 
 def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Run]], int]:
-    """Read the runs beyond the ordinal C{key}, each with its own, and one more where there is a next page.
+    """Return the runs beyond the ordinal C{key}, with one more if there is a next page.
 
-    :return: the runs, and how many of them make the page.
+    :return: pairs of ordinal and run, and the number of runs on the page.
     """
     beyond, order = (">", "ASC") if query.oldest_first else ("<", "DESC")
     where, values = matching(query, (f"ordinal {beyond} ?", key))
@@ -129,7 +129,7 @@ def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[li
 
 
 def fitting(cursor: sqlite3.Cursor, size: str, tail: str, values: Sequence[object], query: RunQuery) -> int:
-    """Count the rows of the page that C{tail} selects; see L{fit}.
+    """Return the number of rows on the page that C{tail} selects. See L{fit}.
 
     :param size: an SQL expression of a row's size in bytes.
     """
@@ -138,12 +138,12 @@ def fitting(cursor: sqlite3.Cursor, size: str, tail: str, values: Sequence[objec
 
 
 def count(cursor: sqlite3.Cursor, query: RunQuery) -> int:
-    """Count the runs that match."""
+    """Return the number of runs that match the query."""
     return _count(cursor, *matching(query))
 
 
 def count_by_state(cursor: sqlite3.Cursor) -> dict[RunState, int]:
-    """Count the runs in each state that there are runs in."""
+    """Return the number of runs by state, without states that have none."""
     return {RunState(row[0]): row[1] for row in cursor.execute("SELECT state, count(*) FROM runs GROUP BY state")}
 
 
@@ -153,12 +153,12 @@ def _count(cursor: sqlite3.Cursor, where: str, values: list[object]) -> int:
 
 
 def most_used(cursor: sqlite3.Cursor, limit: int) -> tuple[str, ...]:
-    """Return the actions of the newest completed runs, by how often and name."""
+    """Return the actions of the newest completed runs, most frequent first, then by name."""
     return tuple(row["action"] for row in cursor.execute(_MOST_USED, (limit,)))
 
 
 def matching(query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[object]]:
-    """Write the C{WHERE} of a query, and its values."""
+    """Return the C{WHERE} clause of a query, and its values."""
     return conditions(
         among("runs.state", query.states),
         ("runs.session_id = ?", query.session_id),
@@ -215,11 +215,11 @@ _FORGOTTEN = 2  # of the oldest, for each that comes: they grow fewer
 
 
 def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:
-    """Count each of C{charges} at the moment C{at}, and forget what no window reaches any more.
+    """Count C{charges} at the time C{at}, and delete charges that are too old for every limit.
 
-    A clock that was set back counts what lies ahead of it as well: nothing is won by turning it.
+    Charges in the future, after the clock was set back, count too, so that changing the clock frees no limit.
 
-    :raises LimitExceeded: one of them is full; with C{details["retry_after"]} in seconds.
+    :raises LimitExceeded: a limit is reached. C{details["retry_after"]} is in seconds.
     """
     if not charges:
         return
@@ -230,9 +230,11 @@ def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> N
 
 
 def check_room(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:
-    """Pass only where none of C{charges} is full; errors as of L{charge}.
+    """Raise if a limit of C{charges} is reached.
 
-    Counting takes as long as there is to count, and no limit above the number of all rows can be full.
+    Limits above the number of all rows are not counted, because counting is slow.
+
+    :raises LimitExceeded: a limit is reached. C{details["retry_after"]} is in seconds.
     """
     span: int | None = cursor.execute(_SPAN).fetchone()[0]
     for each in charges:

@@ -1,4 +1,4 @@
-"""Sessions over SQLite: how many may be live, and until when; those in use are kept in memory as well."""
+"""Sessions in SQLite, with limits on their number and lifetime. Sessions in use are also cached in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ._writer import Writer
 MOST_LIVE = 64
 MOST_A_MINUTE = 100
 MOST_KEPT = 10_000
-"""Beyond these the oldest that are at work no more are forgotten; their runs and the record stay."""
+"""The number of sessions beyond which the oldest inactive ones are deleted. Their runs and audit records stay."""
 
 _ORPHANED_AFTER = timedelta(seconds=600)
 _MINUTE = timedelta(seconds=60)
@@ -81,9 +81,9 @@ _log = Logger()
 
 @define(eq=False)
 class SessionCache:
-    """Sessions that were used last, by the digest of one of their keys; one that ended is never live here.
+    """A cache of recently used sessions by the digest of a key.  It never returns an ended session as live.
 
-    :param size: most that are remembered.
+    :param size: the maximum number of cached sessions.
     """
 
     _size: int = 256
@@ -91,18 +91,18 @@ class SessionCache:
     _endings: int = field(default=0, init=False)
 
     def get(self, digest: bytes) -> Session | None:
-        """Return the cached session, or L{None}."""
+        """Return the cached session, or None if it is not cached."""
         session = self._sessions.get(digest)
         if session is not None:
             self._sessions.move_to_end(digest)
         return session
 
     def ticket(self) -> int:
-        """To be taken before a session is read, and handed to L{put} with it."""
+        """Return a ticket.  Call before reading a session, and pass the ticket to L{put} with it."""
         return self._endings
 
     def put(self, digest: bytes, session: Session, ticket: int) -> None:
-        """Remember C{session}, unless a session ended since C{ticket}: it may be this one, as it was before."""
+        """Cache C{session}, unless a session ended since C{ticket}: the value may be outdated."""
         if ticket != self._endings:
             return
         self._sessions[digest] = session
@@ -110,7 +110,7 @@ class SessionCache:
             self._sessions.popitem(last=False)
 
     def drop(self, session_id: str) -> None:
-        """Forget a session that ended."""
+        """Remove an ended session."""
         self._endings += 1
         for digest in [digest for digest, session in self._sessions.items() if session.id == session_id]:
             del self._sessions[digest]
@@ -119,7 +119,7 @@ class SessionCache:
 @implementer(ISessions)
 @define(eq=False)
 class SQLiteSessions:
-    """Keeps sessions, those in use at hand.  Who was seen when is written once a minute at most, all together."""
+    """Stores sessions, with a cache of those in use.  Times of last use are written together, at most once a minute."""
 
     _writer: Writer
     _readers: Readers
@@ -187,7 +187,7 @@ class SQLiteSessions:
         return make_page("sessions", [(ordinal, self._refresh(session)) for ordinal, session in rows], limit)
 
     def flush(self) -> Deferred[None]:
-        """Write who was seen when; a database that refuses only costs these times."""
+        """Write the times of last use.  If the database fails, they are lost."""
         seen, self._seen = tuple(self._seen.items()), {}
         self._flushed_at = self._clock.seconds()
         if not seen:
@@ -208,7 +208,7 @@ class SQLiteSessions:
         return utc(self._clock.seconds())
 
     def _see(self, session: Session) -> datetime:
-        """Note that it makes a request now."""
+        """Record that the session makes a request now, and return the time."""
         self._seen[session.id] = now = self._now()
         if self._clock.seconds() - self._flushed_at >= _FLUSH_SECONDS:
             self.flush()  # the writer holds it, and its close drains it
@@ -272,27 +272,27 @@ def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _Session
 
 
 def _note_seen(cursor: sqlite3.Cursor, seen: Iterable[tuple[str, datetime]]) -> None:
-    """Keep when sessions made their last request; never earlier than what stands there."""
+    """Store the times of last use, unless the stored ones are later."""
     for session_id, moment in seen:
         at = timestamp(moment)
         cursor.execute(_SEEN, (at, session_id, at))
 
 
 def _opened_at(cursor: sqlite3.Cursor, back: int) -> datetime:
-    """Return when the session C{back} places back was opened, the newest being 1; the dawn of time: there is none."""
+    """Return the opening time of the session C{back} places back, the newest being 1, or C{_DAWN} if there is none."""
     row = cursor.execute(_OPENED, (back - 1,)).fetchone()
     return _DAWN if row is None else from_timestamp(row["started_at"])
 
 
 def _tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
-    """Tell what became of what a session asked for; all nought of one that asked for nothing."""
+    """Return the number of runs of a session by outcome, all 0 if it requested none."""
     return SessionTally(*cursor.execute(_TALLY, (session_id,)).fetchone())
 
 
 def _select(
     cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None, without_ended: str | None
 ) -> list[tuple[int, Session]]:
-    """Sessions below the ordinal C{before}, each with its own, newest first, one more than C{limit} if there are."""
+    """Return pairs of ordinal and session below C{before}, newest first, one more than C{limit} if available."""
     where, values = conditions(
         ("ordinal < ?", before),
         ("(ended_at IS NULL) = ?", live_only or None),

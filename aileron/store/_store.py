@@ -1,4 +1,4 @@
-"""The store as a whole: made, opened, used, closed."""
+"""The store: its creation, opening, parts and closing."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from ._writer import Writer
 
 @frozen
 class _Pools:
-    """The threads and their connections.
+    """The connection pools of a store.
 
-    :ivar reactor: what results are told by.
+    :ivar reactor: the reactor that delivers results.
     """
 
     reactor: Any
@@ -44,19 +44,19 @@ class _Pools:
 
 @frozen
 class Store:
-    """One SQLite file, by what is kept in it.  L{open} it before use, L{close} it after.
+    """A SQLite file, with one attribute for each kind of content.  Call L{open} before use and L{close} after.
 
-    What is written through one part is one transaction, and the other parts see it once it is committed.
+    Each write is one transaction, visible to the other parts after its commit.
 
-    :ivar runs: runs, their approvals, steps and attempts.
-    :ivar audit: the record, event by event.
-    :ivar archive: the record as a whole.
-    :ivar sessions: agents' sessions.
-    :ivar contents: texts that were trusted once.
-    :ivar watermarks: how far other things had come.
+    :ivar runs: runs with their approvals, steps and attempts.
+    :ivar audit: single events of the audit record.
+    :ivar archive: the complete audit record.
+    :ivar sessions: the sessions of agents.
+    :ivar contents: trusted texts.
+    :ivar watermarks: named positions in other data.
     :ivar flags: flags of bindings.
-    :ivar usage: what calls to language models used.
-    :ivar in_band: what in-band mode hid from its clients.
+    :ivar usage: the usage of language model calls.
+    :ivar in_band: replies hidden by in-band mode.
     """
 
     runs: IRuns
@@ -77,20 +77,20 @@ class Store:
     _flushes: Sequence[Callable[[], Deferred[None]]]
 
     async def open(self) -> None:
-        """Make the database, or bring it up to this version's schema.
+        """Create the database, or migrate it to this version's schema.
 
-        :raises NewerDatabase: a newer version wrote it; it is untouched.
-        :raises ForeignDatabase: it is no database of Aileron's; it is untouched.
-        :raises StoreUnavailable: it cannot be used now.
+        :raises NewerDatabase: a newer version wrote the file, which is unchanged.
+        :raises ForeignDatabase: the file is not a database of Aileron. It is unchanged.
+        :raises StoreUnavailable: the database cannot be used now.
         """
         busy = self._tuning.busy_seconds
         pool = self._pools.writing.threadpool
         await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
 
     async def close(self) -> None:
-        """Write what is only noted so far, let pending writes become durable, and close the connections.
+        """Write cached data, finish queued writes, and close the connections.
 
-        Nothing more is taken from here on.  Twice is safe.
+        Further calls are refused.  Idempotent.
         """
         for flush in self._flushes:
             await flush()
@@ -108,11 +108,11 @@ def make_store(
     threads: Threads = ThreadPool,
     schema: Schema | None = None,
 ) -> Store:
-    """Make a store on the file at C{path}, not yet opened.
+    """Return a store for the file at C{path}, not yet opened.
 
-    :param reactor: runs the thread pools: C{callWhenRunning}, C{callFromThread} and shutdown triggers.
-    :param clock: for expiry of keys and for when sessions were seen.
-    :param schema: other than the shipped one only in tests.
+    :param reactor: the reactor for the thread pools: C{callWhenRunning}, C{callFromThread} and shutdown triggers.
+    :param clock: the clock for the expiry of keys and for last uses of sessions.
+    :param schema: a schema other than the shipped one, only for tests.
     """
     tuning = tuning or Tuning()
     pools = _Pools(

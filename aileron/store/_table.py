@@ -1,4 +1,4 @@
-"""Describes each table once: statements are made of the description, rows are read by it, and queries are paged."""
+"""Describes each table once, to generate its statements, convert its rows and page its queries."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 @frozen
 class Codec:
-    """The way in which a column keeps a value.
+    """The conversion between a value and its column.
 
-    :ivar encode: what stands in the column for a value; L{None}: the value itself.
-    :ivar decode: the value for what stands in the column; L{None}: that itself.
+    :ivar encode: returns the column for a value, or None if the value is stored unchanged.
+    :ivar decode: returns the value for a column, or None if the column is used unchanged.
     """
 
     encode: Callable[[Any], object] | None = None
     decode: Callable[[Any], object] | None = None
 
     def or_null(self) -> Codec:
-        """Write the same, where C{None} stands as C{NULL}."""
+        """Return a codec that also stores C{None}, as C{NULL}."""
         return Codec(_unless_none(self.encode), _unless_none(self.decode))
 
 
@@ -43,17 +43,17 @@ def _unless_none(convert: Callable[[Any], object] | None) -> Callable[[Any], obj
 
 
 def value(cls: type[AttrsInstance]) -> Codec:
-    """Store a value of C{cls} as JSON."""
+    """Return the codec of a column that stores a C{cls} as JSON."""
     return Codec(lambda kept: compact(to_json(kept)), lambda text: from_json(cls, json.loads(text)))
 
 
 def enum(values: type[StrEnum]) -> Codec:
-    """Make the codec of a column that holds one of C{values}, by its text."""
+    """Return the codec of a column that stores a member of an enum by its text."""
     return Codec(lambda value: value.value, values)
 
 
 PLAIN = Codec()
-"""Text, a number or bytes; C{NULL} is L{None}."""
+"""Text, a number or bytes. C{NULL} is None."""
 
 MOMENT = Codec(timestamp, from_timestamp)
 JSON_TEXT = Codec(compact, json.loads)
@@ -62,12 +62,12 @@ FLAG = Codec(None, bool)
 
 @frozen(eq=False)
 class Table(Generic[T]):
-    """One table, and the value that a row of it stands for.
+    """A table and the type of its rows' values.
 
-    :ivar make: makes the value, by the names of its attributes.
-    :ivar columns: how each column is kept.
-    :ivar attributes: the attribute of a column that is named otherwise; dotted where it lies deeper.
-    :ivar selection: the columns for a C{SELECT}, each under a name that no other table's has.
+    :ivar make: creates the value from its attributes by name.
+    :ivar columns: the codec of each column.
+    :ivar attributes: the attribute of each column with another name, dotted for nested attributes.
+    :ivar selection: the columns for a C{SELECT}, each with an alias that is unique to the table.
     :ivar insertion: the C{INSERT} of one row.
     """
 
@@ -98,15 +98,15 @@ class Table(Generic[T]):
         return [(column, f"{self.name}_{column}", codec.decode) for column, codec in self.columns.items()]
 
     def part(self, *columns: str) -> Table[T]:
-        """Write the same, with some of its columns only: for an C{UPDATE}."""
+        """Return the table reduced to some columns, for an C{UPDATE}."""
         return Table(self.name, self.make, {name: self.columns[name] for name in columns}, self.attributes)
 
     def assignments(self) -> str:
-        """Write the columns for the C{SET} of an C{UPDATE}, each with a place for its value."""
+        """Return the columns for the C{SET} of an C{UPDATE}, each with a placeholder."""
         return ", ".join(f"{column} = ?" for column in self.columns)
 
     def overwriting(self, *key: str, keep: Sequence[str] = ()) -> str:
-        """Return the clause by which an L{insertion} overwrites a row of the same C{key}, but for C{keep}."""
+        """Return the clause for an L{insertion} to overwrite a row with an equal C{key}, except its columns C{keep}."""
         changed = ", ".join(f"{name} = excluded.{name}" for name in self.columns if name not in (*key, *keep))
         return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
 
@@ -119,19 +119,19 @@ class Table(Generic[T]):
         ]
 
     def read(self, row: sqlite3.Row) -> dict[str, Any]:
-        """Read the values of one row of a L{selection}, by column."""
+        """Return the values of one row of a L{selection} by column."""
         return {column: row[name] if decode is None else decode(row[name]) for column, name, decode in self._decoders}
 
     def value_of(self, row: sqlite3.Row, **others: object) -> T:
-        """Read the value of one row of a L{selection}; C{others} are attributes that no column has."""
+        """Return the value of one row of a L{selection}. C{others} are attributes without a column."""
         return self.make(
             **others, **{self.attributes.get(column, column): value for column, value in self.read(row).items()}
         )
 
     def insert(self, cursor: sqlite3.Cursor, values: Iterable[Any], conflict: str = "") -> None:
-        """Add rows.
+        """Insert rows.
 
-        :param conflict: what is done where there is one already, as L{overwriting} says it.
+        :param conflict: the clause for rows that exist already, from L{overwriting}.
         """
         rows = [self.row_of(value) for value in values]
         if rows:
@@ -142,20 +142,20 @@ class Table(Generic[T]):
         return tuple(map(self.value_of, cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values)))
 
     def find(self, cursor: sqlite3.Cursor, tail: str, *values: object) -> T | None:
-        """Return the value of the first row that C{tail} selects, or L{None}."""
+        """Return the value of the first row that C{tail} selects, or None if there is none."""
         row = cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values).fetchone()
         return None if row is None else self.value_of(row)
 
 
 def moment(value: datetime | None) -> str | None:
-    """Write a moment to compare with, where there is one."""
+    """Return the text of a time for comparisons, or None for None."""
     return None if value is None else timestamp(value)
 
 
 def conditions(*terms: tuple[str, object]) -> tuple[str, list[object]]:
-    """Write the C{WHERE} of those C{terms} that have a value, and the values.
+    """Return a C{WHERE} clause of those C{terms} that have a value, and the values.
 
-    :param terms: an SQL condition with one placeholder, and its value or L{None}.
+    :param terms: an SQL condition with one placeholder, and its value or None.
     """
     given = [(term, value) for term, value in terms if value is not None]
     where = " AND ".join(term for term, _ in given)
@@ -163,15 +163,15 @@ def conditions(*terms: tuple[str, object]) -> tuple[str, list[object]]:
 
 
 def among(column: str, values: Sequence[str]) -> tuple[str, str | None]:
-    """Write the term that C{column} is one of C{values}; none given: any."""
+    """Return the term for C{column} being one of C{values}.  If C{values} is empty, the term has no value."""
     return f"{column} IN (SELECT value FROM json_each(?))", compact(list(values)) if values else None
 
 
 def read_cursor(kind: str, cursor: str | None) -> int | None:
-    """Read the position that C{cursor} stands for.
+    """Return the position in C{cursor}, or None if there is no cursor.
 
-    :param kind: which list it must come from.
-    :raises InvalidRequest: a cursor that this list did not give.
+    :param kind: the list that the cursor must come from.
+    :raises InvalidRequest: the cursor is not from this list.
     """
     if cursor is None:
         return None
@@ -182,9 +182,9 @@ def read_cursor(kind: str, cursor: str | None) -> int | None:
 
 
 def fit(sizes: Iterable[int], limit: int, most_bytes: int | None) -> int:
-    """Count how many of the next rows make a page: C{limit} at most, and no more than fit, but one at least.
+    """Return the number of rows on a page: at most C{limit} and as many as fit in C{most_bytes}, but at least one.
 
-    :param sizes: of the rows, in bytes.
+    :param sizes: the sizes of the rows in bytes.
     """
     if most_bytes is None:
         return limit
@@ -193,7 +193,7 @@ def fit(sizes: Iterable[int], limit: int, most_bytes: int | None) -> int:
 
 
 def take_fitting(rows: Iterable[T], size: Callable[[T], int], most_bytes: int | None) -> Iterator[T]:
-    """Yield C{rows} up to the first that no longer fits, with it, but two where there are two.
+    """Yield C{rows} up to and including the first that does not fit, but at least two if available.
 
     Later rows are not read from the database.
 
@@ -208,7 +208,7 @@ def take_fitting(rows: Iterable[T], size: Callable[[T], int], most_bytes: int | 
 
 
 def make_page(kind: str, rows: Sequence[tuple[int, T]], limit: int) -> Page[T]:
-    """One page of C{rows}, each with its position, which are one more than C{limit} where there is a next page."""
+    """Return a page of C{rows}, pairs of position and item.  If there are more than C{limit}, the page has a cursor."""
     items = tuple(item for _, item in rows[:limit])
     if len(rows) <= limit:
         return Page(items)

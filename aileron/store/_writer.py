@@ -1,4 +1,4 @@
-"""One writer, many callers: functions that arrive together share one durable commit."""
+"""A single writer for many callers. Functions that arrive together share one durable commit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Job:
 
 @define(eq=False)
 class _RolledBackError(Exception):
-    """SQLite itself undid the whole transaction while it ran one job."""
+    """Raised if SQLite rolled back the complete transaction while it ran one job."""
 
     job: _Job
     cause: Exception
@@ -43,13 +43,13 @@ class _RolledBackError(Exception):
 
 @define(eq=False)
 class Writer:
-    """Runs functions of a cursor in the order they came, each all or nothing, and answers once it is durable.
+    """Runs functions with a cursor in order, each atomically, and returns results once they are durable.
 
     :param pool: exactly one thread and one connection, without transactions of its own.
-    :param max_batch: most functions that share a commit.
-    :ivar commits: how many batches were told what became of them.
-    :ivar committed: happens after each of these.
-    :param at_end: asked at the end of each transaction; what it answers is called once that is durable.
+    :param max_batch: the maximum number of functions that share a commit.
+    :ivar commits: the number of batches whose results were delivered.
+    :ivar committed: fires after each of these batches.
+    :param at_end: called at the end of each transaction. The function it returns is called once that is durable.
     """
 
     _pool: ConnectionPool
@@ -65,12 +65,13 @@ class Writer:
     def write(
         self, function: Callable[Concatenate[sqlite3.Cursor, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Deferred[T]:
-        """Run C{function(cursor, …)} in the writer's thread, all of it or nothing.
+        """Run C{function(cursor, …)} atomically in the writer's thread.
 
-        It may touch nothing but the cursor and frozen values, and may be run again when all it did was undone.
+        The function may use only the cursor and immutable values, and may be run again after a rollback.
 
-        :return: its value, after the commit.  Cancelling takes it back while it is queued; later it only ends the wait.
-        :raises StoreUnavailable: (errback) the database refused, or L{close} was called; nothing was kept.
+        :return: the function's result, after the commit.  Cancelling while queued removes the write. Cancelling later
+            only stops the wait.
+        :raises StoreUnavailable: (errback) the database failed, or L{close} was called. Nothing was stored.
         """
         done: Deferred[T] = Deferred(lambda _: self._forget(job))
         job = _Job(function, args, done)
@@ -84,7 +85,7 @@ class Writer:
         return done
 
     def close(self) -> Deferred[None]:
-        """Take no more, and answer when all that was taken is durable.  Twice is safe."""
+        """Refuse further writes.  Fires when all queued writes are durable.  Idempotent."""
         self._closed = True
         return self._at_rest.wait(over=not self._writing)
 
@@ -136,9 +137,9 @@ def _answer(job: _Job, outcome: Any) -> None:
 
 
 def _apply(connection: sqlite3.Connection, jobs: Sequence[_Job], at_end: AtEnd | None) -> list[Any]:
-    """In the writer's thread: one transaction, and after it what somebody wants to do once it is durable.
+    """Run the jobs in one transaction, in the writer's thread, and call the function from C{at_end} after the commit.
 
-    The pool rolls back what raises.
+    If this raises, the pool rolls back.
     """
     cursor = connection.cursor()
     cursor.execute("BEGIN IMMEDIATE")

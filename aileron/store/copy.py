@@ -1,8 +1,7 @@
-"""Reads the record of a database file, or of a copy of one, without a daemon, and makes such copies.
+"""Reads the audit record in a database file or its copy without a daemon, and creates such copies.
 
-The file itself is never written.
-
-A file that somebody else had in hand may say anything: it is read as a plain table of rows, and judged by others.
+The file itself is never written.  A file that others had access to may contain anything: it is read as plain rows and
+verified elsewhere.
 """
 
 from __future__ import annotations
@@ -33,30 +32,30 @@ _MAGIC = b"SQLite format 3\0"
 
 @frozen
 class Copy:
-    """The record in one file."""
+    """The audit record in one file."""
 
     _connection: sqlite3.Connection
 
     def checkpoints(self, after: int = 0, until: int | None = None) -> tuple[Checkpoint, ...]:
-        """Those about records after the sequence C{after}, up to C{until}, in their order."""
+        """Return checkpoints of records after the sequence C{after}, up to C{until}, in order."""
         return tables.checkpoints(self._connection.cursor(), after, until)
 
     def head(self) -> tuple[int, str] | None:
-        """Sequence and hash of the newest record, or L{None}."""
+        """Return the sequence and hash of the newest record, or None if there is none."""
         return tables.head(self._connection.cursor())
 
     def at(self, sequence: int) -> str | None:
-        """Return the hash of one record, or L{None}."""
+        """Return the hash of one record, or None if there is no such record."""
         return tables.hash_at(self._connection.cursor(), sequence)
 
     def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """Return the sequence before the first record of a time, and of its last."""
+        """Return the sequence before the first record of a period, and that of its last."""
         return tables.bounds(self._connection.cursor(), since, until)
 
     def rows(self, after: int = 0, until: int | None = None) -> Iterator[list[Row]]:
         """Yield the records after the sequence C{after}, up to C{until}, oldest first, in slices.
 
-        :raises InvalidRequest: the file is damaged where the next slice would be.
+        :raises InvalidRequest: the file is damaged at the next record.
         """
         while rows := self._slice(after, until):
             yield rows
@@ -73,11 +72,11 @@ class Copy:
 
 @frozen
 class Survey:
-    """The version of a database, and its runs, as an upgrade looks at them.
+    """The versions and runs of a database, for an upgrade.
 
     :ivar found: the version of its schema.
-    :ivar known: the version that this release makes of it.
-    :ivar runs: how many there are in each state; those of a newer database are not counted.
+    :ivar known: the version that this release migrates it to.
+    :ivar runs: the number of runs in each state, empty for a newer database.
     """
 
     found: int
@@ -86,9 +85,9 @@ class Survey:
 
 
 def is_database(path: Path) -> bool:
-    """Tell whether the file at C{path} looks like a database.
+    """Return True if the file at C{path} begins like a SQLite database.
 
-    :raises NotFound: there is none, or it cannot be read.
+    :raises NotFound: the file does not exist or cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -99,9 +98,9 @@ def is_database(path: Path) -> bool:
 
 @contextmanager
 def open_copy(path: Path) -> Iterator[Copy]:
-    """Open the record in the database at C{path}, also while a daemon writes it.
+    """Open the audit record in the database at C{path}, even while a daemon writes to it.
 
-    :raises InvalidRequest: it is no database of Aileron, or cannot be read.
+    :raises InvalidRequest: the file is not a database of Aileron, or cannot be read.
     """
     try:
         connection = _connect(path)
@@ -112,11 +111,11 @@ def open_copy(path: Path) -> Iterator[Copy]:
 
 
 def survey(path: Path) -> Survey:
-    """Read the version of the database at C{path}, and how many runs it has; also while a daemon writes it.
+    """Return the version and the run counts of the database at C{path}, even while a daemon writes to it.
 
-    Unlike L{open_copy} it leaves no index of a log beside a database that nobody has open.
+    Unlike L{open_copy} it leaves no index of a log beside a database that no process has open.
 
-    :raises InvalidRequest: it is no database of Aileron, or cannot be read.
+    :raises InvalidRequest: the file is not a database of Aileron, or cannot be read.
     """
     known = shipped().version
     try:
@@ -128,11 +127,11 @@ def survey(path: Path) -> Survey:
 
 
 def back_up(path: Path, target: Path) -> None:
-    """Copy the database at C{path} as it is at one moment, also while a daemon writes it.
+    """Copy a consistent snapshot of the database at C{path}, even while a daemon writes to it.
 
-    :param target: the new file, readable by this user alone.
-    :raises FileExistsError: there is such a file.
-    :raises InvalidRequest: C{path} is no database of Aileron, or cannot be read.
+    :param target: the new file, readable only by this user.
+    :raises FileExistsError: C{target} exists already.
+    :raises InvalidRequest: C{path} is not a database of Aileron, or cannot be read.
     """
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     try:
@@ -143,14 +142,14 @@ def back_up(path: Path, target: Path) -> None:
 
 
 def _check_mark(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that the file says of itself that it is ours."""
+    """Raise L{InvalidRequest} unless the file is marked as a database of Aileron."""
     (ours,) = connection.execute("PRAGMA application_id").fetchone()
     if ours != APPLICATION_ID:
         raise InvalidRequest(f"{path} is no database of Aileron.")
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that what is asked for is tables, and not views that could say anything twice."""
+    """Raise L{InvalidRequest} unless the record's tables are tables, and not views that could return anything."""
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA query_only=ON")
     (ours,) = connection.execute("PRAGMA application_id").fetchone()
@@ -162,7 +161,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 def _connect(
     path: Path, check: Callable[[sqlite3.Connection, Path], None] = _check, *, trace: bool = True
 ) -> sqlite3.Connection:
-    # A copy in a directory where nothing may be written has no room for the index of a log; without one it needs none.
+    # The index of a log cannot be created for a copy in a read-only directory. Without a log, no index is needed.
     log = path.with_name(path.name + "-wal")
     modes = ("mode=ro",) if log.exists() else ("mode=ro", "immutable=1") if trace else ("immutable=1",)
     for mode in modes:
