@@ -1,4 +1,4 @@
-"""The daemon's HTTP client, for all other processes.  Importing it loads no server and no reactor."""
+"""The daemon's HTTP client for all other processes. Importing it loads no server and no reactor."""
 
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections

@@ -1,4 +1,4 @@
-"""The daemon's answers, and the exceptions raised where none comes or it is a refusal."""
+"""The daemon's responses, and the exceptions raised if there is none or it is an error."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FAULT = ("class", "message", "retriable", "boundary", "details")
 
 @define(eq=False)
 class DaemonError(Exception):
-    """The daemon could not be asked, or it said no.
+    """A request to the daemon failed or was refused.
 
-    :ivar message: fit for the user's eyes: no secret, no stack.
+    :ivar message: safe to show to the user: it contains no secret and no traceback.
     """
 
     message: str
@@ -30,10 +30,10 @@ class DaemonError(Exception):
 
 @define(eq=False)
 class DaemonUnreachable(DaemonError):
-    """No answer came: refused, cut off, or too late.
+    """No response arrived: the connection was refused or lost, or the deadline passed.
 
     :ivar sent: whether the daemon may have received the request.
-    :ivar misdirected: whether what we were told of it leads to nobody whom we may ask, so that no start of it helps.
+    :ivar misdirected: whether the configured address is one that we may not ask, so starting the daemon does not help.
     """
 
     sent: bool = False
@@ -42,9 +42,9 @@ class DaemonUnreachable(DaemonError):
 
 @define(eq=False)
 class AnswerNotUnderstood(DaemonError):
-    """Something answered, but not as the daemon does.
+    """The response is not one that a daemon sends.
 
-    :ivar status: the HTTP status that came.
+    :ivar status: the HTTP status.
     """
 
     status: int
@@ -52,12 +52,12 @@ class AnswerNotUnderstood(DaemonError):
 
 @define(eq=False)
 class DaemonFault(DaemonError):
-    """The daemon answered with its error envelope.
+    """The daemon responded with its error envelope.
 
     :ivar status: the HTTP status.
-    :ivar fault: the envelope's inside.
-    :ivar run_id: of the run that failed, if there is one.
-    :ivar audit_id: of the event that recorded it, if there is one.
+    :ivar fault: the content of the envelope.
+    :ivar run_id: the ID of the failed run, if there is one.
+    :ivar audit_id: the ID of the event that recorded the failure, if there is one.
     """
 
     status: int
@@ -68,9 +68,9 @@ class DaemonFault(DaemonError):
 
 @frozen
 class DaemonAnswer:
-    """A successful answer.
+    """A successful response.
 
-    :ivar body: its JSON object; empty where there was no body.
+    :ivar body: its JSON object; empty if the response has no body.
     """
 
     status: int
@@ -78,15 +78,15 @@ class DaemonAnswer:
 
 
 _GATEWAY_STATUSES = frozenset((502, 503, 504))
-"""The statuses that servers which pass requests on answer for themselves."""
+"""The statuses that reverse proxies produce themselves."""
 
 
 def read_answer(status: int, content: bytes) -> DaemonAnswer:
-    """Read a whole answer.
+    """Parse a whole response.
 
     :raises DaemonFault: it is an error envelope.
-    :raises DaemonUnreachable: it is of what stands before the daemon, which it does not reach.
-    :raises AnswerNotUnderstood: it is neither that nor a successful JSON object.
+    :raises DaemonUnreachable: a proxy responded because it could not reach the daemon.
+    :raises AnswerNotUnderstood: it is neither an error envelope nor a successful JSON object.
     """
     try:
         body = json.loads(content) if content else {}
@@ -98,7 +98,7 @@ def read_answer(status: int, content: bytes) -> DaemonAnswer:
 
 
 def _read_envelope(status: int, body: Any) -> DaemonFault | None:
-    """Read the daemon's refusal, if it is one."""
+    """Parse the daemon's error envelope, or return None if the body is not one."""
     try:
         envelope: Any = body["error"]
         fault = from_json(Fault, {name: envelope[name] for name in _FAULT})
@@ -108,9 +108,9 @@ def _read_envelope(status: int, body: Any) -> DaemonFault | None:
 
 
 def _foreign_answer(status: int) -> DaemonError:
-    """Make the exception for an answer that is not the daemon's."""
+    """Return the exception for a response that is not the daemon's."""
     if status in _GATEWAY_STATUSES:
-        # It does not say whether it had sent the request on, and where the daemon is restarted it often had.
+        # The proxy may have forwarded the request, as is usual while the daemon restarts.
         return DaemonUnreachable(f"A proxy before the Aileron daemon cannot reach it (HTTP {status}).", sent=True)
     return AnswerNotUnderstood(f"The response is not from an Aileron daemon (HTTP {status}).", status)
 

@@ -1,4 +1,4 @@
-"""Real connections to a daemon: a few that are kept, for all clients of a process."""
+"""Connections to a daemon: a small keep-alive pool, shared by all clients of a process."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _CONNECT_SECONDS = 5.0
 
 @frozen
 class Connections:
-    """Kept-alive connections, and the clients that share them.
+    """A keep-alive pool and the clients that share it.
 
-    Nothing is ever sent a second time: who asked is told that it may have arrived, and knows what may be repeated.
+    No request is retried: the caller learns that it may have arrived, and knows which requests are safe to repeat.
 
     :param reactor: provides time and TCP.
-    :param authorities: who alone may vouch for a daemon that is reached by HTTPS; none: whom the system trusts.
+    :param authorities: the only authorities trusted for a daemon reached by HTTPS; if empty, those of the system.
     """
 
     _reactor: Any
@@ -45,7 +45,7 @@ class Connections:
     def _make_pool(self) -> HTTPConnectionPool:
         pool = HTTPConnectionPool(self._reactor)
         pool.maxPersistentPerHost = MAX_IDLE_CONNECTIONS
-        # A second attempt that finds nobody would say that nothing was sent, where the first was.
+        # A failed retry would report that nothing was sent, although the first attempt was.
         pool.retryAutomatically = False
         return pool
 
@@ -57,31 +57,31 @@ class Connections:
         return agent
 
     def client(self, url: str, token: str | None) -> DaemonClient:
-        """Make a client of either site.
+        """Return a client for one of the sites.
 
-        :raises ValueError: a malformed address or token; the message repeats neither.
+        :raises ValueError: the address or token is malformed. The message repeats neither.
         """
         return DaemonClient(self._agent, url, token, self._reactor)
 
     def daemon(self, url: str, token: str | None) -> Daemon:
-        """Connect to the agent site of a L{client}."""
+        """Return an agent-site client that uses a L{client}."""
         return Daemon(self.client(url, token))
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """Connect to the operator site of a L{client}."""
+        """Return an operator-site client that uses a L{client}."""
         return Operator(self.client(operator_url, token))
 
     def trusting(self, path: str) -> Connections:
-        """Others, by HTTPS to whom the authorities in a file vouch for, and to nobody else.
+        """Return another pool that trusts, for HTTPS, only the authorities in a file.
 
-        :raises ValueError: there is no such file, or no authority in it; the message repeats nothing of it.
+        :raises ValueError: the file does not exist or has no authority. The message repeats none of its content.
         """
         from ._tls import load_certificates
 
         return Connections(self._reactor, load_certificates(path))
 
     def close(self) -> Deferred[Any]:
-        """Close what is kept alive.  Requests under way are their callers' to cancel."""
+        """Close the idle connections. Callers must cancel requests under way themselves."""
         closing: Deferred[Any] = self._pool.closeCachedConnections()
         return closing
 
@@ -89,20 +89,20 @@ class Connections:
 @implementer(IAgentEndpointFactory)
 @frozen
 class _Endpoints:
-    """Finds the way to a site, whose TLS verifies chain and name."""
+    """A factory of endpoints, whose TLS verifies the certificate chain and the host name."""
 
     _reactor: Any
     _authorities: tuple[Certificate, ...]
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """Return the way to the site of C{uri}."""
+        """Return the endpoint for the site of C{uri}."""
         origin = read_origin(f"{uri.scheme.decode('ascii')}://{uri.netloc.decode('ascii')}")
         is_plain = uri.scheme == b"http"
         host = connectable(origin.host) if is_plain else origin.host
         endpoint = HostnameEndpoint(self._reactor, host, origin.port, timeout=_CONNECT_SECONDS)
         if is_plain:
             return GuardedEndpoint(endpoint, MAX_HEAD_BYTES)
-        from ._tls import make_tls_policy  # by HTTPS a daemon is reached seldom, and its modules cost a start
+        from ._tls import make_tls_policy  # HTTPS is rare, and importing its modules slows the start
 
         creator = make_tls_policy(self._authorities).creatorForNetloc(origin.host.encode("ascii"), origin.port)
         return GuardedEndpoint(wrapClientTLS(creator, endpoint), MAX_HEAD_BYTES)

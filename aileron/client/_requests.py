@@ -1,4 +1,4 @@
-"""Sends requests to the daemon, each with a deadline, its answer read up to a cap; and reads streams of events."""
+"""Sends requests to the daemon, each with a deadline and a limit for the response, and reads event streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.services import IAgentRoutes
 
 SILENCE_SECONDS = 45.0
-"""Longer than the daemon is ever silent on a stream of events."""
+"""Longer than the daemon's longest silence on an event stream."""
 
 _EVENT_END = b"\n\n"
 _EVENT_FIELD = b"event:"
@@ -33,10 +33,10 @@ _MAX_EVENT_BYTES = 64 * 1024
 
 
 class EventStream(EndedBody):
-    """Reads server-sent events and calls C{on_event} for each one; the caller then fetches what is new.
+    """A reader of server-sent events that calls C{on_event} for each event. The caller then fetches the new data.
 
-    :param on_event: called for each event, not for what only shows that the daemon is still there.
-    :ivar ended: fires once, when the stream is over for whatever reason; cancelling it ends the stream.
+    :param on_event: called for each event, but not for keep-alive messages.
+    :ivar ended: fires once, when the stream ends for any reason. Cancelling it ends the stream.
     """
 
     def __init__(self, clock: IReactorTime, on_event: Callable[[], None]) -> None:
@@ -48,11 +48,11 @@ class EventStream(EndedBody):
         self.ended: Deferred[None] = Deferred(lambda _: self._cancel())
 
     def connectionMade(self) -> None:
-        """Wait for what comes, but not for ever."""
+        """Start the silence timer."""
         self._silence = self._clock.callLater(SILENCE_SECONDS, self.end_connection)
 
     def dataReceived(self, data: bytes) -> None:
-        """Tell of each whole event."""
+        """Call C{on_event} for each complete event."""
         if self._silence is not None and self._silence.active():
             self._silence.reset(SILENCE_SECONDS)
         *events, self._rest = (self._rest + data).split(_EVENT_END)
@@ -63,7 +63,7 @@ class EventStream(EndedBody):
                 self._on_event()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Note that it is over."""
+        """Stop the silence timer and fire C{ended}."""
         if self._silence is not None and self._silence.active():
             self._silence.cancel()
         if not self.ended.called and not self._cancelled:
@@ -85,9 +85,9 @@ _to_json = writer(sort_keys=False, allow_nan=True)
 class RequestOptions(TypedDict, total=False):
     """The options of a request beyond its method and path.
 
-    :ivar query: what is L{None} is left out.
-    :ivar prefer_seconds: asked for as C{Prefer: wait}; L{None}: the daemon waits as it does by itself.
-    :ivar wait_seconds: how long the daemon was asked to hold the answer back; the deadline grows by it.
+    :ivar query: the query parameters; those that are None are omitted.
+    :ivar prefer_seconds: sent as C{Prefer: wait}, or None for the daemon's default wait.
+    :ivar wait_seconds: how long the daemon was asked to delay the response. The deadline is extended by it.
     """
 
     query: Query | None
@@ -97,15 +97,15 @@ class RequestOptions(TypedDict, total=False):
 
 
 class Requester(Protocol):
-    """Asks one site of the daemon with one credential."""
+    """A client of one site of the daemon with one credential."""
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Send one request and understand its answer.  Cancelling ends the daemon's wait and nothing else.
+        """Send one request and parse its response. Cancelling ends only the daemon's wait.
 
-        :param path: segments, not yet encoded.
-        :raises DaemonUnreachable: no answer within the deadline.
-        :raises DaemonFault: the daemon's error envelope came.
-        :raises AnswerNotUnderstood: anything else came.
+        :param path: the segments, not yet encoded.
+        :raises DaemonUnreachable: no response before the deadline.
+        :raises DaemonFault: the response is the daemon's error envelope.
+        :raises AnswerNotUnderstood: any other response.
         """
 
 
@@ -116,11 +116,11 @@ def _normalize_url(url: str) -> str:
 
 @frozen
 class DaemonClient:
-    """Asks one site of the daemon with one credential.
+    """An HTTP client of one site of the daemon with one credential.
 
-    :ivar agent: what reaches the site.
-    :ivar base_url: the site's, without a path.
-    :ivar token: sent as bearer, shown nowhere.
+    :ivar agent: the HTTP agent that connects to the site.
+    :ivar base_url: the URL of the site, without a path.
+    :ivar token: sent as bearer token and never shown.
     """
 
     agent: IAgent
@@ -143,19 +143,19 @@ class DaemonClient:
             raise ValueError("the daemon's token must be visible ASCII")
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Send one request over HTTP.  Cancelling ends the connection."""
+        """Send one request over HTTP. Cancelling closes the connection."""
         prefer = more.get("prefer_seconds")
         headers = {} if prefer is None else {"Prefer": f"wait={int(prefer)}"}
         asking = self._exchange(method, path, more.get("query") or {}, headers, _encode_body(more.get("body")))
         return await _answer_in_time(asking, self.clock, more.get("wait_seconds", 0.0))
 
     async def follow(self, *path: str, on_event: Callable[[], None]) -> None:
-        """Ask for a stream of events, and return when it is over; cancelling ends it.
+        """Open an event stream and return when it ends. Cancelling ends it.
 
         :param on_event: called for each event.
-        :raises DaemonUnreachable: it could not be asked for.
+        :raises DaemonUnreachable: the stream could not be opened.
         :raises DaemonFault: the daemon refuses.
-        :raises AnswerNotUnderstood: anything else came.
+        :raises AnswerNotUnderstood: any other response.
         """
         stream = EventStream(self.clock, on_event)
         try:
@@ -202,11 +202,11 @@ class DaemonClient:
         return self.agent.request(method.encode(), url.encode(), sent, producer)
 
     def _describe_failure(self, error: Exception) -> Exception:
-        """Translate an exception of the transport into one for the caller."""
+        """Return the client exception for an exception of the transport."""
         if _was_cancelled(error):
             return CancelledError()
         if self.base_url.startswith("https:"):
-            from ._tls import why_untrusted  # by HTTPS a daemon is reached seldom, and its modules cost a start
+            from ._tls import why_untrusted  # HTTPS is rare, and importing its modules slows the start
 
             if (why := why_untrusted(error)) is not None:
                 unproven = f"The server at {self.base_url} could not prove its identity: {why}."
@@ -218,10 +218,10 @@ class DaemonClient:
 
 @frozen
 class InProcessClient:
-    """Asks the agent site's routes in the daemon's own process, with the same answers and errors as over HTTP.
+    """A client of the agent site in the daemon's own process, with the same responses and errors as over HTTP.
 
-    :ivar routes: of the agent site.
-    :ivar token: the session's, shown nowhere; it is looked up anew for each request.
+    :ivar routes: the routes of the agent site.
+    :ivar token: the session's token, never shown. It is checked at each request.
     """
 
     routes: IAgentRoutes
@@ -229,7 +229,7 @@ class InProcessClient:
     clock: IReactorTime
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Ask one route."""
+        """Send one request to the agent site's routes."""
         query = {name: str(value) for name, value in (more.get("query") or {}).items() if value is not None}
         body, prefer = _encode_body(more.get("body")) or b"", more.get("prefer_seconds")
         asking = self.routes.ask(self.token, method, path, query=query, body=body, prefer_seconds=prefer)
@@ -237,19 +237,19 @@ class InProcessClient:
 
 
 def _encode_body(body: Mapping[str, JSON] | None) -> bytes | None:
-    """Return a body as JSON.  What JSON cannot say is left to the daemon to refuse, in its own words."""
+    """Encode a body as JSON. Values that JSON cannot represent are sent in a form that the daemon refuses."""
     return None if body is None else _to_json(body).encode("ascii")
 
 
 async def _answer_in_time(
     asking: Coroutine[Any, Any, tuple[int, bytes]], clock: IReactorTime, wait_seconds: float
 ) -> DaemonAnswer:
-    """Await an answer's status and body until the deadline, and understand it.
+    """Wait for the status and body of a response until the deadline, and parse them.
 
-    :param wait_seconds: by which the deadline is later than usual.
-    :raises DaemonUnreachable: no answer within the deadline.
-    :raises DaemonFault: it is the daemon's error envelope.
-    :raises AnswerNotUnderstood: it is anything else.
+    :param wait_seconds: the seconds by which the deadline is extended.
+    :raises DaemonUnreachable: no response before the deadline.
+    :raises DaemonFault: the response is the daemon's error envelope.
+    :raises AnswerNotUnderstood: any other response.
     """
     seconds = DEADLINE_SECONDS + wait_seconds
     asked = Deferred.fromCoroutine(asking)

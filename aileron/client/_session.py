@@ -1,4 +1,4 @@
-"""The variables by which a launcher tells an agent's session, and C{aileron-mcp} reads, what it needs."""
+"""The environment variables by which a launcher passes an agent's session to C{aileron-mcp}."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ LISTED_ACTIONS = "AILERON_LISTED_ACTIONS"
 LONGEST_WAIT_SECONDS = 3600
 DEFAULT_LISTED_ACTIONS = 40
 LEAN: Mapping[str, str] = {LISTED_ACTIONS: "12"}
-"""The variables of an environment in which few actions are to be listed."""
+"""The environment variables that limit the listed actions."""
 
 
 def wait_variables(seconds: int) -> Mapping[str, str]:
-    """Return the variables of an environment in which a call waits so long for a decision."""
+    """Return the environment variables that make a call wait C{seconds} for a decision."""
     return {WAIT_SECONDS: str(seconds)}
 
 
 @frozen
 class SessionEnvironment:
-    """The environment of a session: where the daemon is, who we are there, and what the launcher knows of the agent.
+    """The environment of a session: the daemon's address, the session's token, and facts about the agent.
 
-    :ivar url: the agent site's; empty: not said.
-    :ivar token: the session's; empty: not said.
-    :ivar wait_seconds: how long a call waits for a decision; L{None}: not said.
-    :ivar client: the agent's name, as C{aileron launch} has it; empty: not said.
-    :ivar attended: whether a person sits before the agent's own screen; what is not said counts as no.
-    :ivar ca: a file of authorities, who alone may vouch for the daemon; empty: not said.
-    :ivar plain_host: the one host besides loopback that may be asked by plain HTTP, since the way to it stays on this
-        machine; empty: none.
-    :ivar listed_actions: how many actions are listed as tools at most; of more, only those that are used most.
+    :ivar url: the URL of the agent site; empty if not set.
+    :ivar token: the session's token; empty if not set.
+    :ivar wait_seconds: how long a call waits for a decision, or None if not set.
+    :ivar client: the agent's name in C{aileron launch}; empty if not set.
+    :ivar attended: whether a person watches the agent's own screen; False if not set.
+    :ivar ca: a file of authorities, the only ones trusted for the daemon; empty if not set.
+    :ivar plain_host: the only host besides loopback that may be asked by plain HTTP, since the route to it stays on
+        this machine; empty if there is none.
+    :ivar listed_actions: the most actions listed as tools. If there are more, only the most used are listed.
     """
 
     url: str
@@ -50,7 +50,7 @@ class SessionEnvironment:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SessionEnvironment:
-        """Read what C{environment} says; nonsense where a number is meant counts as nothing said."""
+        """Read the session from C{environment}. A malformed number counts as not set."""
         seconds = _number(environment.get(WAIT_SECONDS, ""))
         listed = _number(environment.get(LISTED_ACTIONS, ""))
         return cls(
@@ -66,19 +66,19 @@ class SessionEnvironment:
 
     @property
     def exposed_to(self) -> str:
-        """The host on the way to whom others could read the token; empty: there is none, or it is allowed."""
+        """Return the host that would receive the token unencrypted, or "" if there is none or it is allowed."""
         host = plain_http_host(self.url)
         return "" if host == _normalize(self.plain_host) else host
 
     def on_this_machine(self) -> SessionEnvironment:
-        """Return the same for a daemon of this machine.
+        """Return a copy for a daemon on this machine, which allows plain HTTP to its host.
 
-        The way to it does, whichever of its addresses it listens at.
+        The route to the daemon stays on this machine, whichever of its addresses it listens at.
         """
         return evolve(self, plain_host=plain_http_host(self.url))
 
     def variables(self) -> dict[str, str]:
-        """Return the variables that L{of} reads."""
+        """Return the environment variables that L{of} reads."""
         listed = "" if self.listed_actions == DEFAULT_LISTED_ACTIONS else str(self.listed_actions)
         more = {
             WAIT_SECONDS: "" if self.wait_seconds is None else str(self.wait_seconds),
@@ -94,7 +94,7 @@ class SessionEnvironment:
 def plain_http_host(url: str) -> str:
     """Return the host, in lower case, that C{url} asks by plain HTTP over a network.
 
-    Empty: it asks none so, or is no URL.
+    If the URL is malformed, uses HTTPS or is on loopback, return an empty string.
     """
     try:
         origin = read_url(url).origin
@@ -104,7 +104,7 @@ def plain_http_host(url: str) -> str:
 
 
 def _normalize(host: str) -> str:
-    """Write a host as L{plain_http_host} returns it."""
+    """Return a host in the form of L{plain_http_host}."""
     try:
         return read_host(bracketed(host))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Both sites of the daemon: what a launcher, an agent's session and the operator's commands ask of it."""
+"""Both sites of the daemon: the requests of launchers, agent sessions and the operator's commands."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFaul
 from ._requests import DaemonClient, Query, Requester
 
 LEASE_PAUSE_SECONDS = 1.0
-_LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
+_LONGEST_SECONDS = 3600.0  # the API's limit for a wait
 _NO_SESSION = 404
 
 
 @frozen
 class OpenedSession:
-    """A session as it was opened; its secrets are shown this once.
+    """A newly opened session. Its secrets are returned only here.
 
     :ivar token: for the agent's requests.
     :ivar gateway_key: for the agent's LLM traffic.
-    :ivar in_band_key: for the same with actions offered in it; empty: it has none.
+    :ivar in_band_key: for LLM traffic in in-band mode, or empty if the session has none.
     """
 
     id: str
@@ -36,7 +36,7 @@ class OpenedSession:
 
 @frozen
 class BothSites:
-    """The routes that an agent and the operator ask alike.
+    """The routes that agents and the operator share.
 
     Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
     """
@@ -44,30 +44,30 @@ class BothSites:
     _client: Requester
 
     async def action(self, name: str) -> Mapping[str, Any]:
-        """One action."""
+        """Return one action."""
         return await self.get("actions", name)
 
     async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """Tell how a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
+        """Return a run's status: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
         return await self.get("action-approvals", run_id, "result", wait_seconds=wait_seconds)
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
-        """Take a run back before anything is sent, and say how it stands.
+        """Cancel a run before anything is sent, and return its status.
 
-        :raises DaemonFault: C{conflict}: it is too late for that.
+        :raises DaemonFault: C{conflict}: sending has started.
         """
         body = {} if reason is None else {"reason": reason}
         return await self.post("action-approvals", run_id, "withdraw", body=body)
 
     async def get(self, *path: str, query: Query | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """Return what a route below C{/v1} shows."""
+        """Send GET to a route below C{/v1} and return the decoded response."""
         given = {**(query or {}), "wait": int(wait_seconds) or None}
         return (await self._client.ask("GET", "v1", *path, query=given, wait_seconds=wait_seconds)).body
 
     async def post(
         self, *path: str, body: Mapping[str, JSON] | None = None, wait_seconds: float = 0
     ) -> Mapping[str, Any]:
-        """Have a route below C{/v1} do something, and return what it answers."""
+        """Send POST to a route below C{/v1} and return the decoded response."""
         return (await self._client.ask("POST", "v1", *path, body=body or {}, wait_seconds=wait_seconds)).body
 
 
@@ -75,12 +75,12 @@ class BothSites:
 class Daemon(BothSites):
     """The agent site, with a launch key or an agent token.
 
-    Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}; cancelling ends the wait, never
-    a run.
+    Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}. Cancelling ends the wait, never
+    the run.
     """
 
     async def status(self) -> Mapping[str, Any]:
-        """Version, vault state, counts."""
+        """Return the daemon's version, vault state and counts."""
         return await self.get("status")
 
     async def open_session(
@@ -94,14 +94,14 @@ class Daemon(BothSites):
         in_band: bool = False,
         notes_tools: bool = False,
     ) -> OpenedSession:
-        """Open a session.  Both arguments are claims, and shown as such.
+        """Open a session. The agent and working directory are claims, and are shown as such.
 
-        :param client: whether the client does that itself, as whom it may, and nobody launched it.
-        :param leased: whether it ends when L{hold_lease} is called no more.
-        :param minutes: how long it may live; L{None}: as long as it is held, or a day where it is not leased.
-        :param in_band: whether it gets a key for in-band mode.
-        :param notes_tools: whether the tools that providers run for it are noted.
-        :raises AnswerNotUnderstood: the daemon gave it no key for in-band mode, as one of an earlier version.
+        :param client: whether an MCP client opens the session itself, without a launcher.
+        :param leased: whether the session ends when its lease (L{hold_lease}) is released.
+        :param minutes: the maximum lifetime, or None for as long as the lease is held, or a day without a lease.
+        :param in_band: whether the session gets a key for in-band mode.
+        :param notes_tools: whether the tools that providers run for it are recorded.
+        :raises AnswerNotUnderstood: the daemon, of an earlier version, returned no key for in-band mode.
         """
         flags = {"client": client, "lease": leased, "in_band": in_band, "notes_tools": notes_tools}
         said = {"minutes": minutes, **{name: flag or None for name, flag in flags.items()}}
@@ -118,17 +118,17 @@ class Daemon(BothSites):
             ) from None
 
     async def hold_lease(self, session_id: str) -> None:
-        """Stand behind a leased session until the session has ended, this is cancelled, or cut off."""
+        """Hold the lease of a session until the session ends, the connection is lost, or this is cancelled."""
         if not isinstance(self._client, DaemonClient):
             raise DaemonUnreachable("A stream of events can be followed over HTTP only.")
         await self._client.follow("v1", "sessions", session_id, "lease", on_event=lambda: None)
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
-        """End the session.  Twice is safe."""
+        """End the session. Idempotent."""
         return await self.post("sessions", session_id, "end", body={"exit_code": exit_code})
 
     async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """Return what is offered, as soon as C{generation} is not the present one, or after the wait.
+        """Return the offered actions once their generation differs from C{generation}, or after the wait.
 
         :return: C{{generation, items, load_errors, takes_tool_call}}.
         """
@@ -142,11 +142,11 @@ class Daemon(BothSites):
         wait_seconds: float | None = None,
         tool_call: str | None = None,
     ) -> DaemonAnswer:
-        """Run an action.  The same key with the same arguments is the same run, so asking again is safe.
+        """Run an action. Idempotent: the same key with the same arguments returns the same run.
 
-        :param wait_seconds: L{None}: until settled if it is not gated, not at all if it is.
-        :param tool_call: the id of the model's tool call; only for a daemon that says it takes one.
-        :return: 200 with the result, or 202 with what waits.
+        :param wait_seconds: None waits until an ungated run is settled, and does not wait for a gated run.
+        :param tool_call: the ID of the model's tool call. Send it only if the daemon accepts one.
+        :return: status 200 with the result, or 202 with the pending run.
         """
         said = {"idempotency_key": idempotency_key, "tool_call": tool_call}
         held = _LONGEST_SECONDS if wait_seconds is None else wait_seconds
@@ -155,22 +155,22 @@ class Daemon(BothSites):
         return await self._client.ask("POST", *path, body=body, prefer_seconds=wait_seconds, wait_seconds=held)
 
     async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """One run, gated or not, with its action and its times, as soon as it is settled or the wait is over."""
+        """Return one run with its action and times, once it is settled or the wait is over."""
         return await self.get("runs", run_id, wait_seconds=wait_seconds)
 
     async def most_used(self, limit: int) -> Sequence[str]:
-        """Return the names of the actions that were lately carried out most often, by any session."""
+        """Return the names of the actions that all sessions ran most often of late."""
         items = (await self.get("most-used", query={"limit": limit})).get("items")
         return [str(name) for name in items] if isinstance(items, list) else []
 
     async def runs(self, limit: int) -> Mapping[str, Any]:
-        """C{{items, cursor}}: the session's own runs, newest first."""
+        """Return the session's own runs as C{{items, cursor}}, newest first."""
         return await self.get("runs", query={"limit": limit})
 
 
 @frozen
 class Operator(BothSites):
-    """The operator site; without a token only a login is answered.  Its routes are those of its OpenAPI document.
+    """The operator site. Without a token it accepts only a login. Its routes are those of its OpenAPI document.
 
     Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
     """
@@ -182,17 +182,17 @@ class Operator(BothSites):
         return await self.post("operator", "logout")
 
     async def patch(self, *path: str, body: Mapping[str, JSON]) -> Mapping[str, Any]:
-        """Change what a route below C{/v1} shows, and return it."""
+        """Send PATCH to a route below C{/v1} and return the decoded response."""
         return (await self._client.ask("PATCH", "v1", *path, body=body)).body
 
     async def delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
-        """Remove what a route below C{/v1} shows, and return what it answers."""
+        """Send DELETE to a route below C{/v1} and return the decoded response."""
         return (await self._client.ask("DELETE", "v1", *path, body=body or {})).body
 
     async def follow(self, on_event: Callable[[], None]) -> None:
-        """Call C{on_event} when the daemon begins to tell, and whenever something is put on record, until that is over.
+        """Call C{on_event} when the event stream opens and for each recorded event, until the stream ends.
 
-        Cancelling ends it.
+        Cancelling ends the stream.
         """
         await self._client.follow("v1", "events", on_event=on_event)
 
@@ -201,15 +201,15 @@ class Operator(BothSites):
 class Lease:
     """A session's lease: a request that stays open.
 
-    :param daemon: the agent site with the launch key, as they are now, since a daemon that starts makes a new key;
-        L{None}: none runs.
+    :param daemon: returns the agent site with the current launch key, which changes when the daemon starts, or None if
+        no daemon runs.
     """
 
     _daemon: Callable[[], Daemon | None]
     _clock: IReactorTime
 
     async def hold(self, session_id: str) -> None:
-        """Hold it until this is cancelled, or the session has ended; what cuts it off has it asked for again."""
+        """Hold the lease until the session ends or this is cancelled. If the connection is lost, request it again."""
         while True:
             daemon = self._daemon()
             try:

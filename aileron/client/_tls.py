@@ -1,4 +1,4 @@
-"""Decides by TLS whom we take for the daemon, and says why somebody was not."""
+"""Verifies the daemon's TLS certificate, and explains why verification failed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from aileron.base.addresses import read_certificates, system_authorities
 from aileron.base.outgoing import NotConnected
 
 _OPENSSL_UNVERIFIED = "certificate verify failed"
-"""OpenSSL's words for all that is wrong with a chain."""
+"""OpenSSL's message for every error in a certificate chain."""
 
 _MAX_FILE_BYTES = 1 << 20
 
 
 def load_certificates(path: str) -> tuple[Certificate, ...]:
-    """Load the authorities in a file in PEM.
+    """Load the authorities from a PEM file.
 
-    :raises ValueError: there is none that can be read; the message repeats nothing of the file.
+    :raises ValueError: the file has no readable certificate. The message repeats none of its content.
     """
     try:
         with Path(path).open("rb") as file:
@@ -30,15 +30,15 @@ def load_certificates(path: str) -> tuple[Certificate, ...]:
 
 
 def make_tls_policy(authorities: tuple[Certificate, ...]) -> Any:
-    """Make a TLS policy that verifies chain and name, by these authorities, or by the system's where none are given."""
+    """Return a TLS policy that verifies chain and host name by these authorities, or by the system's if empty."""
     trusted = authorities or tuple(map(Certificate.loadPEM, system_authorities()))
     return BrowserLikePolicyForHTTPS(trustRootFromCertificates(trusted))
 
 
 def why_untrusted(error: Exception) -> str | None:
-    """Return why nobody was let in whom we could take for the daemon; L{None}: that is not what C{error} says.
+    """Return why the daemon's certificate was not trusted, or None if C{error} is another failure.
 
-    Other failures of TLS than a certificate's say nothing once the handshake is over.
+    TLS failures other than those of a certificate carry no detail after the handshake.
     """
     if isinstance(error, NotConnected):
         spoke_no_tls = "it does not use TLS correctly" if _package_of(error.reason) == "OpenSSL" else None
@@ -56,5 +56,5 @@ def _describe_certificate_fault(error: BaseException | None) -> str | None:
 
 
 def _package_of(error: BaseException | None) -> str:
-    """Return the package whose class an error is of; of L{None} Python's own."""
+    """Return the package that defines an error's class. For None, return Python's own."""
     return type(error).__module__.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Asks a daemon of this machine over HTTP while no reactor runs: one request, one JSON answer, and nothing goes on."""
+"""Sends one blocking HTTP request to a daemon of this machine, for processes without a reactor."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def ask(
     *,
     seconds: float,
 ) -> tuple[int, Any]:
-    """Send one request, and return the status and the JSON of its answer.
+    """Send one request, and return the status and the decoded JSON of the response.
 
-    :param url: a site's, without a path; no proxy of the environment's is asked.
-    :param token: sent as bearer.
-    :param seconds: at most between two pieces of the answer.
-    :raises OSError: nobody answers, or the connection is cut off.
-    :raises ValueError: the answer is no HTTP, or no JSON.
+    :param url: the URL of a site, without a path. Proxies from the environment are not used.
+    :param token: sent as bearer token.
+    :param seconds: the longest pause between two pieces of the response.
+    :raises OSError: the daemon does not respond, or the connection is lost.
+    :raises ValueError: the response is not HTTP, or not JSON.
     """
     origin = read_origin(url)
     headers = {"Host": origin.host_and_port, **({} if token is None else {"Authorization": f"Bearer {token}"})}
@@ -40,7 +40,7 @@ def ask(
         response = connection.getresponse()
         return response.status, json.loads(response.read(_MOST_BYTES))
     except HTTPException as error:
-        if isinstance(error, OSError):  # it is cut off
+        if isinstance(error, OSError):  # the connection is closed
             raise
         raise ValueError(f"is no HTTP ({type(error).__name__})") from error
     finally:

@@ -1,4 +1,4 @@
-"""The operator's pages: a static shell that any navigation gets, and what its script fetches and signs."""
+"""The operator's web pages: a static shell for every navigation, and fragments that its script fetches and signs."""
 
 from ._pages import pages
 from .parts import LANDING_POLICY, landing, moved

@@ -1,4 +1,4 @@
-"""Actions: which there are, whether they are on, and one as the model sees it."""
+"""The pages of actions: the list with each action's state, and one action as the model sees it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DAY_SECONDS = 86400
 
 
 async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw what agents can ask for."""
+    """Draw the list of actions that agents can call."""
     offering = deps.submission.offering()
     offers = [offer for _, offer in sorted(offering.offers.items())]
     return page(
@@ -39,7 +39,7 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
 
 
 def _warn_unasked(offers: Iterable[Offer]) -> Iterator[Part]:
-    """Draw which actions make changes without asking, if there are some."""
+    """Draw a warning that names the enabled actions that make changes without asking, if there are any."""
     found = [offer.action.name for offer in offers if not (offer.read_only or offer.action.approval.gated)]
     if found:
         make = "makes" if len(found) == 1 else "make"
@@ -48,7 +48,7 @@ def _warn_unasked(offers: Iterable[Offer]) -> Iterator[Part]:
 
 
 async def draw_action(deps: Dependencies, visit: Visit, name: str) -> Drawing:
-    """One action."""
+    """Draw the page of one action."""
     offer = deps.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("No action has this name.")
@@ -88,7 +88,7 @@ def _ways(name: str) -> Iterator[Part]:
 
 
 def problems(errors: Iterable[LoadError]) -> Iterator[Part]:
-    """Draw what could not be loaded, each with its place."""
+    """Draw the files that failed to load, each with its path and error."""
     found = list(errors)
     if found:
         yield tags.h2("Load errors")
@@ -97,13 +97,13 @@ def problems(errors: Iterable[LoadError]) -> Iterator[Part]:
 
 
 def _repair(error: LoadError) -> Cell:
-    """Draw the way to the editor, if it is an action's file with a name that an action can have."""
+    """Draw a link to the editor if the error is in an action's file with a valid action name."""
     name = error.file.rpartition("/")[2].removesuffix(".md")
     return tags.span(*_ways(name)) if error.boundary == "action" and is_action_name(name) else ""
 
 
 def limits(caps: Iterable[Cap]) -> str:
-    """Limits in words."""
+    """Return the limits as text."""
     return "; ".join(map(_limit, caps))
 
 
@@ -114,7 +114,7 @@ def _limit(cap: Cap) -> str:
 
 
 def row(offer: Offer) -> tuple[Cell, ...]:
-    """Draw an action as a row: its name, approval, effect and state, and its switch."""
+    """Draw an action as a table row: its name, approval, effect, state and switch."""
     action = offer.action
     asks = "Required" if action.approval.gated else "Not required"
     return link(f"/actions/{action.name}", action.name), asks, _does(offer), _state(offer), _switch(offer)

@@ -1,4 +1,4 @@
-"""The record: its newest, one whole, and whether it holds."""
+"""The pages of the audit record: the newest events, one whole event, and the state of the hash chain."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LOGINS = [("", "Left out"), ("yes", "Listed")]
 
 
 async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw records, newest first."""
+    """Draw the list of audit events, newest first."""
     found = await deps.audit.list(_read_wanted(visit))
     kept = {name: value for name, value in visit.query.items() if name != "cursor"}
     fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]
@@ -72,7 +72,7 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
 
 
 async def draw_record(deps: Dependencies, visit: Visit, audit_id: str) -> Drawing:
-    """One record, whole."""
+    """Draw one audit event with all its fields."""
     record = await deps.audit.get(audit_id)
     if record is None:
         raise NotFound("No record has this ID.")
@@ -100,7 +100,7 @@ def _page(record: Record) -> Tag:
 
 
 def _leaves_out_logins(given: Mapping[str, str]) -> bool:
-    """Tell whether the logins of commands are left out: unless they, or something narrower, are asked for."""
+    """Return True if the list hides logins of commands: no filter asks for them or for a narrower set."""
     return not any(given.get(name) for name in (*_WORDS, "logins"))
 
 
@@ -122,9 +122,9 @@ def _read_wanted(visit: Visit) -> AuditQuery:
 
 
 def _moment(visit: Visit, name: str) -> datetime | None:
-    """As a browser's field writes it, or with a zone.
+    """Parse a moment from the query, with a time zone or as a browser's date field writes it.
 
-    :raises InvalidRequest: it is no moment.
+    :raises InvalidRequest: the value is not a moment.
     """
     text = visit.query.get(name)
     if not text:
@@ -159,7 +159,7 @@ def _name_actor(event: Event) -> str:
 
 
 def _find_subject(event: Event) -> str:
-    """Return what the event is about: its action, connector, file, agent or host; empty if there is none."""
+    """Return the subject of an event: its action, connector, file, agent or host, or an empty string if it has none."""
     if event.action or event.connector:
         return ", ".join(filter(None, (event.action, event.connector)))
     found = next((event.payload[name] for name in _SUBJECTS if event.payload.get(name)), "")

@@ -1,4 +1,4 @@
-"""Connectors: how each is connected, and for one of them what an agent can do with it and whether it works."""
+"""The pages of connectors: how each is connected, and one connector with its operations and test runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPERATIONS = ("Operation", "Effect", "Used by", "Idempotent", "Outcome can be l
 
 
 async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw what the daemon can talk to, each connector once."""
+    """Draw the list of connectors."""
     known, credentials = deps.connectors.descriptions(), await read_credentials(deps)
     others = [each for each in credentials if deps.connectors.get(each.binding.connector) is None]
     heads = ("Connector", "State", "Account", "Hosts", "Version")
@@ -91,7 +91,7 @@ def _is_pinned(about: ConnectorDescription, name: str) -> bool:
 
 
 def _changes(about: ConnectorDescription, runs: Sequence[Run]) -> Iterator[Part]:
-    """Return a sentence that says that a run found a changed tool."""
+    """Draw a warning if a run found that a tool of the connector has changed."""
     if runs:
         yield tags.p("The server has changed tools since you reviewed them. They are not run.", **{"class": "warning"})
         yield runs_table(runs, "Runs that found it")
@@ -110,7 +110,7 @@ def _connector(about: ConnectorDescription, bound: Sequence[ComparedBinding]) ->
 
 
 def _needs_one(about: ConnectorDescription) -> bool:
-    """Tell whether it works only with a credential, be it for the base URL that comes with it."""
+    """Return True if the connector works only with a credential, including one that holds its base URL."""
     return about.credential is not None or about.base_url is None
 
 
@@ -125,10 +125,10 @@ def _state(about: ConnectorDescription, bound: Sequence[ComparedBinding]) -> Tag
 def _credentials(
     about: ConnectorDescription, bound: Sequence[ComparedBinding], users: Sequence[str], how: Iterable[Part]
 ) -> Iterator[Part]:
-    """Draw the credentials of a connector, and how one is added.
+    """Draw the credentials of a connector and how to add one.
 
-    :param users: the names of its enabled actions.
-    :param how: as of L{draw_connect}.
+    :param users: the names of the connector's enabled actions.
+    :param how: the instructions from L{draw_connect}.
     """
     if len(bound) > 1:
         yield tags.p("It cannot be used with more than one credential. Revoke all but one.", **{"class": "warning"})
@@ -145,7 +145,7 @@ def _credentials(
 
 
 def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]) -> Iterator[Part]:
-    """Draw a button for each action that reads something and takes nothing, and how each ended the last time."""
+    """Draw a test button for each read-only action without arguments, with the outcome of its last run."""
     yield tags.h2("Test connection")
     if tests:
         yield quiet(
@@ -166,7 +166,7 @@ def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]
 
 
 def _is_test(offer: Offer) -> bool:
-    """Tell whether running it changes nothing, asks nobody, and shows whether this one connector works."""
+    """Return True if the action can test this connector: it is ungated, changes nothing and calls no other one."""
     action = offer.action
     harmless = offer.enabled and offer.read_only and not action.approval.gated
     alone = len({step.connector for step in action.steps}) == 1
@@ -174,7 +174,7 @@ def _is_test(offer: Offer) -> bool:
 
 
 def _used(action: Action, fqn: str) -> Sequence[str]:
-    """Return the operations of a connector that an action calls, its preview's included, each once."""
+    """Return the operations of a connector that an action calls, including its preview's, each once."""
     calls = [(step.connector, step.operation) for step in action.steps]
     if (preview := action.approval.preview) is not None:
         calls.append((preview.connector, preview.operation))

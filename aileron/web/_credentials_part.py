@@ -1,4 +1,4 @@
-"""Credentials as pages show them: what is wrong with each, where it may be sent, and the command that adds one."""
+"""The part of a page that shows credentials: the problems of each, its scope, and the command that adds one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BUILTIN = "builtin://"
 
 @frozen
 class ComparedBinding:
-    """A binding compared with what its connector asks for now.
+    """A credential binding compared with the scope that its connector requests now.
 
-    :ivar wanted: the scope that its connector asks for now; L{None}: it asks for none, or is not loaded.
-    :ivar problem: why the operator should look at it, as sentences; empty if nothing is wrong.
+    :ivar wanted: the scope that the connector requests now, or None if it requests none or is not loaded.
+    :ivar problem: the reasons why the operator should check it, as sentences; empty if there is no problem.
     """
 
     binding: Binding
@@ -33,7 +33,7 @@ class ComparedBinding:
 
 
 async def read_credentials(deps: Dependencies) -> Sequence[ComparedBinding]:
-    """Read every credential, by name."""
+    """Return every credential compared with its connector, sorted by name."""
     flags = await deps.flags.all()
     return [_compare(deps, each, flags.get(each.name)) for each in deps.bindings.list()]
 
@@ -56,9 +56,9 @@ def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> 
 
 
 def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> Iterator[Part]:
-    """Draw one credential, with the buttons that change it.
+    """Draw one credential with the buttons that change it.
 
-    :param users: the actions that stop working without it.
+    :param users: the actions that stop working without this credential.
     """
     binding, wanted = credential.binding, credential.wanted
     path = f"/v1/bindings/{segment(binding.name)}"
@@ -85,9 +85,9 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
 
 
 def draw_connect(about: ConnectorDescription, has_setup: bool) -> Iterator[Part]:
-    """Draw how a credential is added: the scope that it will be sealed for, and the command that asks for it.
+    """Draw how to add a credential: the scope that it will be sealed for, and the command to run.
 
-    :param has_setup: whether there is the command that also adds actions.
+    :param has_setup: whether there is a setup command that also adds actions.
     """
     chosen: Sequence[str] = () if about.base_url else ("--base-url", "URL")
     if about.template is not None:
@@ -113,7 +113,7 @@ def draw_connect(about: ConnectorDescription, has_setup: bool) -> Iterator[Part]
 
 
 def _side(title: str, scope: Scope | None, other: Scope | None) -> Tag:
-    """Draw one of two scopes, with what the other has not marked."""
+    """Draw one of two scopes and mark what the other lacks."""
     known = dict(_in_words(other))
     rows = [
         (name, value if known.get(name) == value else tags.mark(visible(value))) for name, value in _in_words(scope)

@@ -1,4 +1,4 @@
-"""The charts of the last two weeks by day: outcomes, decisions, the time that you took to decide, and LLM usage."""
+"""The charts of the last two weeks by day: outcomes, decisions, the operator's time to decide, and LLM usage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COUNTED = {
     "grant.used": "by-grant",
     "approval.expired": "expired",
 }
-"""The types of event that are counted, and as what."""
+"""The event types that are counted, each with the name of its count."""
 _TOKENS = {"input": "Input tokens", "output": "Output tokens"}
 _TIMES = ((86_400, " d"), (3600, " h"), (60, " min"), (1, " s"))
 _SIZES = ((10**9, "B"), (10**6, "M"), (1000, "k"), (1, ""))
@@ -37,10 +37,10 @@ _get_half, _get_most = attrgetter("median_seconds"), attrgetter("slow_seconds")
 
 @frozen
 class Day:
-    """The numbers of one day in UTC.
+    """The counts of one day in UTC.
 
-    :ivar wait: how long approvals waited for the operator; L{None}: nothing was decided.
-    :ivar cost: of LLM calls, in microdollars; L{None}: no provider reported any.
+    :ivar wait: how long approvals waited for the operator, or None if none was decided.
+    :ivar cost: the cost of LLM calls in microdollars, or None if no provider reported any.
     """
 
     day: date
@@ -50,7 +50,7 @@ class Day:
 
 
 async def read_days(deps: Dependencies) -> Sequence[Day]:
-    """Count the last days; those without any record are there too."""
+    """Return the counts of each of the last days, including days without events."""
     today = deps.now().astimezone(UTC).date()
     first = today - timedelta(days=_DAYS - 1)
     since = datetime.combine(first, time(), UTC)
@@ -60,17 +60,17 @@ async def read_days(deps: Dependencies) -> Sequence[Day]:
     dates = [first + timedelta(days=at) for at in range(_DAYS)]
     days = {each: Day(each, wait=wait_of.get(each), cost=used.get(each, Usage()).cost_microdollars) for each in dates}
     for day, kind, count in await deps.audit.count_daily(since, tuple(_COUNTED)):
-        if day in days:  # a clock that was ahead recorded others
+        if day in days:  # events dated in the future by a wrong clock
             days[day].counts[_COUNTED[kind]] = count
     for day in days.keys() & used.keys():
         days[day].counts.update(input=used[day].input, output=used[day].output)
-    for each in days.values():  # what a grant allows is recorded as approved too
+    for each in days.values():  # a run allowed by a grant is recorded as approved too
         each.counts["by-you"] = max(each.counts["by-you"] - each.counts["by-grant"], 0)
     return list(days.values())
 
 
 def draw_days(days: Sequence[Day]) -> Iterator[Part]:
-    """Draw the charts, and their numbers as tables; nothing where nothing happened."""
+    """Draw the charts with their numbers as tables. Draw nothing if there are no counts."""
     if not any(any(each.counts.values()) for each in days):
         return
     yield tags.h2(f"The last {_DAYS} days (UTC)")

@@ -1,4 +1,4 @@
-"""The pages on which the operator writes an action, and sees what it would send before trusting it."""
+"""The pages on which the operator writes an action and previews its requests before trusting it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _UNSEEN = "Contains characters that are invisible here. The trust page shows the
 
 
 async def draw_new(deps: Dependencies, visit: Visit) -> Fragment:
-    """Draw the editor with the text that C{aileron action new} would begin with."""
+    """Draw the editor with the template that C{aileron action new} starts from."""
     return _editor("", text_of(example("my-action")), None)
 
 
 async def draw_edit(deps: Dependencies, visit: Visit, name: str) -> Drawing:
-    """Draw the editor with the file of an action as it is on disk."""
+    """Draw the editor with the action's file from disk."""
     found = deps.action_files.read(name)
     if found is None:
         raise NotFound("No action file has this name.")
@@ -41,7 +41,7 @@ async def draw_edit(deps: Dependencies, visit: Visit, name: str) -> Drawing:
 
 
 def _editor(name: str, text: str, before: str | None) -> Fragment:
-    """Draw the editor; the text is in an attribute, as JSON, for the script to put it into the field."""
+    """Draw the editor. The text is stored as JSON in an attribute, from which the script fills the field."""
     title, plainly = name or "New action", text.replace("\r\n", "\n").replace("\t", " ")
     slots = {"name": visible(name), "text": json.dumps(text), "before": json.dumps(before)}
     return Fragment(
@@ -75,7 +75,7 @@ async def draw_try(deps: Dependencies, visit: Visit, name: str) -> Drawing:
 
 
 async def draw_dry_run(deps: Dependencies, visit: Visit, name: str) -> Drawing:
-    """Draw what a call with the arguments in the body would send, as its approval would show it."""
+    """Draw the approval of a call with the arguments in the request body, without running it."""
     try:
         found = deps.submission.dry_run(name, read_body(visit.body))
     except InvalidRequest as error:

@@ -1,4 +1,4 @@
-"""The way in: a single-use code makes a browser that waits for its two words, and only then is somebody."""
+"""Browser login: a single-use code creates a pending browser session, admitted once its two words are confirmed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _local_path = re.compile(rf"/(({_FIRST})(/[0-9A-Za-z_-]{{1,64}})?)?").fullmatch
 
 
 def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
-    """Admit a logged-in browser, and tell the page when the login ends without use, and at the latest.
+    """Return the login of an authenticated browser, and send its idle and absolute expiry in headers.
 
     :return: the login.
-    :raises Unauthorized: nobody is.
+    :raises Unauthorized: no login matches the request.
     """
     used = request.getHeader(POLL) is None
     session = deps.operators.by_browser(signed_request(request, deps), renew=used)
@@ -42,7 +42,7 @@ def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
 
 
 async def enter(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
-    """Turn a code into a browser that waits: the cookie, and the shell with what lets it tell a key, once."""
+    """Exchange a login code for a pending browser session: set its cookie and return the shell."""
     form = _read_form(request)
     code, target = _form_field(form, b"code"), _form_field(form, b"next")
     try:
@@ -62,10 +62,10 @@ async def enter(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
 
 
 async def register(request: IRequest, deps: Dependencies) -> bytes:
-    """Take the public key of the page that waits, which its page key ends with.
+    """Store the public key of the pending page, sent in the body.
 
-    :raises InvalidRequest: the body is not what this takes.
-    :raises Unauthorized: it does not wait.
+    :raises InvalidRequest: the body is malformed.
+    :raises Unauthorized: the browser has no pending login.
     """
     told = _tell_keys(request.content.read())
     instance = deps.operators.register(signed_request(request, deps).cookie, told["page_key"], told["public_key"])
@@ -84,9 +84,9 @@ def _tell_keys(body: bytes) -> dict[str, str]:
 
 
 async def entering(request: IRequest, deps: Dependencies) -> bytes:
-    """Tell how far this browser has come, and the words that it shows: all that is answered to one that waits.
+    """Return the login progress of this browser and its two words. A pending browser can call no other route.
 
-    :raises Unauthorized: it does not wait, or its time is long over.
+    :raises Unauthorized: the browser has no pending login, or the login has expired.
     """
     found = deps.operators.entering(signed_request(request, deps))
     if found is None:
@@ -101,7 +101,7 @@ def _turn_away(request: IRequest, shell: Shell, status: int, why: str) -> bytes:
 
 
 def _read_form(request: IRequest) -> Mapping[bytes, list[bytes]]:
-    """Read the form in the body; with a query there is none, so that no code stands in a URL."""
+    """Parse the form in the body. If the URL has a query, return an empty form: a code in a URL is not accepted."""
     if request.content is None or b"?" in request.uri:
         return {}
     return parse_qs(request.content.read(), keep_blank_values=True)

@@ -25,7 +25,7 @@ _DAY_SECONDS = 86400
 
 
 async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
-    """Grants, limits and pauses."""
+    """Draw the page of grants, limits and pauses."""
     standing = sorted(await deps.grants.grants(), key=lambda each: each.grant.made_at, reverse=True)
     live = [each for each in standing if each.state is GrantState.LIVE]
     past = [each for each in standing if each.state is not GrantState.LIVE]

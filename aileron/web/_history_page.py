@@ -1,4 +1,4 @@
-"""History: runs, sessions and everything else on record as one timeline, in words, newest first."""
+"""History: runs, sessions and all other events as one timeline in words, newest first."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _DAY = timedelta(days=1)
 
 @frozen
 class Timeline:
-    """Some entries of the history.
+    """One page of the history.
 
-    :ivar sessions: the sessions that they name, by id, as far as these are still known.
-    :ivar names: the words for types of events.
-    :ivar read: how many records were searched.
-    :ivar cursor: where older ones begin; L{None}: there are none.
+    :ivar sessions: the sessions that the entries name, by ID, without those no longer stored.
+    :ivar names: the words for event types.
+    :ivar read: how many events were searched.
+    :ivar cursor: where the next page begins, or None if there are no older entries.
     """
 
     records: Sequence[Record]
@@ -48,9 +48,9 @@ class Timeline:
 
 
 async def draw_history(deps: Dependencies, visit: Visit) -> Drawing:
-    """Draw what happened, newest first, as far as it matches the filters.
+    """Draw the events that match the filters, newest first.
 
-    :raises InvalidRequest: the day is none, or the cursor is not of this list.
+    :raises InvalidRequest: the day is not a date, or the cursor is not from this list.
     """
     given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
     names = event_names(deps.features.features)
@@ -74,7 +74,7 @@ def _read_wanted(given: Mapping[str, str], names: Mapping[str, EventName], curso
 
 
 def _leaves_out_logins(given: Mapping[str, str]) -> bool:
-    """Tell whether the login and logout of each command are left out: unless a filter says what is wanted."""
+    """Return True if logins and logouts of commands are hidden: no filter is set."""
     return not given.keys() - {"day"}
 
 
@@ -89,7 +89,7 @@ def _read_day(text: str | None) -> tuple[datetime | None, datetime | None]:
 
 
 async def _find(deps: Dependencies, names: Mapping[str, EventName], query: AuditQuery, text: str) -> Timeline:
-    """Read one page; with a text to search for, more of them, until there is enough to show or enough was read."""
+    """Read one page of events. If a search text is set, read on until enough entries match or the limit is reached."""
     records: list[Record] = []
     read, wanted = 0, text.casefold()
     query = evolve(query, limit=_AT_A_TIME) if wanted else query
@@ -111,7 +111,7 @@ def _name_event(event: Event, names: Mapping[str, EventName]) -> EventName:
 
 
 def _searched(event: Event, names: Mapping[str, EventName]) -> str:
-    """Return all words of an entry, in lower case."""
+    """Return the searchable text of an event, in lower case."""
     about = (_name_event(event, names).words, event.type, event.action, event.connector, event.failure_class)
     ids = (event.run_id, event.session_id, event.actor.id, json.dumps(plain(event.payload), ensure_ascii=False))
     return "\n".join(filter(None, (*about, *ids))).casefold()
@@ -155,7 +155,7 @@ def _entry(record: Record, found: Timeline) -> Tag:
 
 
 def _subject(event: Event, sessions: Mapping[str, Session]) -> Iterator[Part]:
-    """Draw what it is about, which leads to the run or the session."""
+    """Draw the subject of an event with a link to its run or session."""
     name = event.payload.get("name")
     words = event.action or event.connector or (name if isinstance(name, str) else "")
     if event.run_id is not None:

@@ -1,4 +1,4 @@
-"""Home: what waits, what runs, the outcomes of the last day, what is wrong, and what a new user does next."""
+"""Home: pending approvals, active runs, the outcomes of the last day, problems, and the next setup steps."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _UNTRUSTED = "untrusted"
 
 @frozen
 class Outcomes:
-    """The number of runs that ended since a moment, by how.
+    """The number of runs that ended since a moment, by outcome.
 
-    :ivar whole: whether all were counted; else only the newest.
+    :ivar whole: whether all runs were counted, or only the newest.
     """
 
     counts: Mapping[RunState, int]
@@ -46,7 +46,7 @@ class Outcomes:
 
 @frozen
 class SetupStep:
-    """A step from a new home to the first approved call, with the command that does it, or the page."""
+    """A step from an empty home to the first approved call, with its command or page."""
 
     words: str
     done: bool
@@ -57,11 +57,11 @@ class SetupStep:
 
 @frozen
 class Overview:
-    """All that the home page shows.
+    """The data of the home page.
 
-    :ivar oldest: the pending runs that wait longest, each with its session, if that is known.
-    :ivar sessions: how many agents' sessions are active.
-    :ivar steps: empty once a call was approved.
+    :ivar oldest: the pending runs that have waited longest, each with its session if it is still stored.
+    :ivar sessions: how many agent sessions are active.
+    :ivar steps: the setup steps; empty once a call was approved.
     """
 
     pending: int
@@ -74,7 +74,7 @@ class Overview:
 
 
 async def read_overview(deps: Dependencies, visit: Visit) -> Overview:
-    """Ask the daemon's services for all of it, as it stands now."""
+    """Collect the current data of the home page from the daemon's services."""
     oldest = (await deps.submission.runs(_query(RunState.PENDING))).items
     asking = {each: await deps.sessions.get(each) for each in {run.session_id for run in oldest} if each is not None}
     return Overview(
@@ -93,7 +93,7 @@ def _query(*states: RunState) -> RunQuery:
 
 
 async def _count_outcomes(deps: Dependencies, since: datetime) -> Outcomes:
-    """Count the runs that ended, each once, by what is on record last."""
+    """Count the runs that ended, each once, by its last recorded outcome."""
     found = await deps.audit.list(AuditQuery(since=since, types=(*OUTCOMES, *_FOUND_OUT), limit=MOST_COUNTED))
     latest: dict[str | None, RunState | None] = {}
     for record in found.items:  # newest first
@@ -105,13 +105,13 @@ def _read_end(event: Event) -> RunState | None:
     if event.type not in _FOUND_OUT:
         return OUTCOMES.get(event.type)
     happened = event.payload.get("happened")
-    if not isinstance(happened, bool) or event.payload.get("last") is False:  # a later step was never begun
+    if not isinstance(happened, bool) or event.payload.get("last") is False:  # a later step was not started
         return RunState.UNKNOWN
     return RunState.COMPLETED if happened else RunState.FAILED
 
 
 async def _find_problems(deps: Dependencies, visit: Visit) -> list[Attention]:
-    """Find what needs the operator, the gravest first."""
+    """Return the problems that need the operator, the most serious first."""
     unknown = await deps.submission.runs(_query(RunState.UNKNOWN))
     warned = [each for each in await read_credentials(deps) if each.problem]
     problems = [*_find_alarms(deps)]
@@ -143,7 +143,7 @@ def _find_alarms(deps: Dependencies) -> Iterator[Attention]:
 
 
 def _find_files(deps: Dependencies, items: Sequence[TrustItem]) -> Iterator[Attention]:
-    """Find files that do nothing: changed or new ones that nobody trusts, and those with errors."""
+    """Find files that have no effect: untrusted files and files with errors."""
     changed, new = (
         [each.candidate.path for each in items if each.state is state and each.candidate is not None]
         for state in (TrustState.CHANGED, TrustState.NEW)
@@ -165,12 +165,12 @@ def _find_files(deps: Dependencies, items: Sequence[TrustItem]) -> Iterator[Atte
 
 
 async def _read_steps(deps: Dependencies) -> Sequence[SetupStep]:
-    """Read how far a new user has come; nothing once a call was approved, for then whatever it needed was there."""
+    """Return the setup steps with their progress, or none once a call was approved, because setup is then complete."""
     if (await deps.submission.runs(RunQuery(states=_AGREED, gated=True, limit=1))).items:
         return ()
     sessions = await deps.sessions.list(False, 1, None)
     return (
-        SetupStep("Create the vault", True, "aileron vault init"),  # no page shows without one
+        SetupStep("Create the vault", True, "aileron vault init"),  # no page is shown without a vault
         SetupStep(
             "Trust a connector, or use a built-in one", bool(deps.connectors.descriptions()), "", "Trust", "/trust"
         ),
@@ -195,7 +195,7 @@ _COUNTED = (RunState.COMPLETED, RunState.FAILED, RunState.DENIED, RunState.UNKNO
 
 
 async def draw_home(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw the overview that a person begins with."""
+    """Draw the home page."""
     found = await read_overview(deps, visit)
     problems = f" Problems: {len(found.problems)}" if found.problems else ""
     return page(

@@ -1,4 +1,4 @@
-"""The pages' resource: a shell for any navigation, fragments for a browser with cookie and key, and the way in."""
+"""The resource of the web pages: the shell for navigations, fragments for a signed-in browser, and the login routes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ._table import POSTED, Draw, fragments, shown
 from .parts import HTML, Drawing, Shell, Visit
 
 PAUSED = b"X-Aileron-Paused"
-"""By which every fragment tells since when everything is paused."""
+"""The header of each fragment with the moment since which everything is paused."""
 
 WAITING = b"X-Aileron-Waiting"
-"""By which every fragment tells how many approvals wait."""
+"""The header of each fragment with the number of pending approvals."""
 
 _TEXT = b"text/plain; charset=utf-8"
 
@@ -36,9 +36,9 @@ InThread: TypeAlias = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 
 
 def pages(deps: Dependencies, in_thread: InThread) -> IResource:
-    """Return what the operator site serves to a browser outside C{/v1}.
+    """Return the resource that serves browsers on the operator site outside C{/v1}.
 
-    :param in_thread: calls a function in another thread, one at a time, and answers what it returns.
+    :param in_thread: calls a function in another thread, one call at a time, and returns a Deferred with its result.
     """
     features = deps.features.features
     app, shell = Klein(), Shell(features.navigation())
@@ -61,7 +61,7 @@ def pages(deps: Dependencies, in_thread: InThread) -> IResource:
 
 
 def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[..., Deferred[bytes]]:
-    """Make the handler of a fragment, which nobody passes but a browser session's cookie and signature together."""
+    """Make the handler of a fragment, which requires the cookie of a browser session and its signature."""
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
         visit = Visit(admit(request, deps), _query(request), request.content.read())
@@ -79,7 +79,7 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
 
 
 def _flat(drawn: Flattenable) -> bytes:
-    """Flatten what waits for nothing, in whatever thread this is."""
+    """Render a drawing without Deferreds, in the calling thread."""
     found: list[bytes | Failure] = []
     flattenString(None, drawn).addBoth(found.append)
     (body,) = found
@@ -89,9 +89,9 @@ def _flat(drawn: Flattenable) -> bytes:
 
 
 def _query(request: IRequest) -> Mapping[str, str]:
-    """Read what stands behind the question mark.
+    """Parse the query string.
 
-    :raises InvalidRequest: a name that stands there twice, or no UTF-8.
+    :raises InvalidRequest: a name occurs twice, or the query is not UTF-8.
     """
     try:
         return {name.decode("utf-8"): value.decode("utf-8") for name, (value,) in request.args.items()}
@@ -100,20 +100,20 @@ def _query(request: IRequest) -> Mapping[str, str]:
 
 
 def _tell_paused(deps: Dependencies) -> bytes:
-    """Since when everything is paused, or C{no}."""
+    """Return the moment since which everything is paused, or C{no}."""
     since = next((pause.since for pause in deps.limits.pauses() if pause.session_id is None), None)
     return b"no" if since is None else timestamp(since).encode("ascii")
 
 
 def _at_the_rim(serve: Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]) -> Callable[..., Deferred[bytes]]:
-    """Make a handler that answers with what C{serve} returns, or with why it failed."""
+    """Make a handler that answers with the result of C{serve}, or with an error page if it fails."""
 
     async def answer(request: IRequest, path: Mapping[str, str]) -> bytes:
         try:
             return await serve(request, path)
         except AileronError as error:
             return _refuse(request, error)
-        except CancelledError:  # the browser left; only the answer has ended
+        except CancelledError:  # the browser disconnected, so only the response is cancelled
             raise
         except Exception:  # noqa: BLE001  # the HTTP rim
             return _answer_failed(request, Failure())
@@ -128,7 +128,7 @@ def _refuse(request: IRequest, error: AileronError) -> bytes:
 
 
 def _in_words(error: AileronError) -> str:
-    """Tell what happened and what to do; who only looked has changed nothing."""
+    """Return an error as text with the next step for the user."""
     advice = ADVICE.get(error.kind)
     return " ".join(filter(None, (visible(error.message), "" if advice is None else advice.on_page)))
 

@@ -1,4 +1,4 @@
-"""Runs: all of them, and one whole."""
+"""The pages of runs: the list, and one whole run."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ _ENDS = frozenset((RunState.PENDING, *NOT_BEGUN))
 
 
 def state_chip(state: RunState) -> Tag:
-    """Draw a state as a word."""
+    """Draw a run state as a chip."""
     return chip(STATES[state], _KINDS.get(state, "quiet"))
 
 
 def _draw_state(run: Run) -> Tag:
-    """Draw the state of a run; one that was run again is nobody's task."""
+    """Draw the state of a run. A run that was run again is drawn as "Run again"."""
     return chip("Run again", "quiet") if run.superseded_by is not None else state_chip(run.state)
 
 
 def took(start: datetime, end: datetime | None) -> str:
-    """Write a duration in words; nothing where it has no end."""
+    """Return a duration in words, or an empty string if it has no end."""
     if end is None:
         return ""
     seconds = max(timedelta(), end - start).total_seconds()
@@ -85,12 +85,12 @@ def took(start: datetime, end: datetime | None) -> str:
 
 
 def runs_table(runs: Iterable[Run], caption: str) -> Tag:
-    """Draw runs as rows."""
+    """Draw runs as a table."""
     return table(caption, ("Action", "State", "Requested", "Duration", "Reason"), map(_row, runs), "No matching runs")
 
 
 async def draw_runs(deps: Dependencies, visit: Visit) -> Drawing:
-    """Draw what was asked for, newest first."""
+    """Draw the list of runs, newest first."""
     query = visit.query
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     states = tuple(each for each in RunState if each.value == state)
@@ -119,7 +119,7 @@ def _list(found: Page[Run], query: Mapping[str, str]) -> Tag:
 
 
 async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
-    """One run, whole."""
+    """Draw the page of one run."""
     run = await deps.submission.run(run_id)
     history = await deps.submission.history(run_id)
     approval = await _approval(deps, run)
@@ -137,7 +137,7 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
 
 
 async def _find_last_lookup(deps: Dependencies, run: Run) -> Event | None:
-    """Find the record of the last look for the outcome of a run, while that is unknown."""
+    """If the outcome of the run is unknown, find the event of the last outcome check."""
     if run.state is not RunState.UNKNOWN:
         return None
     found = await deps.audit.list(AuditQuery(run_id=run.id, type="execution.reconciled", limit=1))
@@ -156,7 +156,7 @@ def _draw_undoing(run: Run) -> Tag:
 
 
 def _find_inverse(deps: Dependencies, run: Run) -> str | None:
-    """Find the action that undoes a run, where its own has not changed since."""
+    """Find the action that undoes a run, or return None if the run's action has changed since."""
     offer = deps.submission.offering().offers.get(run.action)
     if offer is None or offer.action.digest != run.manifest_digest or offer.action.inverse is None:
         return None
@@ -197,7 +197,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
 async def _approval(deps: Dependencies, run: Run) -> Approval | None:
     try:
         return await deps.decisions.approval(run.id) if run.gated else None
-    except NotFound:  # it was refused before anybody was asked
+    except NotFound:  # refused before an approval was requested
         return None
 
 
@@ -289,7 +289,7 @@ def _attempts(attempts: Iterable[AttemptRow]) -> Tag:
 
 
 def _answers(attempts: Iterable[AttemptRow]) -> Iterator[Part]:
-    """Yield what the service answered to each attempt that did not succeed, to be opened."""
+    """Draw the service's response to each failed attempt, folded."""
     for number, each in enumerate(attempts):
         if each.answer is not None:
             name = f"Response to {each.step_id}, attempt {each.number}"
@@ -321,7 +321,7 @@ def _outcome(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
 
 
 def _set_apart(run: Run, steps: Sequence[StepRow]) -> tuple[JSON, Sequence[JSON], tuple[Attachment, ...]]:
-    """Return result and answers without what is attached, and that, each once."""
+    """Return the result and the responses without their attachments, and each distinct attachment once."""
     told, attachments = set_apart([run.result, *(step.output for step in steps)])
     assert isinstance(told, list)  # noqa: S101
     return told[0], told[1:], attachments

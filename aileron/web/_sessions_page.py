@@ -1,4 +1,4 @@
-"""Sessions of agents: those at work, the tokens they used, and what each asked for over time, drawn."""
+"""The pages of agent sessions: the active sessions, their token usage, and the calls of each on a timeline."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _ENDED_WITHOUT = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRE
 
 @frozen
 class Lane:
-    """One call.
+    """One call on a session's timeline.
 
-    :ivar decided: until when it waited for the operator; L{None}: it waits, or never did.
-    :ivar began: when it was sent first; L{None}: it was not.
+    :ivar decided: when the operator decided, or None if the call is pending or needed no approval.
+    :ivar began: when its first request was sent, or None if none was.
     """
 
     run: Run
@@ -61,7 +61,7 @@ class Lane:
 
 
 def draw_timeline(lanes: Sequence[Lane], now: datetime) -> Tag:
-    """Draw the picture of some calls, the oldest above."""
+    """Draw a timeline of calls, the oldest at the top."""
     start = min(each.run.received_at for each in lanes)
     scale = _Scale(start, max(_end(each, now) for each in lanes))
     height = _TOP + _LANE * len(lanes)
@@ -77,7 +77,7 @@ class _Scale:
     end: datetime
 
     def at(self, moment: datetime) -> float:
-        """Find where a moment is."""
+        """Return the horizontal position of a moment."""
         whole = max((self.end - self.start).total_seconds(), 0.001)
         part = min(max((moment - self.start).total_seconds() / whole, 0.0), 1.0)
         return _LEFT + part * (_WIDTH - _LEFT - _NARROW)
@@ -127,7 +127,7 @@ _SENT = frozenset((RunState.EXECUTING, RunState.COMPLETED, RunState.FAILED, RunS
 
 
 async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
-    """Sessions, newest first."""
+    """Draw the list of sessions, newest first."""
     live = visit.query.get("live", "")
     without = None if live == "all" else COMMAND_SESSION
     found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"), without)
@@ -145,7 +145,7 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
 
 
 async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag:
-    """One session, with what it asked for over time."""
+    """Draw one session with its calls on a timeline."""
     session = await deps.sessions.get(session_id)
     if session is None:
         raise NotFound("No session has this ID.")
@@ -183,7 +183,7 @@ def _row(deps: Dependencies, session: Session, used: Mapping[str, UsageSum]) -> 
 
 
 def _draw_used(sessions: Sequence[Session], used: Mapping[str, UsageSum]) -> Iterator[Part]:
-    """Draw the sessions that used most tokens, and those that cost most; the table has their input and output."""
+    """Draw the sessions that used the most tokens and those that cost the most, with input and output in a table."""
     known = [(each, used[each.id].usage) for each in sessions if each.id in used]
     tokens = [(each, usage.input + usage.output) for each, usage in known]
     costs = [(each, usage.cost_microdollars or 0) for each, usage in known]
@@ -257,7 +257,7 @@ def _ends(session: Session) -> Cell:
 
 
 async def _read_lane(deps: Dependencies, run: Run) -> Lane:
-    """Find when a call waited and when it was done; no history is read of what never was."""
+    """Read when a call was decided and completed. Read no history for a call that did not start."""
     if run.state not in _SENT:
         return Lane(run)
     _, attempts = await deps.submission.history(run.id)

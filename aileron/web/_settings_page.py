@@ -1,4 +1,4 @@
-"""The page of settings: where each is changed, and the operator's passkeys."""
+"""The settings page: where each setting is changed, and the operator's passkeys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PASSKEYS = template("passkeys.xml")
 
 
 async def draw_passkeys(deps: Dependencies, visit: Visit) -> Fragment:
-    """Draw the passkeys that count, the rule, and a form to add one."""
+    """Draw the registered passkeys, the rule that requires them, and a form to add one."""
     keys, rule = deps.passkeys.passkeys(), deps.passkeys.passkey_rule()
     words = "No approval requires a passkey."
     if rule.everything:
@@ -44,7 +44,7 @@ _LOCK = "Confirm: lock the vault and end all logins"
 
 
 async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw the daemon, its vault, its record, its logins."""
+    """Draw the settings page: the daemon, its vault, audit record and logins."""
     logins = deps.operators.list()
     return page(
         "Settings",

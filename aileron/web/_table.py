@@ -1,4 +1,4 @@
-"""All pages of the operator's, by path."""
+"""All web pages by path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .approvals.page import draw_approval
 from .parts import Drawing, Visit
 
 Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
-"""A coroutine function of L{Dependencies}, a L{Visit} and what the path names, to what is shown."""
+"""A coroutine function that accepts L{Dependencies}, a L{Visit} and the path's parameters, and returns the page."""
 
 PAGES: Mapping[str, Draw] = {
     "/home": draw_home,
@@ -52,7 +52,7 @@ PAGES: Mapping[str, Draw] = {
     "/settings": draw_settings,
     "/settings/passkeys": draw_passkeys,
 }
-"""The page of each path.  All of them are the shell, whose script fetches it."""
+"""The core's pages by path. Each path serves the shell, whose script fetches the page."""
 
 
 async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattenable:
@@ -62,15 +62,15 @@ async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattena
 
 
 def fragments(features: FeatureSet) -> Mapping[str, Draw]:
-    """Return everything that shows data, by route. None is reached but through the guard."""
+    """Return every fragment by route. Each is served only through the guard."""
     drawn = {**PAGES, **features.pages()}
     return {**{f"/fragments{path}": draw for path, draw in drawn.items()}, "/fragments/<path:rest>": _draw_nothing}
 
 
 POSTED: Mapping[str, Draw] = {"/fragments/actions/<name>/try": draw_dry_run}
-"""Fragments that are drawn of what is sent; they change nothing."""
+"""Fragments drawn from a posted body. They change nothing."""
 
 
 def shown(features: FeatureSet) -> tuple[str, ...]:
-    """Return the paths of pages."""
+    """Return the paths of all pages."""
     return ("/", *PAGES, *features.pages(), "/confirm")

@@ -1,4 +1,4 @@
-"""The page of trust: what is asked, whole and with the difference, and what is trusted already."""
+"""The trust page: untrusted files in full with their differences, and the trusted files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNKNOWN_BEFORE = "The version you trusted is no longer available or too long to
 
 
 def _page(items: tuple[TrustItem, ...]) -> Fragment:
-    """Draw the files on disk; untrusted ones come first and are shown in full."""
+    """Draw the files on disk, untrusted ones first and in full."""
     ordered = sorted(items, key=lambda item: (_ORDER.index(item.kind), item.name))
     waiting = (TrustState.NEW, TrustState.CHANGED)
     asked = [(item, item.candidate) for item in ordered if item.candidate is not None and item.state in waiting]
@@ -40,7 +40,7 @@ def _page(items: tuple[TrustItem, ...]) -> Fragment:
 
 
 def _draw_asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]:
-    """Draw a file whole, with what differs from what was trusted, and a button for exactly that."""
+    """Draw an untrusted file in full, its differences from the trusted version, and a button to trust that content."""
     return {
         **_about(item),
         "state": _state(item, candidate),
@@ -54,7 +54,7 @@ def _draw_asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]
 
 
 def _ask_name(item: TrustItem) -> Tag:
-    """Draw the field in which the person types the name of a file that makes changes without asking."""
+    """Draw the field in which the operator types the name of a file that makes changes without asking."""
     field = tags.input(
         **{"type": "text", "class": "typed-name", "data-name": visible(item.name), "autocomplete": "off"},
         spellcheck="false",
@@ -63,7 +63,7 @@ def _ask_name(item: TrustItem) -> Tag:
 
 
 def _state(item: TrustItem, candidate: Candidate) -> Tag:
-    """Draw how a file stands, after what must be known before all else."""
+    """Draw the trust state of a file, after its warnings."""
     first = []
     if candidate.lacks:
         first.append(f"Cannot run, so it cannot be trusted: it {candidate.lacks[0]}.")
@@ -74,7 +74,7 @@ def _state(item: TrustItem, candidate: Candidate) -> Tag:
 
 
 def _draw_trusted(item: TrustItem) -> dict[str, Flattenable]:
-    """Draw what is trusted, since when, and a button to take it back."""
+    """Draw a trusted file, since when it is trusted, and a button to revoke the trust."""
     since: Tag | str = "" if item.trusted is None else tags.small(", trusted ", moment(item.trusted.changed_at))
     gone = " (the file no longer exists)" if item.state is TrustState.GONE else ""
     return {**_about(item), "since": since, "gone": gone}
@@ -85,13 +85,13 @@ def _about(item: TrustItem) -> dict[str, Flattenable]:
 
 
 async def draw_trust(deps: Dependencies, visit: Visit) -> Drawing:
-    """Draw what there is to trust now."""
+    """Draw the trust page."""
     items, name = await deps.trust.trust_items(), visit.query.get("action")
     return Drawing(lambda: _page(items if name is None else tuple(_of_action(items, name))))
 
 
 def _of_action(items: tuple[TrustItem, ...], name: str) -> Iterator[TrustItem]:
-    """Yield the file of one action, and those of the connectors that it needs."""
+    """Yield the file of an action and the files of the connectors that it needs."""
     mine = [item for item in items if (item.kind, item.name) == (TrustKind.ACTION, name)]
     needed = {need for item in mine if item.candidate is not None for need in item.candidate.needs}
     yield from mine

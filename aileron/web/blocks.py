@@ -1,6 +1,6 @@
 """The blocks of pages: headings, facts, tables, chips, filters, buttons and charts.
 
-Every text that is given here is foreign and made visible here, but for what is a L{Tag} already.
+Every text argument is treated as foreign and made visible. A L{Tag} is used unchanged.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .texts import moment, size
 
 Part: TypeAlias = Tag | str
 Cell: TypeAlias = Part | datetime | int | None
-"""Of a table or a fact; L{None} shows as a dash."""
+"""The content of a table cell or a fact. None is drawn as a dash."""
 
 
 @frozen
 class Attention:
-    """Something that needs the operator, and the page where it is dealt with.
+    """A problem that needs the operator, and the page that resolves it.
 
-    :ivar path: empty: every page shows the button that does it.
+    :ivar path: the page's path; empty if every page shows the button that resolves it.
     """
 
     words: str
@@ -41,7 +41,7 @@ class Attention:
 def page(title: str, said: str, *children: Part) -> Tag:
     """Draw a whole page.
 
-    :param said: what is read aloud when it changes.
+    :param said: the text that a screen reader announces when it changes.
     """
     return tags.section(*children, **{"data-title": f"{visible(title)} – Aileron", "data-said": visible(said)})
 
@@ -52,30 +52,30 @@ def heading(words: str, quiet: str = "") -> Tag:
 
 
 def back(path: str, words: str) -> Tag:
-    """Draw the way up."""
+    """Draw the link to the parent page."""
     return tags.p(tags.a(words, href=path))
 
 
 def link(path: str, words: str) -> Tag:
-    """To another page."""
+    """Draw a link to another page."""
     return tags.a(visible(words), href=visible(path))
 
 
 def chip(words: str, kind: str) -> Tag:
-    """Draw a word that says how something stands.
+    """Draw a word that describes a state.
 
-    :param kind: C{good}, C{bad}, C{waits}, C{moves} or C{quiet}: only its colour.
+    :param kind: C{good}, C{bad}, C{waits}, C{moves} or C{quiet}: selects the colour only.
     """
     return tags.span(visible(words), **{"class": f"chip {kind}"})
 
 
 def quiet(*children: Part) -> Tag:
-    """Draw a sentence that matters less."""
+    """Draw a secondary sentence."""
     return tags.p(*children, **{"class": "quiet"})
 
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
-    """Draw what is known, each under its name; what is not known is left out."""
+    """Draw facts with their names. Omit those without a value."""
     rows = ((name, value) for name, value in pairs if value is not None and value != "")
     return tags.dl(
         *(tags.div(tags.dt(visible(name)), tags.dd(cell(value))) for name, value in rows), **{"class": "facts"}
@@ -83,9 +83,9 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], empty: str) -> Tag:
-    """Rows under their heads, the first cell of each naming it; or C{empty} where there are none.
+    """Draw a table in which the first cell of each row names it, or draw C{empty} if there are no rows.
 
-    In a window too narrow for so many columns each row is a block of lines, and each cell says its head.
+    In a narrow window each row becomes a block of lines, and each cell repeats its heading.
     """
     body = [_row(row, heads) for row in rows]
     if not body:
@@ -97,7 +97,7 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], em
 
 
 def cell(value: Cell) -> Part:
-    """Anything, made visible."""
+    """Draw a value with invisible characters made visible."""
     if value is None:
         return "–"
     if isinstance(value, datetime):
@@ -108,10 +108,10 @@ def cell(value: Cell) -> Part:
 
 
 def draw_whole(name: str, value: JSON, label: str) -> Tag:
-    """Draw a value in full; what is long scrolls, and says how long it is.
+    """Draw a value in full. A long value scrolls and shows its length.
 
-    :param name: its id on the page.
-    :param label: what it is, in words.
+    :param name: its ID on the page.
+    :param label: its description in words.
     """
     text = render_value(value)
     box = tags.pre(text, id=name, tabindex="0", role="region", **{"class": "whole", "aria-label": visible(label)})
@@ -119,14 +119,14 @@ def draw_whole(name: str, value: JSON, label: str) -> Tag:
 
 
 def older(path: str, query: Mapping[str, str], cursor: str | None) -> Part:
-    """Draw the way to older ones."""
+    """Draw the link to the next page of older entries."""
     if cursor is None:
         return ""
     return tags.p(tags.a("Older", href=f"{path}?{urlencode({**query, 'cursor': cursor})}", rel="next"))
 
 
 def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: str) -> Tag:
-    """Draw a filter that has a few values, each with its words; the first is usual."""
+    """Draw a filter with a few labelled values. The first is the default."""
     tag = tags.select(name=name, id=f"filter-{name}")
     for value, words in options:
         option = tags.option(visible(words), value=visible(value))
@@ -135,16 +135,16 @@ def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: st
 
 
 def field(name: str, label: str, value: str, kind: str = "text") -> Tag:
-    """Draw a filter that is typed."""
+    """Draw a text filter."""
     given = {"name": name, "id": f"filter-{name}", "type": kind, "value": visible(value), "autocomplete": "off"}
     return tags.label(f"{label} ", tags.input(**given))
 
 
 def filters(path: str, *fields: Tag, given: bool = False, search: Tag | None = None) -> Tag:
-    """Draw a form that leads to the same page, with less on it.
+    """Draw a form that filters the current page.
 
-    :param given: whether the fields have made it such a page.
-    :param search: a field that is always shown; the others are folded up until somebody wants them.
+    :param given: whether a filter of the folded fields is set.
+    :param search: a field that is always shown. The other fields are folded.
     """
     form = tags.form(**{"class": "filters", "data-place": path})
     details = tags.details(tags.summary("Filter"), id="filters")
@@ -158,12 +158,12 @@ def filters(path: str, *fields: Tag, given: bool = False, search: Tag | None = N
 def act(
     words: str, what: str, body: Mapping[str, JSON] | None = None, *, sure: str = "", name: str = "", leads: str = ""
 ) -> Tag:
-    """Draw a button that does one thing.
+    """Draw a button that sends one request.
 
-    :param what: method and path.
-    :param sure: what it says before it means it.
-    :param name: its id on the page.
-    :param leads: the path, without the ID, of the page of what it makes; empty: this page stays open.
+    :param what: the method and path.
+    :param sure: the text that asks for confirmation; empty sends at the first click.
+    :param name: its ID on the page.
+    :param leads: the path, without the ID, of the created object's page; empty to stay on this page.
     """
     attributes = {"data-act": visible(what), "data-body": json.dumps(plain(body or {})), "class": "small"}
     if sure:
@@ -176,14 +176,14 @@ def act(
 
 
 def command(*words: str) -> Tag:
-    """Draw a command for the terminal, each word quoted as a shell needs it, with a button that copies it."""
+    """Draw a shell command, each word quoted, with a copy button."""
     line = visible(shlex.join(words))
     copy = tags.button("Copy", type="button", **{"class": "small", "data-copy": line})
     return tags.p(tags.code(line), " ", copy, **{"class": "command"})
 
 
 def answer() -> Tag:
-    """Draw the place where what went wrong is said."""
+    """Draw the element in which the script shows errors."""
     return tags.span(role="alert", **{"class": "answer"})
 
 
@@ -193,25 +193,25 @@ def _row(row: Sequence[Cell], heads: Sequence[str]) -> Tag:
     return tags.tr(tags.th(cell(first), scope="row"), *cells)
 
 
-_WIDTH = 420  # so narrow that its texts can be read on a phone
+_WIDTH = 420  # narrow enough for readable texts on a phone
 _LANE, _LEFT, _RIGHT = 22, 172, 88
 _HEIGHT, _TOP, _FOOT, _GAP = 150, 18, 20, 6
 
 
 def drawn_time(at: datetime, form: str) -> Tag:
-    """Draw a moment within a drawing, which the script writes by the reader's clock.
+    """Draw a moment in an SVG, which the script formats in the reader's time zone.
 
-    :param form: C{day}: with the day, without seconds; C{clock}: the time of day alone, with seconds.
+    :param form: C{day} for the date and time without seconds, or C{clock} for the time with seconds.
     """
     return Tag("tspan")(f"{at:%d %b %H:%M:%S} UTC", **{"data-at": timestamp(at), "data-form": form})
 
 
 def bars(label: str, rows: Sequence[tuple[str, float, str]], times: Sequence[datetime] = ()) -> Tag:
-    """One bar a row.
+    """Draw a bar chart with one bar a row.
 
-    :param label: what they are; it is read aloud, with the numbers in words.
+    :param label: the chart's description, which a screen reader reads with the numbers.
     :param rows: a name, a number, and the number in words.
-    :param times: for each row a moment that follows its name, if there is one.
+    :param times: for each row, the moment to show after its name, or None.
     """
     most = max((value for _, value, _ in rows), default=0) or 1
     after: Sequence[tuple[Part, ...]] = [(" ", drawn_time(each, "day")) for each in times] or [()] * len(rows)
@@ -237,9 +237,9 @@ def _bar(place: int, row: tuple[str, float, str], most: float, after: Sequence[P
 class Column:
     """One day of a chart.
 
-    :ivar parts: what is stacked, from the bottom up, by the class that colours it; empty: there is no column.
-    :ivar above: its number, written above the column.
-    :ivar words: the same for the label of the whole.
+    :ivar parts: the stacked numbers from the bottom up, with their CSS classes; empty to draw no column.
+    :ivar above: the number written above the column.
+    :ivar words: the number in words for the chart's label.
     """
 
     day: date
@@ -249,9 +249,9 @@ class Column:
 
 
 def columns(label: str, days: Sequence[Column]) -> Tag:
-    """Draw one column a day.
+    """Draw a chart with one column a day.
 
-    :param label: what they are; it is read aloud, with the words of each day.
+    :param label: the chart's description, which a screen reader reads with the words of each day.
     """
     most = max((sum(each.parts.values()) for each in days), default=0) or 1
     drawn = [part for place, each in enumerate(days) for part in _column(place, len(days), each, most)]
@@ -275,7 +275,7 @@ def _column(place: int, of: int, column: Column, most: float) -> Iterator[Tag]:
 
 
 def legend(names: Mapping[str, str]) -> Tag:
-    """Say which colour is what."""
+    """Draw the legend of colours."""
     return tags.p(
         *(tags.span(words, **{"class": f"key-of {kind}"}) for kind, words in names.items()), **{"class": "legend"}
     )

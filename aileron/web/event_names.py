@@ -1,4 +1,4 @@
-"""The types of audit events in words, by the kinds that a person looks for."""
+"""The names of audit event types in words, grouped by kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS: Mapping[str, str] = {
     "setup": "Files, credentials and limits",
     "logins": "Vault and logins",
 }
-"""The kinds of events, each with its words."""
+"""The kinds of events, each with its name."""
 
 PERSON = "human"
 """The type of actor that is the operator."""
@@ -26,7 +26,7 @@ OUTCOMES: Mapping[str, RunState] = {
     "execution.unknown": RunState.UNKNOWN,
     "approval.denied": RunState.DENIED,
 }
-"""The types that end a run, each with the state that it leaves."""
+"""The event types that end a run, each with the resulting state."""
 
 
 def _named(kind: str, words: Mapping[str, str]) -> dict[str, EventName]:
@@ -34,7 +34,7 @@ def _named(kind: str, words: Mapping[str, str]) -> dict[str, EventName]:
 
 
 def event_names(features: FeatureSet) -> Mapping[str, EventName]:
-    """Return the words for every type that the core and the known features record."""
+    """Return the names of every event type that the core and the given features record."""
     return {**EVENTS, **features.event_types()}
 
 
@@ -133,4 +133,4 @@ EVENTS: Mapping[str, EventName] = {
         },
     ),
 }
-"""The types that the core records."""
+"""The event types that the core records."""

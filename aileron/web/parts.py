@@ -1,4 +1,4 @@
-"""The shell, which any navigation gets and whose script fetches what is shown, and the fragments that it fetches."""
+"""The shell that every navigation gets, and the fragments that its script fetches."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 @frozen
 class Visit:
-    """One look at a page.
+    """One request for a page.
 
-    :ivar operator: whose login it is.
-    :ivar query: what stands behind the question mark, each name once.
-    :ivar body: what was sent, where the page is drawn of that.
+    :ivar operator: the operator's login.
+    :ivar query: the query string, each name once.
+    :ivar body: the request body of a page drawn from posted data.
     """
 
     operator: OperatorSession
@@ -35,23 +35,24 @@ class Visit:
 
 @frozen
 class Drawing:
-    """A drawing that may take long, since others wrote what it shows: it is drawn beside the reactor.
+    """A drawing of foreign data that may take long, so it is rendered in a thread.
 
-    :ivar draw: needs nothing but frozen values, and waits for nothing.
+    :ivar draw: renders the page; it uses only frozen values and no Deferred.
     """
 
     draw: Callable[[], Flattenable]
 
 
 Place: TypeAlias = bool | str | Tag | Element | Mapping[str, Flattenable] | list[Mapping[str, Flattenable]]
-"""The content of a place of a template: see L{Fragment}."""
+"""The content of a slot of a template: see L{Fragment}."""
 
 
 class Fragment(Element):
-    """A template and what stands in the places that it names with C{t:render}.
+    """A template and the content of the slots that it names with C{t:render}.
 
-    A place is shown or not (a L{bool}), shown with its slots filled (a mapping), shown once for each mapping of a list,
-    replaced by a text, tag or element, or by what a function makes of its tag.  A name that nobody gave fails.
+    A L{bool} shows or hides a slot. A mapping shows it with the mapping's slots filled, and a list shows it once for
+    each mapping. A text, tag or element replaces it, as does the result of a function of its tag. A name without
+    content fails.
     """
 
     def __init__(self, loader: XMLString, **places: Place | Callable[[Tag], Flattenable]) -> None:
@@ -78,7 +79,7 @@ def _render_place(place: Place | Callable[[Tag], Flattenable], tag: Tag) -> Flat
 
 
 def titled(title: str, said: str) -> Callable[[Tag], Tag]:
-    """Make the root of a page: its title, and what is read aloud when that changes."""
+    """Return a renderer for the root of a page: its title, and the text that a screen reader announces."""
     return lambda tag: tag(**{"data-title": title, "data-said": said})
 
 
@@ -104,9 +105,9 @@ _ADVICE = {kind: [advice.kept, advice.on_page] for kind, advice in ADVICE.items(
 
 
 class Shell:
-    """The shell and the files that it names, read once.
+    """The shell and its static files, read once.
 
-    :param navigation: titles of the features' pages, by path.
+    :param navigation: the titles of the features' pages, by path.
     """
 
     def __init__(self, navigation: Mapping[str, str]) -> None:
@@ -117,16 +118,16 @@ class Shell:
         self._template = told.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
 
     def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
-        """Draw the shell.
+        """Return the shell.
 
-        :param told: what its script is told this once; it takes it out of the document before anything else.
+        :param told: settings that the script receives once and removes from the document at once.
         """
         request.setHeader(b"Content-Type", HTML)
         request.setHeader(b"Content-Security-Policy", _POLICY)
         return self._template.replace("{{told}}", html.escape(json.dumps(told or {}))).encode("utf-8")
 
     def missing(self, request: IRequest) -> bytes:
-        """Draw the same shell where nothing is."""
+        """Return the shell with status 404."""
         request.setResponseCode(404)
         return self.page(request)
 
@@ -150,10 +151,10 @@ LANDING_POLICY = (
 
 
 def landing() -> bytes:
-    """Serve the same page for every path and every client."""
+    """Return the same static page for every path and client."""
     return (STATIC / "landing.html").read_bytes()
 
 
 def moved() -> bytes:
-    """Serve the page, without a script, of a name by which there are no pages."""
+    """Return the static page, without a script, for a host name that serves no pages."""
     return (STATIC / "moved.html").read_bytes()

@@ -1,4 +1,4 @@
-"""Foreign values as text for a person: made visible, never cut without saying so."""
+"""Foreign values as text for a person: with invisible characters made visible, and never cut without a note."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STATES = {
 
 
 def size(text: str) -> str:
-    """Tell how long C{text} is, if it is so long that a reader may lose sight of its end; else nothing."""
+    """Return the length of C{text} in words if it is long, else an empty string."""
     lines = text.count("\n") + 1
     if len(text) <= _LONG_CHARACTERS and lines <= _LONG_LINES:
         return ""
@@ -41,22 +41,22 @@ def size(text: str) -> str:
 
 
 def count(number: int, one: str, several: str) -> str:
-    """Write a number with its noun."""
+    """Return a number with its noun."""
     return f"{number:,} {one if number == 1 else several}"
 
 
 def dollars(microdollars: int | None) -> str | None:
-    """Write a cost; one below a dollar with the fractions of a cent."""
+    """Return a cost in dollars. A cost below one dollar has fractions of a cent."""
     return None if microdollars is None else f"${microdollars / 10**6:,.{2 if microdollars >= 10**6 else 6}f}"
 
 
 def agent(session: Session | None) -> str:
-    """Draw what an agent calls itself."""
+    """Return the name that an agent claims."""
     return "unknown" if session is None else visible(session.agent)
 
 
 def process(peer: Process | None) -> str:
-    """Describe the process that opened a session, with its whole path and its directory."""
+    """Describe the process that opened a session, with its full path and working directory."""
     if peer is None:
         return "an unknown process"
     executable, directory = (visible(each or "(hidden)") for each in (peer.executable, peer.working_dir))
@@ -64,14 +64,14 @@ def process(peer: Process | None) -> str:
 
 
 def process_name(peer: Process | None) -> str:
-    """Name the same process in a word or two."""
+    """Return a short name of the process that opened a session."""
     if peer is None:
         return "an unknown process"
     return f"PID {peer.pid}, {visible((peer.executable or '(hidden)').rpartition('/')[2])}"
 
 
 def credential_problem(binding: Binding, state: CredentialState) -> str:
-    """Write why a credential needs the operator, with the command that helps; empty: it does not."""
+    """Return why a credential needs the operator, with the command that helps, or an empty string if it does not."""
     if state.reason is None:
         return ""
     settings = {} if binding.scope is None else binding.scope.settings
@@ -81,24 +81,24 @@ def credential_problem(binding: Binding, state: CredentialState) -> str:
 
 
 def segment(text: str) -> str:
-    """C{text} as one part of an address by which something is done: a row that somebody wrote leads to nothing else."""
+    """Encode C{text} as one segment of a URL path, so foreign text cannot change the target of a request."""
     quoted = quote(text, safe="", errors="replace")
     return quoted if quoted.strip(".") else "-"
 
 
 def moment(at: datetime) -> Tag:
-    """Draw a moment; the script says how long ago it was, or when it is by the reader's clock."""
+    """Draw a moment, which the script shows as an age or in the reader's time zone."""
     stamp = timestamp(at)
     return tags.time(stamp, datetime=stamp)
 
 
 def clock_time(at: datetime) -> Tag:
-    """Draw a moment that the script shows by the reader's clock alone, beside a countdown."""
+    """Draw a moment in the reader's time zone, for use beside a countdown."""
     return moment(at)(**{"data-clock": "yes"})
 
 
 def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
-    """Tell when an approved run begins, how long that is (the script counts), and draw the button to undo it."""
+    """Draw when an approved run starts, the countdown that the script updates, and the button that cancels the run."""
     at = run.start_after or run.changed_at
     act = f"POST /v1/action-approvals/{segment(run.id)}/withdraw"
     button = tags.button("Undo", type="button", disabled="disabled", **{"class": "undo", "data-act": act})

@@ -1,1 +1,1 @@
-"""The pages of what waits for the operator, and of one approval whole."""
+"""The pages of approvals: the list of pending ones, and one whole approval."""

@@ -1,4 +1,4 @@
-"""The forms of an approval: to decide, now, later or with more like it; to end its session; to edit its arguments."""
+"""The forms of an approval: approve or deny, grant similar calls, end the session, or edit the arguments."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from aileron.web.texts import segment
 
 _GRANT, _DECIDE = map(template, ("approval_grant.xml", "approval_decide.xml"))
 FLOOD = 5
-"""More requests than this of one session are a flood, which stands by itself in the list."""
+"""If a session has more pending requests than this, the list shows them as one flood."""
 
 _REASON = "The session was ended."
 
 
 def deny_all(session_id: str, waiting: int) -> Tag:
-    """Draw a button that denies all that waits of a session, and ends it.
+    """Draw a button that denies all pending requests of a session and ends the session.
 
-    :param waiting: how many requests that are.
+    :param waiting: the number of pending requests.
     """
     return tags.button(
         "Deny and end session" if waiting < 2 else f"Deny all {waiting} and end session",
@@ -56,9 +56,9 @@ _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
 
 def grant_form(run: Run, suggested: Sequence[Predicate]) -> Fragment:
-    """Draw the form for more calls like it; the strictest is chosen until somebody chooses otherwise.
+    """Draw the form that grants similar calls. The strictest choice is the default.
 
-    :param suggested: what could be granted without much thought.
+    :param suggested: the suggested grant.
     """
     domains = {each.argument: each for each in suggested if each.kind is PredicateKind.DOMAIN}
     mine = [tags.option("This session only", value="session")] if run.session_id is not None else []
@@ -74,7 +74,7 @@ def grant_form(run: Run, suggested: Sequence[Predicate]) -> Fragment:
 
 
 def _allowed(number: int, name: str, value: JSON, domain: Predicate | None) -> dict[str, Flattenable]:
-    """Draw an argument with a choice, and the fields that a choice needs."""
+    """Draw an argument with the choice of its predicate and the fields that each choice needs."""
     kinds = _kinds(value)
     options = [tags.option(_WORDS[kind], value=_value(kind)) for kind in kinds]
     select = tags.select(options, id=f"grant-{number}", autocomplete="off", **{"data-argument": visible(name)})
@@ -108,7 +108,7 @@ def _fill(kind: PredicateKind, value: JSON, domain: Predicate | None) -> list[tu
 
 
 def _kinds(value: JSON) -> tuple[PredicateKind, ...]:
-    """List what can be asked of such a value, the strictest first."""
+    """Return the kinds of predicates that apply to the value, the strictest first."""
     kinds = [PredicateKind.EQUALS, PredicateKind.ONE_OF]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         kinds.append(PredicateKind.RANGE)
@@ -120,18 +120,18 @@ def _kinds(value: JSON) -> tuple[PredicateKind, ...]:
 
 
 def _value(kind: PredicateKind) -> str:
-    """Write what the script reads; nothing: the argument stays as it is."""
+    """Return the value of a choice for the script, or an empty string if the argument stays unchanged."""
     return "" if kind is PredicateKind.EQUALS else kind.value
 
 
 def _pattern(value: JSON) -> str:
-    """Write a pattern for exactly this text, to be widened; nothing where it would show what acts or hides."""
+    """Return a pattern that matches exactly this text, or an empty string if it has active or invisible characters."""
     text = value if isinstance(value, str) else ""
     return _SPECIAL.sub(r"\\\1", text) if visible(text) == text else ""
 
 
 def _one_a_line(value: JSON) -> tuple[str, str]:
-    """Write the value as the first line of a list, and how its lines are read."""
+    """Return the value as the first line of a list, and the format of the lines."""
     if isinstance(value, str) and visible(value) == value and value.strip() == value != "":
         return value, "text"
     return json.dumps(plain(value)), "json"
@@ -147,11 +147,11 @@ _REASONS = (
 
 
 def decision_form(approval: Approval, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> Fragment:
-    """Draw what stands beneath a request that waits, at last the bar that is always in view.
+    """Draw the controls below a pending request, including the sticky bar of buttons.
 
-    :param offer: the run's action as it is offered now; L{None}: it is not.
-    :param suggested: what could be granted with it.
-    :param waiting: how many requests of the run's session wait.
+    :param offer: the run's action as it is offered now, or None if it is not offered.
+    :param suggested: the suggested grant.
+    :param waiting: how many requests of the run's session are pending.
     """
     run = approval.run
     seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
@@ -171,17 +171,17 @@ _CHARACTERS_A_LINE = 90
 
 
 def edit_form(run: Run, action: Action) -> Fragment:
-    """One field for each input of an action, filled with what was asked for."""
+    """Draw a form with one field for each input of an action, filled with the requested arguments."""
     return Fragment(_EDIT, fields=edit_fields(action, run.arguments))
 
 
 def edit_fields(action: Action, arguments: Mapping[str, JSON]) -> list[Mapping[str, Flattenable]]:
-    """Draw the fields alone, filled with these arguments."""
+    """Draw the fields of the edit form, filled with these arguments."""
     return [_edit_field(arguments, declared, number) for number, declared in enumerate(action.inputs)]
 
 
 def _edit_field(arguments: Mapping[str, JSON], declared: Input, number: int) -> dict[str, Flattenable]:
-    """Draw a field with its name, what it is for, and a way to leave it out where that is allowed."""
+    """Draw a field with its name, its description and, if the argument is optional, a box to omit it."""
     given = declared.name in arguments
     control = _control(declared, arguments.get(declared.name), f"edit-{number}")
     was = json.dumps(plain(arguments[declared.name])) if given else ""
@@ -196,14 +196,14 @@ def _edit_field(arguments: Mapping[str, JSON], declared: Input, number: int) -> 
 
 
 def _draw_without(number: int, given: bool) -> Tag:
-    """Draw a box that leaves an argument out."""
+    """Draw a checkbox that omits an argument."""
     checked = {} if given else {"checked": "checked"}
     box = tags.input(type="checkbox", id=f"without-{number}", autocomplete="off", **checked)
     return tags.label(box, " Omit", **{"class": "quiet"})
 
 
 def _control(declared: Input, value: JSON, field: str) -> Tag:
-    """Draw what one types or chooses in."""
+    """Draw the input element for an argument."""
     usual = {"id": field, "autocomplete": "off", "aria-describedby": field.replace("edit", "described")}
     if declared.enum is not None:
         return tags.select(list(_options(declared.enum, value)), **usual, **{"data-as": "choice"})
@@ -218,7 +218,7 @@ def _control(declared: Input, value: JSON, field: str) -> Tag:
         return tags.input(type="number", step=step, value=number, **limits, **usual, **{"data-as": "number"})
     text, kind = _text(value, declared.type == "string")
     rows = min(_MOST_ROWS, sum(1 + len(line) // _CHARACTERS_A_LINE for line in text.split("\n")))
-    # The first line feed of a text area's content is not its own.
+    # HTML drops the first line feed in a text area.
     return tags.textarea("\n" + text, rows=str(rows), spellcheck="false", **usual, **{"data-as": kind})
 
 
@@ -229,7 +229,7 @@ def _options(choices: tuple[JSON, ...], value: JSON) -> Iterator[Tag]:
 
 
 def _text(value: JSON, is_string: bool) -> tuple[str, str]:
-    """Write what stands in a text area, and say if that is the text or JSON: no character in it may act or hide."""
+    """Return the content of a text area and its format: text, or JSON if it has active or invisible characters."""
     if not is_string:
         return ("" if value is None else json.dumps(plain(value), indent=2)), "json"
     text = value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The list of what waits: what floods stands by itself, what is short can be ticked."""
+"""The list of pending approvals. A flooding session is one entry, and short requests have a checkbox."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _LABELS = tuple(kind.label for each, kind in WARNINGS.items() if each != STALE)
 
 @frozen
 class Line:
-    """One thing that there is to know.
+    """One fact about a request, with its label.
 
-    :ivar whole: whether nothing of it is hidden, cut, or to be looked at twice.
+    :ivar whole: whether it is shown in full, without hidden or misleading characters.
     """
 
     text: str
@@ -57,8 +57,8 @@ class Line:
 class Listed:
     """The parts of a row.
 
-    :ivar session: of the agent that asks; L{None}: it is not there.
-    :ivar count: how many identical requests of the session the row stands for, of which it shows the oldest.
+    :ivar session: the requesting session, or None if it is not stored.
+    :ivar count: how many identical requests of the session the row represents. The row shows the oldest.
     """
 
     review: RequestReview
@@ -67,11 +67,11 @@ class Listed:
 
     @property
     def approval(self) -> Approval:
-        """The request itself."""
+        """Return the approval of the row."""
         return self.review.approval
 
     def lines(self) -> list[Line]:
-        """Every argument, every line of the preview, and where each request goes."""
+        """Return every argument, every line of the preview, and the target of each request."""
         review = self.approval.review
         given = [_line(each.label, each.value) for each in list_arguments(self.approval)]
         shown = [_line(each.label, each.value) for each in review.shown_preview.fields]
@@ -80,7 +80,7 @@ class Listed:
 
     @property
     def whole(self) -> bool:
-        """True if its lines are all that there is to know, so that it can be decided by them."""
+        """Return True if the row shows everything about the request, so that the operator can decide from the list."""
         approval, preview, lines = self.approval, self.approval.review.preview, self.lines()
         if self.count > 1 or approval.stale or approval.changes or edits(approval.run) or not approval.review.steps:
             return False
@@ -90,7 +90,7 @@ class Listed:
 
 
 def _row(listed: Listed) -> Fragment:
-    """Draw one waiting approval; its checkbox carries the digest of exactly what the row shows."""
+    """Draw one pending approval. Its checkbox carries the digest of exactly what the row shows."""
     approval, run, whole = listed.approval, listed.approval.run, listed.whole
     about: dict[str, Flattenable] = {
         "id": visible(run.id),
@@ -118,7 +118,7 @@ def _row(listed: Listed) -> Fragment:
 
 
 def _line(label: str, value: JSON) -> Line:
-    """One value behind its name; one that is long is cut, and says so."""
+    """Return a labelled value. A long value is cut and marked as cut."""
     words = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
     if len(words) > _MOST_CHARACTERS:
         return Line(f"{visible(label)}: {visible(words[:_MOST_CHARACTERS])}… (open to see all)", whole=False)
@@ -135,15 +135,15 @@ def _leaving(step: ReviewedStep) -> str:
 
 
 MOST_LISTED = 50
-"""So many are drawn at once: each takes the daemon a millisecond, and the browser another."""
+"""The most approvals drawn at once. Each costs a millisecond in the daemon and another in the browser."""
 _MOST_APPROVED = 100
 
 
 @frozen
 class Flood:
-    """A session that asks too much at once.
+    """A session with too many pending requests.
 
-    :ivar waiting: how many requests of it wait, listed here or not.
+    :ivar waiting: how many of its requests are pending, listed or not.
     """
 
     session_id: str
@@ -159,11 +159,11 @@ def _page(
     cursor: str | None,
     added: Sequence[Part],
 ) -> Fragment:
-    """Draw approvals, oldest first.
+    """Draw the pending approvals, oldest first.
 
-    :param count: how many wait, listed or not.
-    :param listed: those of sessions that do not flood.
-    :param approved: runs that can still be taken back.
+    :param count: how many approvals are pending, listed or not.
+    :param listed: the approvals of sessions that do not flood.
+    :param approved: approved runs that can still be cancelled.
     :param cursor: where the next page begins.
     :param added: parts that features add.
     """
@@ -195,7 +195,7 @@ def _not_begun(run: Run) -> dict[str, Flattenable]:
 
 
 def _flood(flood: Flood) -> Fragment:
-    """One session that floods, with one button that ends it."""
+    """Draw a flooding session with one button that ends it."""
     about: dict[str, Flattenable] = {
         "agent": agent(flood.listed[0].session),
         "count": str(flood.waiting),
@@ -206,9 +206,9 @@ def _flood(flood: Flood) -> Fragment:
 
 
 async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
-    """Draw what waits now.
+    """Draw the pending approvals.
 
-    :raises InvalidRequest: a cursor that this list did not give.
+    :raises InvalidRequest: the cursor is not from this list.
     """
     pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True, most_bytes=MOST_PAGE_BYTES)
     found = await deps.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
@@ -229,7 +229,7 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
 
 
 def _group_twins(listed: Sequence[Listed]) -> Iterator[Listed]:
-    """Yield one row for identical requests of a session, the oldest of them, with their number."""
+    """Yield one row for all identical requests of a session: the oldest, with their number."""
     groups: dict[tuple[str | None, str], list[list[Listed]]] = defaultdict(list)
     for each in listed:
         run = each.approval.run
@@ -249,7 +249,7 @@ async def _sessions(deps: Dependencies, asking: Sequence[str | None]) -> Mapping
 
 
 async def _floods(deps: Dependencies, listed: Sequence[Listed]) -> list[Flood]:
-    """Find the sessions of which more wait than anybody reads."""
+    """Find the sessions with more pending requests than L{FLOOD}."""
     by_session: dict[str, list[Listed]] = defaultdict(list)
     for each in listed:
         if each.approval.run.session_id is not None:

@@ -1,4 +1,4 @@
-"""One approval, whole: who asks, every argument, every request that will leave, and what became of it."""
+"""The page of one approval: the requester, every argument, every request to send, and the outcome."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from .review import preview_trouble
 
 _TEMPLATE, _CONTENT = template("approval.xml"), template("approval_content.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
-"""Of which it matters what steps were done."""
+"""The states in which the completed steps are shown."""
 
 _MOST_SUMMARY = 240
 _ABOUT_WHOLE = tuple(each for each, kind in WARNINGS.items() if not kind.located and each != STALE)
@@ -49,9 +49,9 @@ _Words: TypeAlias = "Tag | str | list[Tag | str]"
 
 
 def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[str, _Words]]:
-    """Tell what there is to say of a request that waits no longer, each under its name.
+    """Yield labelled facts about a request that is no longer pending.
 
-    :param history: the steps that ended.
+    :param history: the completed steps.
     """
     run = approval.run
     if run.state is RunState.PENDING:
@@ -81,11 +81,11 @@ def _draw_said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
 
 @frozen
 class ApprovalQuestion:
-    """The question of an approval, as one wants to know it before deciding.
+    """A pending approval as the operator needs it to decide.
 
     :ivar review: the request with its warnings.
-    :ivar suggested: what could be granted with it.
-    :ivar waiting: how many requests of its session wait.
+    :ivar suggested: the suggested grant.
+    :ivar waiting: how many requests of its session are pending.
     """
 
     review: RequestReview
@@ -96,11 +96,11 @@ class ApprovalQuestion:
 def _page(
     approval: Approval, session: Session | None, history: Sequence[StepRow], asked: ApprovalQuestion | None
 ) -> Fragment:
-    """Draw one approval: a preview, a warning or a form stands there only where there is one.
+    """Draw one approval. A preview, a warning or a form is drawn only if there is one.
 
-    :param session: of the agent that asks; L{None}: it is not there.
-    :param history: the steps that ended, in order.
-    :param asked: what there is to know while it waits; L{None}: it does not.
+    :param session: the requesting session, or None if it is not stored.
+    :param history: the completed steps, in order.
+    :param asked: the question while the approval is pending, or None if it is not pending.
     """
     run, review, edited = approval.run, approval.review, edits(approval.run)
     undoable = run.state is RunState.APPROVED and run.start_after is not None
@@ -130,7 +130,7 @@ def _page(
 
 
 def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
-    """Draw what would be sent: cards, arguments, the preview and the requests."""
+    """Draw the content of the request: cards, arguments, the preview and the requests to send."""
     review, preview, given = approval.review, approval.review.preview, list_arguments(approval)
     before, cards = (None, ()) if asked is None else (asked.review.before, asked.review.cards)
     in_cards, is_open = find_in_cards(given, cards), find_open(approval, given, cards)
@@ -152,7 +152,7 @@ def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment
 
 
 def _root(approval: Approval) -> Callable[[Tag], Tag]:
-    """Draw what the script needs to decide: the id, and the digest of what is on this page."""
+    """Return a renderer that adds the data the script needs to decide: the ID and the digest of the page's content."""
     run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
     said = f"{visible(run.action)}: {state}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
@@ -163,7 +163,7 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
 
 
 def headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
-    """Say who wants to do what, and where: on which hosts, to whom there, by whose account."""
+    """Draw who requests which action, on which hosts, for which recipients and by which account."""
     run, own = approval.run, approval.run.session_id is None
     said = Headline.of(run.action, run.state, own, approval.review.steps, cards)
     yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
@@ -173,7 +173,7 @@ def headline(approval: Approval, session: Session | None, cards: Sequence[Card])
 
 
 def _summary(approval: Approval, offer: Offer) -> str:
-    """Return the first paragraph of the action's file, if that is the file that was reviewed."""
+    """Return the first paragraph of the action's file if the file is still the reviewed version."""
     if offer.action.digest != approval.review.manifest_digest:
         return ""
     paragraphs = (" ".join(each.split()) for each in offer.action.description.split("\n\n"))
@@ -182,7 +182,7 @@ def _summary(approval: Approval, offer: Offer) -> str:
 
 
 def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
-    """Tell when, by whom, and until when it was asked; what an agent says of itself is told as that."""
+    """Draw when and by whom the run was requested, and when it expires. The agent's own name is marked as its claim."""
     session_id = approval.run.session_id
     yield from ("Requested ", moment(approval.requested_at))
     if session_id is None:
@@ -201,7 +201,7 @@ def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str
 
 
 def _origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
-    """Name the session, the process that opened it, and the action's file."""
+    """Draw the session, the process that opened it, and the action's file."""
     review = approval.review
     if session is not None:
         yield from (tags.a("Session", href=f"/sessions/{visible(session.id)}"), " opened by ")
@@ -211,7 +211,7 @@ def _origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
 
 
 def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag | str:
-    """Draw the warnings about the whole request, each with its reason behind it."""
+    """Draw the warnings about the whole request, each with its reason."""
     found = {each.id: each for each in warnings if each.id in _ABOUT_WHOLE}
     if not found:
         return ""
@@ -220,9 +220,9 @@ def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag | str:
 
 
 def _draw_warning(warning_id: str, warning: ReviewWarning | None) -> Tag:
-    """Draw one kind of warning in the same form whether there is one or not: foreign text decides about no element.
+    """Draw one kind of warning with the same markup whether or not it is present: foreign text never adds an element.
 
-    A sentence that begins with the label goes on from there.
+    A sentence that begins with the label continues after it.
     """
     label, text, why = ("", "", "") if warning is None else (warning.label, warning.text, warning.why)
     return tags.li(
@@ -236,41 +236,41 @@ def _draw_warning(warning_id: str, warning: ReviewWarning | None) -> Tag:
 def _newness(
     given: Sequence[ReviewedArgument], in_cards: Collection[str], before: Precedents | None
 ) -> Callable[[JSON], str]:
-    """Make a function that says of a card's value whether its argument had it before."""
+    """Return a function that describes whether an argument had a card's value before."""
     said = [(each.value, new_here(each.name, before)) for each in given if each.name in in_cards]
     return lambda value: next((new for known, new in said if known == value), "")
 
 
 def _argument(number: int, given: ReviewedArgument, new: str, in_cards: Collection[str]) -> dict[str, Flattenable]:
-    """Draw an argument, in full; what stands in a card is read there."""
+    """Draw an argument in full. If a card shows its value, refer to the card."""
     label, read = visible(given.label), reading(given.value, new)
     value = box(read, f"argument-{number}", "" if given.name in in_cards else label)
     return {"label": label, "size": read.size, "value": value, "notes": read.notes, "part": f"note-{number}"}
 
 
 def _preview(preview: ReviewedPreview) -> dict[str, Flattenable]:
-    """Draw what the service shows now."""
+    """Draw the preview of the service's current state."""
     trouble = " ".join(filter(None, (preview_trouble(preview.shown), preview.lacking)))
     return {"connector": visible(preview.connector), "trouble": visible(trouble)}
 
 
 def _draw_seen(number: int, line: PreviewField) -> dict[str, Flattenable]:
-    """Draw a line of the preview; one that was cut says so."""
+    """Draw a line of the preview, with a note if it was cut."""
     label, read = visible(line.label), reading("(none)" if line.value is None else line.value)
     cut = f"truncated, {line.cut.size} bytes in total" if line.cut else read.size
     return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
 
 
 def _unread(review: JSON) -> Tag:
-    """Draw a review in a form that is not read here as it was kept."""
+    """Draw a review in an unknown format as raw stored data."""
     words = "This version of Aileron cannot read the review of this request. It is shown as stored:"
     return tags.section(tags.h2("Review"), tags.p(words), box(reading(review), "unread", code=True))
 
 
 async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
-    """One approval as it stands now.
+    """Draw the current state of one approval.
 
-    :raises NotFound: there is none of that id.
+    :raises NotFound: no approval has that ID.
     """
     found = await deps.decisions.approval(run_id)
     session_id = found.run.session_id

@@ -1,4 +1,4 @@
-"""Reads foreign texts for a page: whole, in boxes, with words on what may mislead, and what differs between two."""
+"""Draws foreign texts for a page: in full, in boxes, with notes on misleading characters and with changes marked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aileron.web.texts import count
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 _MOST_COMPARED = 20_000
 MOST_WORD_STEPS = 4_000_000
-"""Of comparing for one page: two tenths of a second, however many texts there are."""
+"""The limit of comparison steps for one page: about 0.2 seconds, for any number of texts."""
 
 _MOST_ALIKE, _AROUND = 400, 150
 _PIECES = re.compile(r"[^\S\n]++(?:\w++|[^\w\s])?|\w++|[^\w\s]|\n")
@@ -27,12 +27,12 @@ _PIECES = re.compile(r"[^\S\n]++(?:\w++|[^\w\s])?|\w++|[^\w\s]|\n")
 
 @frozen
 class TextReading:
-    """One value as it is read.
+    """One value prepared for display.
 
-    :ivar text: made visible.
-    :ivar size: how long it is, where that is much; else empty.
-    :ivar must_read: whether it is so long that the page scrolls it in a box of its own.
-    :ivar notes: what may mislead in it, a sentence a line; else empty.
+    :ivar text: the value with invisible characters made visible.
+    :ivar size: the length in words if the text is long, else empty.
+    :ivar must_read: whether the text is so long that it scrolls in its own box.
+    :ivar notes: sentences about misleading characters, one a line; empty if there are none.
     """
 
     text: str
@@ -42,14 +42,14 @@ class TextReading:
 
     @property
     def harmless(self) -> bool:
-        """True if a glance shows all there is."""
+        """Return True if the text is short and has no notes."""
         return not (self.must_read or self.notes)
 
 
 def reading(value: JSON, *more: str) -> TextReading:
-    """Read C{value} for a page.
+    """Prepare C{value} for display.
 
-    :param more: what else there is to say of it; what is empty is left out.
+    :param more: further notes; empty ones are dropped.
     """
     text = render_value(value)
     long = len(text) > _LONG_CHARACTERS or text.count("\n") >= _LONG_LINES
@@ -67,12 +67,12 @@ def _size(value: JSON, text: str) -> str:
 def box(
     found: TextReading, name: str, label: str = "", *, code: bool = False, drawn: Sequence[Flattenable] = ()
 ) -> Tag:
-    """C{found} in a box.
+    """Draw C{found} in a box.
 
-    :param name: its id in the page.
-    :param label: what it is called where the page says that it was not read to its end; empty: by what stands above it.
-    :param code: each character as wide as the others.
-    :param drawn: the same text with its parts marked.
+    :param name: its ID in the page.
+    :param label: its name in the notice of unread texts. If empty, the heading above it is used.
+    :param code: whether to use a monospaced font.
+    :param drawn: the text with its parts marked.
     """
     long = found.must_read
     classes = ("text", "code" if code else "", "long" if long else "")
@@ -83,9 +83,9 @@ def box(
 
 
 def differences(changes: Iterable[Change], review: Review, name: str) -> Iterator[dict[str, Flattenable]]:
-    """Yield the slots of a row for each of C{changes}: the place in words, and what was there beside what is.
+    """Yield the slots of a table row for each of C{changes}: its path, the old value and the new value.
 
-    :param name: with which the ids of the texts begin.
+    :param name: the prefix of the texts' IDs.
     """
     comparison = WordComparison()
     for number, change in enumerate(changes):
@@ -112,19 +112,19 @@ def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
 
 @define
 class WordComparison:
-    """Compares texts until the work of a page is done.
+    """A comparer of texts with a work limit for one page.
 
-    :ivar steps: how many steps of comparing are left.
+    :ivar steps: how many comparison steps are left.
     """
 
     steps: int = MOST_WORD_STEPS
 
     def draw(self, before: JSON, after: JSON) -> Tag | None:
-        """Draw both texts as one, with C{ins} and C{del} around what differs.
+        """Draw both texts as one, with C{ins} and C{del} around the differences.
 
-        Of a long stretch that is alike only the ends are drawn, and how much lies between: both texts are on the page.
+        A long equal stretch is drawn as its two ends and the length between them: the page shows both texts in full.
 
-        :return: L{None}: they are no texts, or it would take too long.
+        :return: the drawing, or None if a value is not text or the limit of steps is reached.
         """
         if not (isinstance(before, str) and isinstance(after, str) and len(before) + len(after) <= _MOST_COMPARED):
             return None

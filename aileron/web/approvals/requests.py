@@ -1,6 +1,6 @@
-"""Draws what an approval sends: as what a person knows it, such as a message; and each request, its JSON coloured.
+"""Draws the requests that an approval sends: as a card such as a message, and as HTTP requests with coloured JSON.
 
-A request is folded only if nothing is sent in it that does not stand open on the page: see L{is_accounted_for}.
+A request is folded only if every value in it is already shown unfolded on the page: see L{is_accounted_for}.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def draw_request(
 ) -> dict[str, Flattenable]:
     """Draw the request of a step.
 
-    :param lacking: why the run cannot be approved, if that is so.
-    :param shown: what stands open on the page, as of L{leaves}.
-    :param effect_key: of the run.
+    :param lacking: the reason why the run cannot be approved, if there is one.
+    :param shown: the values shown unfolded on the page, in the form of L{leaves}.
+    :param effect_key: the effect key of the run.
     """
     request = step.request
     if request is None:
@@ -57,7 +57,7 @@ def draw_request(
 
 
 def leaves(value: JSON) -> Iterator[str]:
-    """Yield each single value in C{value}, written so that C{1} is not C{"1"}; of what is null nothing."""
+    """Yield each scalar in C{value} except null, in a form that distinguishes C{1} from C{"1"}."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -68,12 +68,12 @@ def leaves(value: JSON) -> Iterator[str]:
 
 
 def is_accounted_for(request: ReviewedRequest, shown: frozenset[str], key: str) -> bool:
-    """Tell whether every value in the body stands open on the page already.
+    """Return True if every value in the body is already shown unfolded on the page, or is added by Aileron.
 
-    So does what Aileron itself puts there: the effect key, and a UUID made of it.  Beside the fold stand the URL, and
-    the headers of which this is not so, as long as they are few.
+    Aileron adds the effect key and a UUID derived from it. The URL is shown beside the fold, and so are the headers
+    with values that the page does not show, as long as they are few.
 
-    :param shown: what does, as of L{leaves}.
+    :param shown: the values shown on the page, in the form of L{leaves}.
     :param key: the effect key of the step.
     """
     sent = indent(request.body)
@@ -91,14 +91,14 @@ def is_accounted_for(request: ReviewedRequest, shown: frozenset[str], key: str) 
 
 
 def _find_new_headers(request: ReviewedRequest, shown: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Find the headers whose value stands nowhere else, without those that say what kind of body it is."""
+    """Find the headers with a value that the page does not show, except those that describe the body's format."""
     for name, value in request.headers:
         if name.lower() not in _KIND_OF_BODY and not shown.issuperset(leaves(value)):
             yield name, value
 
 
 def _is_marked(leaf: str, shown: Iterable[str], key: str) -> bool:
-    """Tell whether it is the effect key in a mark of a few characters, behind one of the shown texts or alone."""
+    """Return True if the leaf is the effect key with a few extra characters, alone or appended to a shown text."""
     before, found, after = leaf[1:-1].partition(key)
     if not found or len(after) > _MOST_AROUND:
         return False
@@ -111,7 +111,7 @@ def _is_marked(leaf: str, shown: Iterable[str], key: str) -> bool:
 def _draw_known(
     number: int, request: ReviewedRequest, found: TextReading, shown: frozenset[str], key: str
 ) -> list[Tag]:
-    """Draw the line that says what is sent where, and the whole beneath, folded or not."""
+    """Draw a line with the request's method and target, and the whole request below it, folded if allowed."""
     line = tags.code(*_target(request), **{"class": "target"})
     name, text = f"request-{number}", _coloured(request)
     if not is_accounted_for(request, shown, key):
@@ -122,7 +122,7 @@ def _draw_known(
 
 
 def _target(request: ReviewedRequest) -> Iterator[Tag | str]:
-    """Write method and URL, in which the host stands out."""
+    """Draw the method and URL with the host emphasized."""
     scheme, colon, rest = request.url.partition("://")
     host = _AUTHORITY_END.split(rest, maxsplit=1)[0]
     yield from (tags.b(visible(request.method)), " ", visible(scheme + colon))
@@ -146,7 +146,7 @@ def _plain_text(request: ReviewedRequest) -> str:
 
 
 def _coloured(request: ReviewedRequest) -> list[Tag | str]:
-    """Write the same text with its parts marked by classes."""
+    """Draw a JSON text with its parts marked by CSS classes."""
     parts: list[Tag | str] = [*_target(request)]
     for name, value in _head(request):
         parts += ["\n", tags.span(visible(name), **{"class": "key"}), f": {visible(value)}"]
@@ -167,7 +167,7 @@ def _coloured_body(body: JSON) -> Iterator[Tag | str]:
 
 
 def _coloured_line(line: str) -> Iterator[Tag | str]:
-    """Mark key and value in one line of JSON that is laid out, which has at most one of each."""
+    """Mark the key and the value in one line of indented JSON, which has at most one of each."""
     value = line.lstrip(" ")
     yield line[: len(line) - len(value)]
     if value.startswith('"'):
@@ -184,9 +184,9 @@ def _coloured_line(line: str) -> Iterator[Tag | str]:
 
 
 def draw_card(card: Card, new: Callable[[JSON], str]) -> dict[str, Flattenable]:
-    """Draw one card, each part in full as text: nothing of it acts.
+    """Draw one card, each part in full as plain text.
 
-    :param new: says of a value that it was never used before.
+    :param new: returns a note for a value that was not used before.
     """
     parts = [_draw_part(f"card-{card.step}-{part}", part, values, new) for part, values in card.parts]
     return {"kind": card.kind.capitalize(), "parts": parts}
@@ -202,9 +202,9 @@ def _draw_part(name: str, part: str, values: Sequence[JSON], new: Callable[[JSON
 
 
 def find_open(approval: Approval, given: Sequence[ReviewedArgument], cards: Sequence[Card]) -> frozenset[str]:
-    """Find every value that stands open on the page, as of L{leaves}.
+    """Return every value that the page shows unfolded, in the form of L{leaves}.
 
-    These are the arguments, the parts of cards, and what the preview shows uncut.
+    These are the arguments, the parts of cards, and the uncut lines of the preview.
     """
     seen = [each.value for each in approval.review.shown_preview.fields if each.cut is None]
     joined = [join_values(values) for card in cards for _, values in card.parts]

@@ -1,4 +1,4 @@
-"""Puts the parts of a review into words: arguments, credentials, the preview, and what is not known yet."""
+"""Describes the parts of a review in words: arguments, credentials, the preview, and what is not known yet."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MOST_DEEP = 100
 
 
 def account(binding: ReviewedBinding | None) -> str:
-    """Tell by which credential a request is sent."""
+    """Return which credential a request is sent with."""
     if binding is None:
         return "no credential"
     return f"credential {binding.name}" + (f" ({binding.account})" if binding.account else "")
 
 
 def preview_trouble(preview: Preview) -> str:
-    """Tell why the service's side is not shown; nothing where it is."""
+    """Return why there is no preview, or an empty string if there is one."""
     if preview.fault is not None:
         return f"The preview could not be loaded: {preview.fault.message} ({preview.fault.kind})"
     waits = preview.status is PreviewStatus.FETCHING
@@ -28,15 +28,15 @@ def preview_trouble(preview: Preview) -> str:
 
 
 def lacking_text(step: ReviewedStep, lacking: str | None) -> str:
-    """Tell why the request of a step is not known yet.
+    """Return why the request of a step is not known yet.
 
-    :param lacking: why the run cannot be approved, if that is so.
+    :param lacking: the reason why the run cannot be approved, if there is one.
     """
     return visible(lacking or f"Built from the response to an earlier step. It will be sent to {step.base_url}")
 
 
 def indent(body: JSON) -> JSON:
-    """Indent a JSON body, if that loses nothing of what is sent; any other stays as it is."""
+    """Indent a JSON body if that changes no value. Return any other body unchanged."""
     if not isinstance(body, str):
         return body
     try:
