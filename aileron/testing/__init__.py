@@ -1,4 +1,4 @@
-"""The kit of other packages' tests: contract mixins, memory implementations, fakes."""
+"""Test tools for other packages: contract mixins, implementations in memory, fakes."""
 
 from ._authority import MemoryControl, MemoryTrust
 from ._authority_contract import ControlContract, TrustContract, trusted_word

@@ -1,4 +1,4 @@
-"""The contract of changing a run, for every keeper of runs."""
+"""The contract of L{IRuns} for changing a run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _S = RunState
 
 
 class ApplyContract(RunsCase):
-    """Transitions.  Mix into a test case with C{make_runs}."""
+    """Tests of transitions.  Mix into a test case with C{make_runs}."""
 
     def test_applied(self) -> None:
-        """A transition changes the run as it says and is on record."""
+        """A transition changes the run's fields and records its event."""
         run = self.executing()
         fault = Fault("external_api_error", "Slack said no", "external", details={"status": 200})
         failed = example_transition(run, _S.FAILED, "execution.failed", fault=fault, reason="why", audit_id="event-x")
@@ -32,14 +32,14 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded()[-1], "execution.failed")
 
     def test_result(self) -> None:
-        """A result is kept whatever JSON it holds, long integers and broken text too."""
+        """A result with any JSON is stored, including long integers and invalid Unicode."""
         result = {"output": {"id": 2**70, "text": "\ud800", "\u0000": ["é", None]}, "steps": {}}
         after = self.do(self.runs.apply(example_transition(self.executing(), _S.COMPLETED, result=result)))
         self.assertEqual(after.result, result)
         self.assertEqual(self.do(self.runs.get("run-1")), after)
 
     def test_compare_and_set(self) -> None:
-        """Of two transitions from one state the second loses, learns the present run and writes nothing."""
+        """Of two transitions from one state the second fails with the present run and writes nothing."""
         run = self.pending()
         denied = self.do(
             self.runs.apply(example_transition(run, _S.DENIED, "denied", decision=example_decision(approved=False)))
@@ -51,12 +51,12 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded(), ["approval.requested", "denied"])
 
     def test_unknown_run(self) -> None:
-        """There is nothing to change in a run that is not there."""
+        """A transition of an unknown run raises NotFound."""
         self.refused(self.runs.apply(example_transition(example_run(), _S.APPROVED)), NotFound)
         self.assertEqual(self.recorded(), [])
 
     def test_all_or_none(self) -> None:
-        """Where a later transition fails the earlier ones of the call are undone."""
+        """If a later transition fails, the earlier ones of the call are rolled back."""
         run = self.received()
         good = example_transition(run, _S.APPROVED, "good")
         bad = example_transition(evolve(run, state=_S.EXECUTING), _S.COMPLETED, "bad")
@@ -74,7 +74,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded(), ["one", "two"])
 
     def test_note(self) -> None:
-        """What a transition notes on another run is written with it or not at all, while that run is unknown."""
+        """A transition's note on another run is stored with the transition or not at all, if that run is unknown."""
         earlier, run = self.executing(), self.pending("run-2")
         fault = Fault("outcome_unknown", "Reset.", details={"found": True})
         doubtful = self.do(self.runs.apply(example_transition(earlier, _S.UNKNOWN, "doubtful", fault=fault)))
@@ -90,7 +90,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded()[-2:], ["approved", "noted"])
 
     def test_note_too_late(self) -> None:
-        """Where the outcome of the other run is known by then, only the event is kept."""
+        """If the outcome of the other run is known by then, only the note's event is stored."""
         earlier, run = self.executing(), self.pending("run-2")
         done = self.do(self.runs.apply(example_transition(earlier, _S.COMPLETED, "done")))
         noted = done.note_repetition(example_event("noted"), "why", superseded_by=run.id)
@@ -99,7 +99,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded()[-2:], ["ok", "noted"])
 
     def test_verify_sees_the_row(self) -> None:
-        """Verify is called with the run and the approval as they stand, and what it raises undoes all."""
+        """Verify is called with the stored run and approval, and its exception rolls back everything."""
         run, seen = self.pending(), list[tuple[Run, Approval | None]]()
         approval = self.approval()
 
@@ -114,7 +114,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded(), ["approval.requested"])
 
     def test_verify_without_approval(self) -> None:
-        """For a run that is not gated verify gets no approval."""
+        """For a run that is not gated, verify gets no approval."""
         seen: list[Approval | None] = []
         run = self.received(example_run(gated=False))
         verified = example_transition(run, _S.EXECUTING, verify=lambda _, approval: seen.append(approval))
@@ -122,7 +122,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(seen, [None])
 
     def test_edited(self) -> None:
-        """Edited arguments replace the run's; what was asked for at first stays beside them, also when edited again."""
+        """Edited arguments replace the run's, and the original arguments are stored too, even after a second edit."""
         run = self.pending()
         once = self.do(self.runs.apply(example_transition(run, _S.PENDING, "edited", edited={"text": "other"})))
         self.assertEqual((once.arguments, once.asked), ({"text": "other"}, run.arguments))
@@ -131,7 +131,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.do(self.runs.get(run.id)), twice)
 
     def test_start_after(self) -> None:
-        """When a run may begin is kept, and stays through what says nothing of it."""
+        """The start time of a run is stored, and transitions without a start time do not change it."""
         later = NOON + timedelta(hours=1)
         run = self.pending()
         decision = example_decision()
@@ -144,7 +144,7 @@ class ApplyContract(RunsCase):
         self.assertIs(anew.start_after, None)
 
     def test_charged(self) -> None:
-        """What is counted refuses, whole, as soon as its window is full, and counts no longer when it has moved on."""
+        """A charge beyond the limit refuses the whole transition until its window has passed."""
         charge = Charge("key", 1, 3600.0, "One an hour.")
         first, second = self.pending(), self.pending("run-2")
         started = example_transition(first, _S.CANCELLED, "first", charges=(charge,))
@@ -157,7 +157,7 @@ class ApplyContract(RunsCase):
         self.assertIs(self.do(self.runs.apply(later)).state, _S.CANCELLED)
 
     def test_room(self) -> None:
-        """Whether there is room is told, and nothing is counted by asking."""
+        """Checking for room raises if a limit is reached, and counts nothing."""
         charge, other = Charge("key", 1, 3600.0, "One an hour."), Charge("other", 1, 60.0, "")
         run = self.pending()
         self.do(self.runs.room((charge, charge)))
@@ -167,14 +167,14 @@ class ApplyContract(RunsCase):
         self.assertEqual(refused.message, "One an hour.")
 
     def test_asked(self) -> None:
-        """What is asked is kept beside its run."""
+        """A requested approval is stored with its run."""
         run = self.pending()
         ask = example_ask()
         expected = Approval(run, ask.digest, ask.review, ask.requested_at, ask.expires_at, ask.stale)
         self.assertEqual(self.approval(), expected)
 
     def test_decided(self) -> None:
-        """A decision is kept with who decided, when and why."""
+        """A decision is stored with its author, time and reason."""
         run = self.pending()
         approved = example_transition(run, _S.APPROVED, decision=example_decision(reason="fine"))
         after = self.do(self.runs.apply(approved))
@@ -186,7 +186,7 @@ class ApplyContract(RunsCase):
         )
 
     def test_marked(self) -> None:
-        """A decision is kept with its mark and the times within which it holds; asked anew, it is forgotten whole."""
+        """A decision is stored with its mark and period, and a new request deletes all of it."""
         run, later = self.pending(), NOON + timedelta(hours=1)
         decision = evolve(example_decision(), decided_at=NOON, not_before=NOON, not_after=later, mark=b"\x00mark")
         run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=decision)))
@@ -199,7 +199,7 @@ class ApplyContract(RunsCase):
         self.assertEqual((kept.decided_at, kept.not_before, kept.not_after, kept.mark), (None, None, None, None))
 
     def test_asked_anew(self) -> None:
-        """What is asked anew replaces the review and forgets the decision."""
+        """A new request replaces the review and deletes the decision."""
         run = self.pending()
         run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=example_decision(reason="fine"))))
         later, changes = NOON + timedelta(hours=1), (Change("/fields", "changed", None, [1]),)
@@ -209,7 +209,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.approval(), again)
 
     def test_steps_and_attempts(self) -> None:
-        """Steps and attempts that come with a transition are kept with it."""
+        """Steps and attempts of a transition are stored with it."""
         run = self.received(example_run(gated=False))
         began = AttemptRow(run.id, "post", 1, "started", NOON)
         run = self.do(self.runs.apply(example_transition(run, _S.EXECUTING, attempts=(began,))))
@@ -221,7 +221,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.do(self.runs.steps(run.id)), (step,))
 
     def test_progress(self) -> None:
-        """Progress of an executing run is kept, in order, with its events."""
+        """Progress of an executing run is stored in order with its events."""
         run = self.executing()
         fault = Fault("network_error", "refused", "external", True)
         attempts = (
@@ -236,7 +236,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded()[-1], "execution.attempt")
 
     def test_progress_elsewhere(self) -> None:
-        """A run that does not execute makes no progress, and nothing is written."""
+        """Progress of a run that is not executing is refused, and nothing is written."""
         run = self.pending()
         progress = Progress(run.id, (example_event(),), (StepRow(run.id, "a", 0, "succeeded"),))
         self.assertEqual(self.refused(self.runs.progress(progress), StateConflict).present, run)

@@ -1,4 +1,4 @@
-"""Trust and the control key in memory: what the runner's and the API's tests are given."""
+"""Trust and the control key in memory, for tests of the runner and the API."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _KEY = b"memory control".ljust(32)
 
 @implementer(ITrust)
 class MemoryTrust(KeptInMemory):
-    """The operator's word, kept nowhere.
+    """Trust records in memory.
 
-    :param vault: whose state it obeys; unlocked by default.
-    :param words: what was trusted in an earlier life: known if the vault is, or was, unlocked.
+    :param vault: the vault whose state applies, by default an unlocked one.
+    :param words: records of an earlier process, loaded if the vault is or was unlocked.
     """
 
     def __init__(self, vault: MemoryVault | None = None, words: Sequence[Trusted] = ()) -> None:
@@ -63,10 +63,10 @@ def _by_name(words: Sequence[Trusted]) -> dict[tuple[TrustKind, str], Trusted]:
 
 @implementer(IControl)
 class MemoryControl(KeptInMemory):
-    """Real marks under a key that every L{MemoryControl} has; what was used and sealed is in memory.
+    """Valid marks under a key that all L{MemoryControl} share, with used marks and seals in memory.
 
-    :ivar vault_id: a test sets another one to replace the vault.
-    :ivar file_revision: a test sets it back to restore an older vault.
+    :ivar vault_id: set another id to simulate a replaced vault.
+    :ivar file_revision: set a lower value to simulate a restored older vault.
     """
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
@@ -79,7 +79,7 @@ class MemoryControl(KeptInMemory):
         self.file_revision = 1
 
     def change_key(self, secret: bytes = b"another".ljust(32)) -> None:
-        """Do what a changed passphrase does: marks of before are L{Mark.EARLIER} from now on."""
+        """Change the key, as a new passphrase does.  Earlier marks are L{Mark.EARLIER} afterwards."""
         self._key = ControlKey.of(DataKey(secret))
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
@@ -110,7 +110,7 @@ class MemoryControl(KeptInMemory):
         return mark in self._spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """Spend one, and forget none, however late it is."""
+        """Record a mark as used.  Expired marks are stored too."""
         if self.spent(mark):
             raise Conflict("This decision was used.")
         self.check_writable()
@@ -129,6 +129,6 @@ class MemoryControl(KeptInMemory):
         return self._outdated.get(run)
 
     def forgotten(self) -> datetime | None:
-        """Return L{None}: it forgets none."""
+        """Return None: used marks are never deleted."""
         self._vault.check()
         return None

@@ -1,4 +1,4 @@
-"""The contract of every keeper of trust and every control key."""
+"""The contracts of L{ITrust} and L{IControl}."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _UNTIL = NOON + timedelta(hours=1)
 
 
 def trusted_word(name: str = "ship-update", kind: TrustKind = TrustKind.ACTION, digest: str = _DIGEST) -> Trusted:
-    """Return the operator's word about one file."""
+    """Return a trust record for one file."""
     return Trusted(kind, name, digest, NOON, "operator-1")
 
 
 class TrustContract(VaultCase):
-    """Mix into a test case whose L{make_trust} makes an unlocked vault's trust, of nothing yet."""
+    """Tests of L{ITrust}.  Mix into a test case whose L{make_trust} returns the empty trust of an unlocked vault."""
 
     def make_trust(self) -> ITrust:
-        """Trust in nothing."""
+        """Return trust without records."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -38,12 +38,12 @@ class TrustContract(VaultCase):
         self.assertTrue(verifyObject(ITrust, self.make_trust()))
 
     def test_nothing(self) -> None:
-        """Nothing is trusted that nobody put there."""
+        """Without records nothing is trusted."""
         trust = self.make_trust()
         self.assertEqual((trust.trusted(), trust.find(TrustKind.ACTION, "ship-update")), ((), None))
 
     def test_put(self) -> None:
-        """What was put is found by its kind and name, and listed by kind and name."""
+        """Records are found by kind and name, and listed in that order."""
         trust = self.make_trust()
         words = [
             trusted_word("b"),
@@ -57,7 +57,7 @@ class TrustContract(VaultCase):
         self.assertIsNone(trust.find(TrustKind.CONNECTOR, "a"))
 
     def test_replaced(self) -> None:
-        """A new word stands in the place of the earlier one, and only there."""
+        """A new record replaces the earlier one with its kind and name, and no other."""
         trust = self.make_trust()
         trust.put([trusted_word("a"), trusted_word("b")])
         off = attrs.evolve(trusted_word("a"), enabled=False, changed_by="operator-2", changed_at=_UNTIL)
@@ -65,7 +65,7 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.trusted(), (off, trusted_word("b")))
 
     def test_remove(self) -> None:
-        """What was taken back is trusted no more; twice is safe."""
+        """A removed record is not trusted. Removing is idempotent."""
         trust = self.make_trust()
         trust.put([trusted_word("a"), trusted_word("b")])
         trust.remove(TrustKind.ACTION, "a")
@@ -73,14 +73,14 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.trusted(), (trusted_word("b"),))
 
     def test_void(self) -> None:
-        """All can be taken back at once."""
+        """All records can be removed at once."""
         trust = self.make_trust()
         trust.put([trusted_word("a"), trusted_word("b")])
         trust.void()
         self.assertEqual(trust.trusted(), ())
 
     def test_generation(self) -> None:
-        """The generation grows with each change, and with nothing else."""
+        """The generation grows with each change, and only then."""
         trust = self.make_trust()
         seen = [trust.generation()]
         trust.put([trusted_word("a")])
@@ -95,7 +95,7 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.generation(), seen[-1])
 
     def test_locked(self) -> None:
-        """While locked what was verified is still known, and nothing changes."""
+        """While locked, verified records can be read, and changes are refused."""
         trust = self.make_trust()
         trust.put([trusted_word()])
         self.lock()
@@ -106,7 +106,7 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.find(TrustKind.ACTION, "ship-update"), trusted_word())
 
     def test_full_disk(self) -> None:
-        """A word that could not be written is not believed, and none is forgotten."""
+        """If a write fails, the records are unchanged."""
         trust = self.make_trust()
         trust.put([trusted_word()])
         generation = trust.generation()
@@ -118,7 +118,10 @@ class TrustContract(VaultCase):
 
 
 class ControlContract(VaultCase):
-    """Mix into a test case whose L{make_control} makes an unlocked vault's control key, of which nothing was used."""
+    """Tests of L{IControl}.
+
+    Mix into a test case whose L{make_control} returns the unused control key of an unlocked vault.
+    """
 
     def make_control(self) -> IControl:
         """Return a control key."""
@@ -133,7 +136,7 @@ class ControlContract(VaultCase):
         self.assertTrue(verifyObject(IControl, self.make_control()))
 
     def test_sound(self) -> None:
-        """What was signed verifies, in any thread, and the order of its keys says nothing."""
+        """A signed statement verifies, in any thread and with its keys in any order."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         found: list[Mark] = []
@@ -143,7 +146,7 @@ class ControlContract(VaultCase):
         self.assertEqual(found, [Mark.SOUND])
 
     def test_false(self) -> None:
-        """An altered statement, an altered mark and no mark are false."""
+        """An altered statement, an altered mark and a missing mark are false."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.assertIs(verify({**_STATEMENT, "approved": 1}, mark), Mark.FALSE)
@@ -152,7 +155,7 @@ class ControlContract(VaultCase):
             self.assertIs(verify(_STATEMENT, other), Mark.FALSE)
 
     def test_total(self) -> None:
-        """A statement that has no canonical form, and a mark that is no bytes, are false."""
+        """A statement without a canonical form, and a mark that is not bytes, are false."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         endless: list[JSON] = []
@@ -163,14 +166,14 @@ class ControlContract(VaultCase):
             self.assertIs(verify(_STATEMENT, not_bytes), Mark.FALSE)  # type: ignore[arg-type]
 
     def test_earlier(self) -> None:
-        """A mark under another key, or one that says so, is an earlier one."""
+        """A mark with the id of another key is an earlier one."""
         control, other = self.make_control(), self.make_other()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.assertIs(verify(_STATEMENT, other.sign(_STATEMENT)), Mark.EARLIER)
         self.assertIs(verify(_STATEMENT, bytes([mark[0] ^ 1]) + mark[1:]), Mark.EARLIER)
 
     def test_spend(self) -> None:
-        """A decision is used once, and how far the record had come is sealed with it."""
+        """A decision can be used once, and the end of the record is sealed with the use."""
         control = self.make_control()
         self.assertEqual((control.sealed(), control.spent(b"mark")), (None, False))
         control.spend(b"mark", _UNTIL, 7, "head-7")
@@ -185,7 +188,7 @@ class ControlContract(VaultCase):
         )
 
     def test_outdate(self) -> None:
-        """That what was decided on a run gave way is remembered until a moment, never an earlier one, and sealed."""
+        """A superseded decision on a run is recorded until a time, which never moves back, and the record is sealed."""
         control = self.make_control()
         self.assertIsNone(control.outdated("run-1"))
         control.outdate("run-1", _UNTIL, 7, "head-7")
@@ -196,14 +199,14 @@ class ControlContract(VaultCase):
         self.assertEqual(control.sealed(), (9, "head-9"))
 
     def test_seal(self) -> None:
-        """The newest seal is the one that stands."""
+        """A new seal replaces the earlier one."""
         control = self.make_control()
         control.seal(3, "head-3")
         control.seal(5, "head-5")
         self.assertEqual(control.sealed(), (5, "head-5"))
 
     def test_revision(self) -> None:
-        """Every write gives the vault another revision; its id stays."""
+        """Every write increments the vault's revision, and its id stays."""
         control = self.make_control()
         vault, first = control.revision()
         control.seal(3, "head-3")
@@ -214,7 +217,7 @@ class ControlContract(VaultCase):
         self.assertLess(second, control.revision()[1])
 
     def test_locked(self) -> None:
-        """While locked nothing is signed, used or sealed, and nothing is told."""
+        """While locked, nothing can be signed, used, sealed or read."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.lock()
@@ -234,7 +237,7 @@ class ControlContract(VaultCase):
         self.assertIs(verify(_STATEMENT, mark), Mark.SOUND)
 
     def test_full_disk(self) -> None:
-        """What could not be written was not used, and is not sealed."""
+        """If a write fails, nothing is used or sealed."""
         control = self.make_control()
         control.seal(3, "head-3")
         revision = control.revision()

@@ -1,4 +1,4 @@
-"""A browser's page as the daemon knows it: a cookie, and a key that signs what it asks for."""
+"""A browser page for tests: a cookie, and a key that signs its requests."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NUMBER_BYTES, _NONCE_BYTES = 32, 16
 
 @frozen
 class SigningBrowser:
-    """A page's script as far as it signs.
+    """The signing part of a page's script.
 
-    :ivar seconds: the time by the daemon's clock.
-    :ivar instance: of the daemon, which tells it when it is told the key.
+    :ivar seconds: returns the time by the daemon's clock.
+    :ivar instance: the id of the daemon, which it returns at registration.
     """
 
     cookie: str = field(repr=False)
@@ -33,33 +33,33 @@ class SigningBrowser:
 
     @classmethod
     def fresh(cls, cookie: str, seconds: Callable[[], float]) -> SigningBrowser:
-        """One with a new key."""
+        """Return a browser with a new key."""
         return cls(cookie, ec.generate_private_key(ec.SECP256R1()), seconds)
 
     def told(self, instance: str) -> SigningBrowser:
-        """Return the same, for this life of the daemon."""
+        """Return a copy for the daemon with this id."""
         return evolve(self, instance=instance)
 
     @property
     def public_key(self) -> str:
-        """The public key, as the daemon is told it."""
+        """The public key, as registered with the daemon."""
         point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
         return _written(point)
 
     def asks(self, method: str, target: str, body: bytes = b"") -> SignedRequest:
-        """Make a request of its own, signed anew."""
+        """Return a newly signed request."""
         proof = self.proof(method, target, body)
         return SignedRequest(self.cookie, proof, method, target, hashlib.sha256(body).digest())
 
     def headers(self, cookie: str, method: str, target: str, body: bytes = b"") -> dict[str, str]:
-        """Return what shows that a request is its own.
+        """Return the headers that authenticate a request.
 
-        :param cookie: its name.
+        :param cookie: the name of the cookie.
         """
         return {"Cookie": f"{cookie}={self.cookie}", "X-Aileron-Proof": self.proof(method, target, body)}
 
     def proof(self, method: str, target: str, body: bytes = b"") -> str:
-        """Make the value of C{X-Aileron-Proof}: time, nonce and signature."""
+        """Return the value of C{X-Aileron-Proof}: time, nonce and signature."""
         at, nonce = str(round(self.seconds() * 1000)), _written(secrets.token_bytes(_NONCE_BYTES))
         digest = _written(hashlib.sha256(body).digest())
         lines = ("aileron.operator.request.v1", method, target, digest, self.instance, nonce, at)

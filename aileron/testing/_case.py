@@ -1,4 +1,4 @@
-"""The bases of contracts: test cases to the type checker, and no tests until a test case mixes them in."""
+"""The bases of contracts: test cases to the type checker, but no tests until a test case mixes them in."""
 
 from __future__ import annotations
 
@@ -26,63 +26,63 @@ LIMITS = PendingLimits(per_session=2, per_home=3)
 
 
 class StoreCase(MixedIn):
-    """The base of tests of what answers at once, by coroutines."""
+    """The base of tests of coroutines that finish at once."""
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what C{coroutine} came to."""
+        """Return the result of C{coroutine}."""
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
     def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
-        """Return the error of type C{error} that C{coroutine} ended with."""
+        """Return the error of type C{error} that C{coroutine} raises."""
         return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
 
 
 class VaultCase(MixedIn):
-    """The base of tests with one vault, and of what may happen to it."""
+    """The base of tests with one vault, which may be locked or fail to write."""
 
     def lock(self) -> None:
-        """Lock the vault that was made first."""
+        """Lock the vault that was created first."""
         raise NotImplementedError
 
     def break_disk(self) -> None:
-        """Let every write fail from now on."""
+        """Make all further writes fail."""
         raise NotImplementedError
 
 
 class RunsCase(StoreCase):
-    """The base of tests of runs."""
+    """The base of tests of L{IRuns}."""
 
     runs: IRuns
     audit: IAudit
 
     def make_runs(self) -> tuple[IRuns, IAudit]:
-        """Return an empty keeper of runs, its clock at the example's moment, and the record beside it.
+        """Return an empty L{IRuns}, with its clock at the example's time, and the audit log that it writes to.
 
-        Answers at once.
+        All calls finish at once.
         """
         raise NotImplementedError
 
     def setUp(self) -> None:
-        """Make them."""
+        """Create the runs and the audit log."""
         super().setUp()
         self.runs, self.audit = self.make_runs()
 
     def recorded(self) -> list[str]:
-        """Types of all events on record, oldest first."""
+        """Return the types of all recorded events, oldest first."""
         return [record.event.type for record in reversed(self.do(self.audit.list(AuditQuery())).items)]
 
     def received(self, run: Run | None = None) -> Run:
-        """Return a run that is kept as C{received}, without an event."""
+        """Return a run stored as C{received}, without an event."""
         return self.do(self.runs.receive(run or example_run(), (), LIMITS))[0]
 
     def pending(self, run_id: str = "run-1", **changes: Any) -> Run:
-        """Return a run that waits for its decision."""
+        """Return a run with a pending approval."""
         run = example_run(run_id, **changes)
         asked = example_transition(run, RunState.PENDING, "approval.requested", ask=example_ask())
         return self.do(self.runs.receive(run, (asked,), LIMITS))[0]
 
     def executing(self) -> Run:
-        """Return a run that executes."""
+        """Return an executing run."""
         run = self.received(example_run(gated=False))
         return self.do(self.runs.apply(example_transition(run, RunState.EXECUTING)))
 

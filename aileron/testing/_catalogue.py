@@ -1,4 +1,4 @@
-"""A catalogue in memory, and what every catalogue must do."""
+"""A catalogue in memory, and the contract of L{ICatalogue}."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ._case import MixedIn
 @implementer(ICatalogue)
 @define(eq=False)
 class MemoryCatalogue:
-    """A catalogue that holds what it was given.
+    """A catalogue with the actions that a test adds.
 
-    :ivar generation: what the generations begin with.
+    :ivar generation: the first generation.
     """
 
     generation: int = 1
@@ -28,12 +28,12 @@ class MemoryCatalogue:
         self._catalogue = Catalogue(self.generation, {})
 
     def put(self, action: Action) -> Catalogue:
-        """Add C{action}, or put it in the place of the one with its name."""
+        """Add C{action}, replacing one with its name, and refresh."""
         self._actions[action.name] = action
         return self.refresh()
 
     def remove(self, name: str) -> Catalogue:
-        """Take an action out."""
+        """Remove an action and refresh."""
         del self._actions[name]
         return self.refresh()
 
@@ -46,10 +46,10 @@ class MemoryCatalogue:
 
 
 class CatalogueContract(MixedIn):
-    """Mix into a test case that makes a catalogue and knows how to change what it follows."""
+    """Tests of L{ICatalogue}.  Mix into a test case that creates a catalogue and can change its source."""
 
     def make(self) -> ICatalogue:
-        """Make a catalogue of nothing yet."""
+        """Return an empty catalogue."""
         raise NotImplementedError
 
     def change(self, number: int) -> None:
@@ -61,7 +61,7 @@ class CatalogueContract(MixedIn):
         self.assertTrue(verifyObject(ICatalogue, self.make()))
 
     def test_refreshed(self) -> None:
-        """A change shows after a refresh, under the next generation."""
+        """A change is visible after a refresh, with the next generation."""
         catalogue = self.make()
         before = catalogue.current()
         self.assertEqual(catalogue.refresh(), before)

@@ -1,4 +1,4 @@
-"""The contract of every connector, as tests that any implementation mixes in."""
+"""The contract of L{IConnector}, as tests to mix in."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _LONG = 3600.0
 @implementer(ICredential)
 @define
 class MemoryCredential:
-    """Opens to what it is given, or fails to open, and counts how often it was asked.
+    """A credential with a given secret or error, which counts its uses.
 
-    :ivar secret: the secret, or the exception that opening it raises.
-    :ivar format: of the header that it fills.
-    :ivar renewable: whether another is there after a refusal.
-    :ivar refusals: what was refused.
-    :ivar challenges: what the service said that it wants, for each.
-    :ivar doubtful: the operation for which each was refused; empty: the credential was, for certain.
-    :ivar acceptances: what was accepted.
+    :ivar secret: the secret, or the exception that L{reveal} raises.
+    :ivar format: the format of the header.
+    :ivar renewable: whether a refused credential can be renewed.
+    :ivar refusals: the refused authorizations.
+    :ivar challenges: the challenge of each refusal.
+    :ivar doubtful: the operation of each refusal, or empty if the credential is certainly the cause.
+    :ivar acceptances: the accepted authorizations.
     """
 
     secret: bytes | Exception
@@ -48,42 +48,42 @@ class MemoryCredential:
     acceptances: list[Authorization] = field(factory=list)
 
     async def reveal(self) -> bytes:
-        """Return the secret."""
+        """Return the secret, or raise C{secret} if it is an exception."""
         self.opened += 1
         if isinstance(self.secret, Exception):
             raise self.secret
         return self.secret
 
     async def authorize(self, request: Request) -> Authorization:
-        """Put the secret where the request says."""
+        """Return the secret in the place that the request names."""
         key = (await self.reveal()).decode("latin-1")
         placed = {"query": request.credential_query, "path": request.credential_path}
         settings = {name: text for name, text in placed.items() if text is not None}
         return place(key, Scope((), request.url, request.credential_header or "", self.format, settings))
 
     async def make_ready(self) -> None:
-        """Raise what opening it raises."""
+        """Raise C{secret} if it is an exception."""
         if isinstance(self.secret, Exception):
             raise self.secret
 
     async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
-        """Keep it."""
+        """Record the refusal."""
         self.doubtful.append(operation)
         self.refusals.append(sent)
         self.challenges.append(challenge)
         return self.renewable
 
     def accepted(self, sent: Authorization) -> None:
-        """Keep it."""
+        """Record the acceptance."""
         self.acceptances.append(sent)
 
 
 class ConnectorRig(Protocol):
-    """A connector that wants a credential, with the service behind it in the test's hand.
+    """A connector that uses a credential, and a simulated service for it.
 
     :ivar reads: an operation declared C{read}.
-    :ivar writes: one declared C{write}, not idempotent, that places the effect key.
-    :ivar inputs: what both take.
+    :ivar writes: an operation declared C{write} and not idempotent that sends the effect key.
+    :ivar inputs: the inputs of both.
     """
 
     base_url: str
@@ -96,31 +96,31 @@ class ConnectorRig(Protocol):
         """The connector under test."""
 
     def answers(self, output: JSON) -> JSON:
-        """Let the next sending succeed with C{output}, if the service can answer anything.
+        """Make the next request succeed with C{output}, or with the service's only response.
 
-        :return: what comes out of it.
+        :return: the resulting output.
         """
 
     def hangs(self) -> None:
-        """Let the next sending never be answered."""
+        """Make the next request never get a response."""
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and let bytes arrive."""
+        """Advance the clock and deliver pending bytes."""
 
     def sent(self) -> int:
-        """Count the requests that the service has got."""
+        """Return the number of requests that the service received."""
 
 
 class ConnectorContract(MixedIn):
-    """Mix into a C{SynchronousTestCase}, and say what L{rig} is.
+    """Tests of L{IConnector}.  Mix into a C{SynchronousTestCase} and set L{rig}.
 
-    :ivar rig: makes a fresh connector and its service.
+    :ivar rig: returns a new connector and its service.
     """
 
     rig: Callable[[], ConnectorRig]
 
     def inputs(self, rig: ConnectorRig, operation: str) -> Mapping[str, JSON]:
-        """Return what C{operation} is given, where not both take the same."""
+        """Return the inputs of C{operation}.  Override if the operations differ."""
         return rig.inputs
 
     def prepared(self, rig: ConnectorRig, operation: str, effect_key: str = "effect-1") -> Request:
@@ -128,7 +128,7 @@ class ConnectorContract(MixedIn):
         return rig.connector.prepare(operation, self.inputs(rig, operation), rig.base_url, effect_key)
 
     def started(self, rig: ConnectorRig, operation: str, credential: ICredential | None = None) -> Deferred[Outcome]:
-        """Send it, by the method that its declaration asks for."""
+        """Send the prepared request by the method for its effect."""
         request = self.prepared(rig, operation)
         send = rig.connector.read if request.effect == READ else rig.connector.invoke
         started = Deferred.fromCoroutine(send(request, credential or MemoryCredential(b"s3cret-value"), _LONG))
@@ -136,7 +136,7 @@ class ConnectorContract(MixedIn):
         return started
 
     def test_provides_the_interface(self) -> None:
-        """It provides IConnector, signatures and all."""
+        """It provides IConnector with matching signatures."""
         self.assertTrue(verifyObject(IConnector, self.rig().connector))
 
     def test_describes_itself_alike(self) -> None:
@@ -154,26 +154,26 @@ class ConnectorContract(MixedIn):
         self.assertIsNotNone(description.credential)
 
     def test_prepares_alike(self) -> None:
-        """The same arguments give the same request."""
+        """Equal arguments result in equal requests."""
         rig = self.rig()
         self.assertEqual(self.prepared(rig, rig.writes), self.prepared(rig, rig.writes))
 
     def test_request_says_what_it_is(self) -> None:
-        """A request names its connector, operation, effect and the header that the credential will fill."""
+        """A request names its connector, operation, effect and credential header."""
         rig = self.rig()
         request, description = self.prepared(rig, rig.writes), rig.connector.describe()
         self.assertEqual((description.name, rig.writes, WRITE), (request.connector, request.operation, request.effect))
         self.assertEqual((description.credential and description.credential.header) or None, request.credential_header)
 
     def test_another_effect_is_another_request(self) -> None:
-        """The effect key is in the request, so the digest binds it."""
+        """The effect key is part of the request, so the digest covers it."""
         rig = self.rig()
         self.assertNotEqual(
             to_json(self.prepared(rig, rig.writes, "effect-1")), to_json(self.prepared(rig, rig.writes, "effect-2"))
         )
 
     def test_compares_alike(self) -> None:
-        """A connector that knows how inputs compare says so twice alike, and nothing of what it does not know."""
+        """Normalizing an input twice gives one result, and unknown inputs are unchanged."""
         rig = self.rig()
         if not IInputNormalizer.providedBy(rig.connector):
             return
@@ -184,25 +184,25 @@ class ConnectorContract(MixedIn):
             self.assertEqual(normalizer.normalize_input("no_such_operation", name, value), value)
 
     def test_unknown_operation(self) -> None:
-        """An operation that is not declared is denied."""
+        """An undeclared operation is denied."""
         rig = self.rig()
         self.assertRaises(CapabilityDenied, rig.connector.prepare, "conjure", rig.inputs, rig.base_url, "effect-1")
 
     def test_undeclared_host(self) -> None:
-        """A base URL on a host that is not declared is denied."""
+        """A base URL on an undeclared host is denied."""
         rig = self.rig()
         elsewhere = "https://elsewhere.invalid"
         self.assertRaises(CapabilityDenied, rig.connector.prepare, rig.writes, rig.inputs, elsewhere, "effect-1")
 
     def test_read_refuses_an_effect(self) -> None:
-        """A request with an effect does not pass for a read, and nothing is sent."""
+        """A request with an effect is refused as a read, and nothing is sent."""
         rig = self.rig()
         reading = rig.connector.read(self.prepared(rig, rig.writes), MemoryCredential(b"s3cret-value"), _LONG)
         self.failureResultOf(Deferred.fromCoroutine(reading), CapabilityDenied)
         self.assertEqual(0, rig.sent())
 
     def test_success(self) -> None:
-        """A service that does it gives an output, no fault, and one sending."""
+        """A successful request has an output and no fault, and is sent once."""
         rig = self.rig()
         for operation in (rig.reads, rig.writes):
             output = rig.answers({"ts": "1"})
@@ -211,14 +211,14 @@ class ConnectorContract(MixedIn):
         self.assertEqual(2, rig.sent())
 
     def test_credential_does_not_open(self) -> None:
-        """A credential that does not open is raised, and nothing is sent."""
+        """If the credential cannot be revealed, its error is raised and nothing is sent."""
         rig = self.rig()
         closed = MemoryCredential(BindingFailed("It does not open."))
         self.failureResultOf(self.started(rig, rig.writes, closed), BindingFailed)
         self.assertEqual(0, rig.sent())
 
     def test_credential_is_opened_once_for_each_sending(self) -> None:
-        """Preparing opens nothing; a sending opens the credential once."""
+        """Preparing does not reveal the credential, and each request reveals it once."""
         rig = self.rig()
         rig.answers({"ts": "1"})
         credential = MemoryCredential(b"s3cret-value")
@@ -226,7 +226,7 @@ class ConnectorContract(MixedIn):
         self.assertEqual(1, credential.opened)
 
     def test_too_slow(self) -> None:
-        """A service that does not answer in time is a resource limit, not classified."""
+        """A service that does not respond in time is an unclassified resource limit error."""
         rig = self.rig()
         rig.hangs()
         started = self.started(rig, rig.writes)
@@ -237,7 +237,7 @@ class ConnectorContract(MixedIn):
         self.assertEqual((True, False), (outcome.sent, outcome.classified))
 
     def test_late(self) -> None:
-        """What has left is listened for as much longer as is asked, and its answer read as any other."""
+        """After the timeout, a sent request waits for its response for the additional seconds."""
         rig = self.rig()
         rig.hangs()
         request = self.prepared(rig, rig.writes)
@@ -252,7 +252,7 @@ class ConnectorContract(MixedIn):
         self.assertEqual((True, False), (outcome.sent, outcome.classified))
 
     def test_looks_for_nothing_undeclared(self) -> None:
-        """An effect that the connector cannot look for is not looked for: nothing is sent."""
+        """An effect that is not reconcilable is not searched for, and nothing is sent."""
         rig = self.rig()
         at, operations = utc(1_700_000_000.0), rig.connector.describe().operations
         undeclared = rig.reads if operations[rig.writes].reconcilable else rig.writes
@@ -263,7 +263,7 @@ class ConnectorContract(MixedIn):
         self.assertEqual(0, rig.sent())
 
     def test_cancelling(self) -> None:
-        """Cancelling errbacks at once."""
+        """Cancelling fails the Deferred at once."""
         rig = self.rig()
         rig.hangs()
         started = self.started(rig, rig.writes)

@@ -1,4 +1,4 @@
-"""Connectors in memory: one that answers as a test has written, and a registry that holds what it is given."""
+"""Connectors in memory: one with scripted results, and a registry of given connectors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from aileron.model.interfaces.vault import ICredential
 from aileron.model.trust import Candidate, TrustKind
 
 EFFECT_HEADER = "Idempotency-Key"
-"""Where L{ScriptedConnector} puts the effect key."""
+"""The header with the effect key of L{ScriptedConnector}."""
 
 READS = Operation("look", READ, idempotent=True)
 WRITES = Operation("post", WRITE, idempotent=False)
@@ -43,7 +43,7 @@ FINDABLE = Operation("send", WRITE, idempotent=False, reconcilable=True)
 def scripted_description(
     *operations: Operation, fqn: str = "local://test/scripted", credential: CredentialNeed | None = None
 ) -> ConnectorDescription:
-    """Return a description of a connector with these operations, by default one that reads and three that write."""
+    """Return the description of a connector with these operations, by default one read and three writes."""
     return ConnectorDescription(
         name=fqn,
         version="1.0.0",
@@ -58,9 +58,9 @@ def scripted_description(
 
 @frozen
 class Sending:
-    """One request that reached a L{ScriptedConnector}, and the secret that went with it.
+    """A request that reached a L{ScriptedConnector}, and its secret.
 
-    :ivar method: C{read} or C{invoke}: which of the two was called.
+    :ivar method: the called method, C{read} or C{invoke}.
     """
 
     method: str
@@ -71,27 +71,28 @@ class Sending:
 
     @property
     def effect_key(self) -> str:
-        """The effect key that the request carries."""
+        """The effect key of the request."""
         return dict(self.request.headers)[EFFECT_HEADER]
 
 
 Answer = Outcome | Deferred[Outcome] | Exception
-"""What a script may hold: an outcome, one that the test fires later, or a bug to raise."""
+"""An entry of a script: an outcome, a Deferred that the test fires, or an exception to raise."""
 
 Found = Finding | Deferred[Finding] | Exception
-"""What a look may come to, likewise."""
+"""An entry of C{findings}: a finding, a Deferred that the test fires, or an exception to raise."""
 
 
 @implementer(IConnector, IInputNormalizer)
 @define
 class ScriptedConnector:
-    """Answers from a script, one entry a sending, then with C{usual}; remembers every sending.
+    """A connector that returns one entry of its script per request, then C{usual}, and records all requests.
 
-    :ivar clock: what C{seconds} are counted on.
-    :ivar sendings: all that was sent, in order; append to C{script} at any time.
-    :ivar findings: what looks for effects find, one entry a look, then that nobody can say.
-    :ivar looks: all that was looked for, in order.
-    :ivar shows: by operation, what makes its answers as long as it stands here; the script is left alone.
+    :ivar clock: the clock for timeouts.
+    :ivar script: the results. May be extended at any time.
+    :ivar sendings: all requests sent, in order.
+    :ivar findings: the results of searches for effects, one per search. Without entries, the outcome stays unknown.
+    :ivar looks: all searches, in order.
+    :ivar shows: by operation, a function that returns its results instead of the script.
     """
 
     description: ConnectorDescription = field(factory=scripted_description)
@@ -104,11 +105,11 @@ class ScriptedConnector:
     shows: dict[str, Callable[[], Answer]] = field(factory=dict)
 
     def describe(self) -> ConnectorDescription:
-        """Return the description as given."""
+        """Return the given description."""
         return self.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """Make a POST (a GET for a read) of the inputs as JSON, the effect key in L{EFFECT_HEADER}."""
+        """Return a POST (a GET for a read) of the inputs as JSON, with the effect key in L{EFFECT_HEADER}."""
         declared = self._find_declared(operation)
         if not self.description.bindable and read_origin(base_url).host_and_port not in self.description.hosts:
             raise CapabilityDenied("The host is not declared.")
@@ -125,13 +126,13 @@ class ScriptedConnector:
         )
 
     def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
-        """Return the address after a name in a text C{to}; everything else as it is."""
+        """Return the addresses in a text C{to}, and every other input unchanged."""
         if operation not in self.description.operations or name != "to" or not isinstance(value, str):
             return value
         return [each.rpartition("<")[2].strip(" >") for each in value.split(";")]
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Return the script's next entry, for a read."""
+        """Return the script's next result, for a read."""
         if self._find_declared(request.operation).effect != READ:
             raise CapabilityDenied("The operation is not declared as a read.")
         return await self._send("read", request, credential, seconds)
@@ -139,7 +140,7 @@ class ScriptedConnector:
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """Return the script's next entry."""
+        """Return the script's next result."""
         self._find_declared(request.operation)
         return await self._send("invoke", request, credential, seconds, late_seconds)
 
@@ -161,7 +162,7 @@ class ScriptedConnector:
             return Finding(None, fault=ResourceLimitExceeded("The service took too long.").fault())
 
     def effects(self) -> Counter[str]:
-        """Count how many times each effect key was invoked."""
+        """Return the number of invocations by effect key."""
         return Counter(each.effect_key for each in self.sendings if each.method == "invoke")
 
     def _find_declared(self, operation: str) -> Operation:
@@ -195,10 +196,10 @@ class ScriptedConnector:
 @implementer(IConnectors)
 @define
 class MemoryConnectors:
-    """A registry of the connectors it is given; L{add}, L{remove} and L{replace} are what a changed file would do.
+    """A registry of given connectors. L{add}, L{remove} and L{replace} act like a changed file.
 
-    :ivar reported: what L{problems} answers.
-    :ivar of_files: names of those that stand for files of the user's, and so are candidates; by default none is.
+    :ivar reported: the result of L{problems}.
+    :ivar of_files: the names of connectors that stand for files of the user, and so are candidates.
     """
 
     _connectors: dict[str, IConnector] = field(factory=dict)
@@ -209,15 +210,15 @@ class MemoryConnectors:
 
     @classmethod
     def of(cls, connectors: Iterable[IConnector]) -> MemoryConnectors:
-        """One that holds C{connectors}."""
+        """Return a registry of C{connectors}."""
         return cls({each.describe().name: each for each in connectors})
 
     def get(self, fqn: str) -> IConnector | None:
-        """Return the connector as given."""
+        """Return the connector with this name, or None if there is none."""
         return self._connectors.get(fqn)
 
     def descriptions(self) -> tuple[ConnectorDescription, ...]:
-        """Return every description, ordered by name."""
+        """Return all descriptions, ordered by name."""
         return tuple(each.describe() for _, each in sorted(self._connectors.items()))
 
     def candidates(self) -> tuple[Candidate, ...]:
@@ -229,29 +230,29 @@ class MemoryConnectors:
         )
 
     def problems(self) -> tuple[LoadError, ...]:
-        """Return the problems as reported."""
+        """Return C{reported}."""
         return self.reported
 
     def generation(self) -> int:
-        """Grows with every change."""
+        """Return a number that grows with every change."""
         return self._generation
 
     def refresh(self) -> None:
-        """Only counted: nothing changes behind a test's back."""
+        """Count the call.  Nothing else changes."""
         self.refreshed += 1
 
     def add(self, connector: IConnector) -> None:
-        """Hold C{connector}, in place of one of the same name."""
+        """Add C{connector}, replacing one with its name."""
         self._connectors[connector.describe().name] = connector
         self._generation += 1
 
     def remove(self, fqn: str) -> None:
-        """Hold it no more."""
+        """Remove a connector."""
         del self._connectors[fqn]
         self._generation += 1
 
     def replace(self, connector: ScriptedConnector, version: str) -> ScriptedConnector:
-        """Hold a successor that differs in version and content and shares the script and the sendings."""
+        """Replace a connector by one with another version and content that shares the script and the sendings."""
         description = evolve(connector.description, version=version, content_hash=digest(version))
         successor = evolve(connector, description=description)
         self.add(successor)

@@ -1,4 +1,4 @@
-"""Runs, events and sessions that nothing is wrong with."""
+"""Valid examples of runs, events and sessions."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ def example_run(run_id: str = "run-1", **changes: Any) -> Run:
 def example_event(
     type_: str = "run.approved", run_id: str | None = None, payload: dict[str, JSON] | None = None, **more: Any
 ) -> Event:
-    """Return an event with an id that no other has."""
+    """Return an event with a unique id."""
     fields = {"at": NOON, "actor": DAEMON, **more}
     return Event(id=f"event-{next(_numbers):06}", type=type_, run_id=run_id, payload=payload or {}, **fields)
 
 
 def example_transition(run: Run, end: RunState, type_: str = "test.moved", **more: Any) -> Transition:
-    """Return a transition of C{run} from where it stands to C{end}, a second later, with one event."""
+    """Return a transition of C{run} from its state to C{end}, a second later, with one event."""
     fields = {"at": run.changed_at + timedelta(seconds=1), "events": (example_event(type_, run.id),), **more}
     return Transition(run_id=run.id, start=run.state, end=end, **fields)
 
 
 def example_ask(digest: str = "sha256:" + "d" * 64, **more: Any) -> Ask:
-    """Return what is put up for decision."""
+    """Return a request for approval."""
     review = Review(arguments=(ReviewedArgument("channel", "channel", "#engineering"),))
     return Ask(**{"digest": digest, "review": review, "requested_at": NOON, **more})
 
 
 def example_decision(approved: bool = True, approval: Approval | None = None, reason: str | None = None) -> Decision:
-    """Return what the operator says of C{approval}."""
+    """Return a decision on C{approval}, or on the example's request."""
     digest = example_ask().digest if approval is None else approval.digest
     return Decision(approved, digest, "operator-1", reason)
 
 
 def example_session(session_id: str = "session-1", at: datetime = NOON) -> Session:
-    """Return a session that begins."""
+    """Return a new session."""
     return Session(session_id, "claude", "/home/user/project", at, at)
 
 

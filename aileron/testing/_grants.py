@@ -1,4 +1,4 @@
-"""Standing grants in memory: what the runner's tests are given."""
+"""Standing grants in memory, for tests of the runner."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def example_grant(grant_id: str = "grant-1", **changes: Any) -> Grant:
 
 @implementer(IGrants)
 class MemoryGrants(KeptInMemory):
-    """Grants, kept nowhere.
+    """Grants in memory.
 
-    :param control: is told how far the record had come at each use.
+    :param control: receives the end of the record at each use.
     """
 
     def __init__(self, vault: MemoryVault, control: MemoryControl, clock: IReactorTime) -> None:

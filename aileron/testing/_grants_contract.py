@@ -1,4 +1,4 @@
-"""The contract of every keeper of grants."""
+"""The contract of L{IGrants}."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from ._grants import example_grant
 
 
 class GrantsContract(VaultCase):
-    """Mix into a test case with a C{clock} whose L{make_grants} makes an unlocked vault's grants, none yet."""
+    """Tests of L{IGrants}.
+
+    Mix into a test case with a C{clock} whose L{make_grants} returns an unlocked vault's grants.
+    """
 
     clock: Clock
 
     def make_grants(self) -> IGrants:
-        """None yet."""
+        """Return an empty L{IGrants}."""
         raise NotImplementedError
 
     def make_control(self) -> IControl:
-        """Return the control key of the same vault."""
+        """Return the control key of the vault with these grants."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -34,7 +37,7 @@ class GrantsContract(VaultCase):
         self.assertTrue(verifyObject(IGrants, self.make_grants()))
 
     def test_put(self) -> None:
-        """What was put is there as it was put, oldest first; what was not is not."""
+        """Stored grants are returned unchanged, oldest first, and unknown ones are None."""
         grants = self.make_grants()
         predicates = (Predicate("to", PredicateKind.DOMAIN, ["example.com"]), Predicate("n", PredicateKind.ANY))
         made = [example_grant("b", predicates=predicates, session_id="s"), example_grant("a")]
@@ -43,14 +46,14 @@ class GrantsContract(VaultCase):
         self.assertEqual((grants.all(), grants.get("a"), grants.get("c")), (tuple(made), made[1], None))
 
     def test_twice(self) -> None:
-        """An id stands for one grant."""
+        """A second grant with a used id is refused."""
         grants = self.make_grants()
         grants.put(example_grant())
         self.assertRaises(Conflict, grants.put, example_grant(uses=100))
         self.assertEqual(grants.all(), (example_grant(),))
 
     def test_use(self) -> None:
-        """Each use counts, is sealed with the record's place, and the one beyond the last is refused."""
+        """Each use is counted and sealed, and uses beyond the limit are refused."""
         grants, control = self.make_grants(), self.make_control()
         grants.put(example_grant(uses=2))
         self.assertEqual(grants.use("grant-1", 7, "head-7").left, 1)
@@ -60,13 +63,13 @@ class GrantsContract(VaultCase):
         self.assertEqual((control.sealed(), used.used_at), ((8, "head-8"), self._now()))
 
     def test_unknown(self) -> None:
-        """What is not there is neither used nor revoked."""
+        """An unknown grant can neither be used nor revoked."""
         grants = self.make_grants()
         self.assertRaises(NotFound, grants.use, "grant-1", 1, "head")
         self.assertRaises(NotFound, grants.revoke, "grant-1", self._now())
 
     def test_revoke(self) -> None:
-        """What was revoked is not used again; revoked twice, the first moment stays."""
+        """A revoked grant cannot be used. Revoking again preserves the first time."""
         grants = self.make_grants()
         grants.put(example_grant())
         revoked = grants.revoke("grant-1", self._now())
@@ -75,7 +78,7 @@ class GrantsContract(VaultCase):
         self.assertRaises(Conflict, grants.use, "grant-1", 1, "head")
 
     def test_over(self) -> None:
-        """What is over is not used from that very moment on."""
+        """An expired grant cannot be used, from the exact time of expiry."""
         grants = self.make_grants()
         until = self._now() + timedelta(seconds=10)
         grants.put(example_grant(not_after=until))
@@ -87,7 +90,7 @@ class GrantsContract(VaultCase):
         self.assertIs(grants.all()[0].state(until - timedelta(days=1)), GrantState.OVER)
 
     def test_most(self) -> None:
-        """Only so many are in force at once; one that is not makes room."""
+        """The number of live grants is limited, and a revoked one frees its place."""
         grants = self.make_grants()
         for number in range(MOST_LIVE_GRANTS):
             grants.put(example_grant(f"grant-{number}"))
@@ -97,7 +100,7 @@ class GrantsContract(VaultCase):
         self.assertEqual(len(grants.all()), MOST_LIVE_GRANTS + 1)
 
     def test_forgotten(self) -> None:
-        """What ended more than a week ago makes way for a new one; what is in force never does."""
+        """Grants that ended more than a week ago are deleted when one is added. Live ones are not."""
         grants = self.make_grants()
         late = self._now() + timedelta(days=60)
         for name in ("revoked", "used", "live"):
@@ -111,14 +114,14 @@ class GrantsContract(VaultCase):
         self.assertEqual([grant.id for grant in grants.all()], ["used", "live", "new"])
 
     def test_void(self) -> None:
-        """All can be taken back at once."""
+        """All grants can be removed at once."""
         grants = self.make_grants()
         grants.put(example_grant())
         grants.void()
         self.assertEqual(grants.all(), ())
 
     def test_locked(self) -> None:
-        """While locked what was verified is still told, and nothing changes."""
+        """While locked, verified grants can be read, and changes are refused."""
         grants = self.make_grants()
         grants.put(example_grant())
         self.lock()
@@ -129,7 +132,7 @@ class GrantsContract(VaultCase):
         self.assertEqual((grants.all(), grants.get("grant-1")), ((example_grant(),), example_grant()))
 
     def test_full_disk(self) -> None:
-        """What could not be written did not happen."""
+        """If a write fails, the grants are unchanged."""
         grants = self.make_grants()
         grants.put(example_grant())
         self.break_disk()

@@ -1,4 +1,4 @@
-"""The operator's pauses and caps in memory, and what everything that keeps them must do."""
+"""The operator's pauses and caps in memory, and the contract of L{IOperatorLimits}."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._vault import KeptInMemory, MemoryVault
 
 @implementer(IOperatorLimits)
 class MemoryOperatorLimits(KeptInMemory):
-    """Pauses and caps, kept nowhere."""
+    """Pauses and caps in memory."""
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
         super().__init__(vault)
@@ -42,12 +42,12 @@ class MemoryOperatorLimits(KeptInMemory):
 
 
 def example_pauses() -> tuple[Pause, ...]:
-    """Everything, and one session."""
+    """Return a pause of everything and a pause of one session."""
     return Pause(NOON, "operator-1", "look at this"), Pause(NOON, "session-1", None, "session-1")
 
 
 def example_caps() -> tuple[OwnCap, ...]:
-    """One for all actions, and one for each recipient of one."""
+    """Return a cap for all actions and a cap per recipient for one action."""
     recipients = Cap(3, 86_400.0, argument="to", per_session=True)
     return (
         OwnCap(Cap(100, 3600.0), NOON, "operator-1"),
@@ -56,10 +56,13 @@ def example_caps() -> tuple[OwnCap, ...]:
 
 
 class OperatorLimitsContract(VaultCase):
-    """Mix into a test case whose L{make_operator_limits} makes an unlocked vault's, which has none."""
+    """Tests of L{IOperatorLimits}.
+
+    Mix into a test case whose L{make_operator_limits} returns those of an unlocked vault.
+    """
 
     def make_operator_limits(self) -> IOperatorLimits:
-        """Pauses and caps."""
+        """Return limits without pauses and caps."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -67,7 +70,7 @@ class OperatorLimitsContract(VaultCase):
         self.assertTrue(verifyObject(IOperatorLimits, self.make_operator_limits()))
 
     def test_kept(self) -> None:
-        """What was kept is told, in the place of all that was kept before."""
+        """New pauses and caps replace all earlier ones."""
         limits = self.make_operator_limits()
         self.assertEqual((limits.pauses(), limits.caps()), ((), ()))
         limits.keep_pauses(example_pauses())
@@ -78,7 +81,7 @@ class OperatorLimitsContract(VaultCase):
         self.assertEqual((limits.pauses(), limits.caps()), (example_pauses()[:1], ()))
 
     def test_locked_limits(self) -> None:
-        """While locked what was verified is still known, and nothing changes."""
+        """While locked, verified pauses can be read, and changes are refused."""
         limits = self.make_operator_limits()
         limits.keep_pauses(example_pauses())
         self.lock()
@@ -87,7 +90,7 @@ class OperatorLimitsContract(VaultCase):
         self.assertEqual(limits.pauses(), example_pauses())
 
     def test_full_disk(self) -> None:
-        """What could not be written is not believed, and nothing is lifted."""
+        """If a write fails, the limits are unchanged."""
         limits = self.make_operator_limits()
         limits.keep_pauses(example_pauses())
         self.break_disk()

@@ -1,4 +1,4 @@
-"""Passkeys in memory, and an authenticator of software that makes and uses them."""
+"""Passkeys in memory, and a software authenticator."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ._vault import MemoryVault
 
 _PRESENT, _VERIFIED, _ATTESTED = 0x01, 0x04, 0x40
 _COUNT_BYTES, _LENGTH_BYTES, _NUMBER_BYTES = 4, 2, 32
-# CBOR (RFC 8949) of a P-256 key as COSE (RFC 9053), but for its two numbers: {1: 2, 3: -7, -1: 1, -2: x, -3: y}
+# The CBOR (RFC 8949) of a P-256 key in COSE (RFC 9053), without its two numbers: {1: 2, 3: -7, -1: 1, -2: x, -3: y}
 _COSE_X, _COSE_Y = bytes.fromhex("a5010203262001215820"), bytes.fromhex("225820")
-# and of {"fmt": "none", "attStmt": {}, "authData": …}, whose length follows as one byte
+# The CBOR of {"fmt": "none", "attStmt": {}, "authData": …}, followed by the length as one byte
 _ATTESTATION = bytes.fromhex("a363666d74646e6f6e656761747453746d74a068617574684461746158")
 
 
 @implementer(IPasskeyBook)
 class MemoryPasskeyBook:
-    """Passkeys and their rule, kept nowhere.
+    """Passkeys and their rule in memory.
 
-    :param vault: whose state they obey; unlocked by default.
+    :param vault: the vault whose state applies, by default an unlocked one.
     """
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
@@ -52,12 +52,12 @@ class MemoryPasskeyBook:
 
 @define
 class SoftwareAuthenticator:
-    """The authenticator and the browser of a person, together.
+    """An authenticator and browser for tests.
 
-    :ivar origin: of the page.
-    :ivar site: that the browser believes the page to belong to.
-    :ivar verifies: whether it makes sure who uses it.
-    :ivar count: how often it was used.
+    :ivar origin: the origin of the page.
+    :ivar site: the site that the browser believes the page to belong to.
+    :ivar verifies: whether the authenticator verifies the user.
+    :ivar count: the number of uses.
     """
 
     origin: str
@@ -68,14 +68,14 @@ class SoftwareAuthenticator:
     id: bytes = b"credential-1"
 
     def made(self, options: Mapping[str, Any]) -> dict[str, JSON]:
-        """Return what C{navigator.credentials.create} gives for these options."""
+        """Return the result of C{navigator.credentials.create} for these options."""
         length = len(self.id).to_bytes(_LENGTH_BYTES, "big")
         data = self._data(_ATTESTED) + bytes(16) + length + self.id + self._cose()
         given = {"clientDataJSON": self._client("webauthn.create", options)}
         return self._credential({**given, "attestationObject": _ATTESTATION + bytes([len(data)]) + data})
 
     def used(self, options: Mapping[str, Any]) -> dict[str, JSON]:
-        """Return what C{navigator.credentials.get} gives for these options."""
+        """Return the result of C{navigator.credentials.get} for these options."""
         self.count += 1
         client, data = self._client("webauthn.get", options), self._data()
         signature = self.key.sign(data + hashlib.sha256(client).digest(), ec.ECDSA(SHA256()))

@@ -1,4 +1,4 @@
-"""The contract of receiving a run, for every keeper of runs."""
+"""The contract of L{IRuns} for receiving a run."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _WEEK = timedelta(days=7)
 
 
 class ReceiveContract(RunsCase):
-    """Receiving.  Mix into a test case with C{make_runs}."""
+    """Tests of receiving runs.  Mix into a test case with C{make_runs}."""
 
     def test_provides(self) -> None:
         """It provides IRuns."""
         self.assertTrue(verifyObject(IRuns, self.runs))
 
     def test_kept_whole(self) -> None:
-        """What was received is read back as it was, every field of it."""
+        """A received run is read back unchanged."""
         run = example_run(session_id=None, idempotency_key="k", arguments={"é": [1, 2.5, None, {"ü": True}]})
         kept, new = self.do(self.runs.receive(run, (), LIMITS))
         self.assertEqual((kept, new), (run, True))
         self.assertEqual(self.do(self.runs.get(run.id)), run)
 
     def test_transitions_applied(self) -> None:
-        """Transitions that come with a run are applied in order, with their events."""
+        """Transitions that are received with a run are applied in order, with their events."""
         run = example_run(gated=False)
         first = example_transition(run, _S.APPROVED, "one")
         second = example_transition(evolve(run, state=_S.APPROVED), _S.EXECUTING, "two")
@@ -44,7 +44,7 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.recorded(), ["one", "two"])
 
     def test_refused_by_verify(self) -> None:
-        """What a verify raises keeps the run out, and its events."""
+        """If verify raises, neither the run nor its events are stored."""
 
         def no(run: Run, approval: Approval | None) -> None:
             raise ValueError("no")
@@ -55,7 +55,7 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.recorded(), [])
 
     def test_same_key(self) -> None:
-        """The same key with the same arguments gives the run of then, and writes nothing."""
+        """A repeated key with equal arguments returns the first run, and writes nothing."""
         first = self.pending(idempotency_key="k")
         again = example_run("run-2", idempotency_key="k")
         asked = example_transition(again, _S.PENDING, "again", ask=example_ask())
@@ -64,7 +64,7 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.recorded(), ["approval.requested"])
 
     def test_same_key_other_arguments(self) -> None:
-        """The same key with other arguments conflicts; true is not 1."""
+        """A repeated key with other arguments conflicts. True is not 1."""
         self.received(example_run(idempotency_key="k", arguments={"n": 1}))
         other = example_run("run-2", idempotency_key="k", arguments={"n": True})
         error = self.refused(self.runs.receive(other, (), LIMITS), Conflict)
@@ -72,13 +72,13 @@ class ReceiveContract(RunsCase):
         self.assertIsNone(self.do(self.runs.get("run-2")))
 
     def test_same_key_other_manifest(self) -> None:
-        """The same key for another manifest conflicts."""
+        """A repeated key for another manifest conflicts."""
         self.received(example_run(idempotency_key="k"))
         other = example_run("run-2", idempotency_key="k", manifest_digest="sha256:" + "b" * 64)
         self.refused(self.runs.receive(other, (), LIMITS), Conflict)
 
     def test_key_is_of_session_and_action(self) -> None:
-        """Another session or another action, or none, may use the same key."""
+        """Keys of other sessions, of other actions and of no session are independent."""
         self.received(example_run(idempotency_key="k"))
         others: tuple[dict[str, Any], ...] = ({"session_id": "session-2"}, {"session_id": None}, {"action": "other"})
         for number, changes in enumerate(others):
@@ -86,14 +86,14 @@ class ReceiveContract(RunsCase):
             self.assertEqual(self.do(self.runs.receive(run, (), LIMITS)), (run, True))
 
     def test_keys_without_session(self) -> None:
-        """Keys of runs without a session are one space."""
+        """Runs without a session share one space of keys."""
         first = self.received(example_run(session_id=None, idempotency_key="k"))
         again = example_run("run-2", session_id=None, idempotency_key="k")
         self.assertEqual(self.do(self.runs.receive(again, (), LIMITS)), (first, False))
         self.assertEqual(self.do(self.runs.find_by_key(None, "ship-update", "k")), first)
 
     def test_key_forgotten(self) -> None:
-        """A key may be used anew after seven days, and not before."""
+        """A key can be reused after seven days, and not before."""
         first = self.received(example_run(idempotency_key="k"))
         nearly = example_run("run-2", idempotency_key="k", received_at=NOON + _WEEK - timedelta(seconds=1))
         self.assertEqual(self.do(self.runs.receive(nearly, (), LIMITS)), (first, False))
@@ -101,14 +101,14 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.do(self.runs.receive(later, (), LIMITS)), (later, True))
 
     def test_find_by_key(self) -> None:
-        """A run is found by its key, its session and its action together."""
+        """A run is found by the combination of key, session and action."""
         run = self.received(example_run(idempotency_key="k"))
         self.assertEqual(self.do(self.runs.find_by_key("session-1", "ship-update", "k")), run)
         for other in (("session-2", "ship-update", "k"), ("session-1", "x", "k"), ("session-1", "ship-update", "x")):
             self.assertIsNone(self.do(self.runs.find_by_key(*other)))
 
     def test_limit_of_session(self) -> None:
-        """As many approvals of one session wait as may, then no more; other runs still come in."""
+        """The number of pending approvals per session is limited. Other runs are still accepted."""
         for number in range(LIMITS.per_session):
             self.pending(f"run-{number}")
         run = example_run("late")
@@ -121,7 +121,7 @@ class ReceiveContract(RunsCase):
         self.received(example_run("ungated", gated=False))
 
     def test_limit_of_action(self) -> None:
-        """The number of waiting approvals of one action is limited over all sessions; other actions still get in."""
+        """The number of pending approvals per action is limited over all sessions. Other actions are still accepted."""
         limits = evolve(LIMITS, per_action=1)
         self.pending(session_id=None)
         run = example_run("late", session_id="session-2")
@@ -133,7 +133,7 @@ class ReceiveContract(RunsCase):
         self.assertTrue(self.do(self.runs.receive(other, (asked,), limits))[1])
 
     def test_limit_of_home(self) -> None:
-        """The number of all waiting approvals is limited over all sessions; one that is decided makes room."""
+        """The total number of pending approvals is limited. A decided one frees its place."""
         runs = [self.pending(f"run-{number}", session_id=f"s-{number}") for number in range(LIMITS.per_home)]
         run = example_run("late", session_id=None)
         asked = example_transition(run, _S.PENDING, ask=example_ask())

@@ -1,4 +1,4 @@
-"""The record's keys in memory, and what every keeper of them must do."""
+"""The record's keys in memory, and the contract of L{IRecordKeys}."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ._vault import MemoryVault
 
 @implementer(IRecordKeys)
 class MemoryRecordKeys:
-    """Real signatures under a key that is made of C{secret}.
+    """Valid signatures with a key made from C{secret}.
 
-    :param vault: whose state it obeys; unlocked by default.
+    :param vault: the vault whose state applies, by default an unlocked one.
     """
 
     def __init__(self, vault: MemoryVault | None = None, secret: bytes = b"memory record".ljust(32)) -> None:
@@ -60,14 +60,14 @@ class MemoryRecordKeys:
 
 
 class RecordKeysContract(MixedIn):
-    """Mix into a test case with C{make_record_keys} and C{lock}."""
+    """Tests of L{IRecordKeys}.  Mix into a test case with C{make_record_keys} and C{lock}."""
 
     def make_record_keys(self) -> IRecordKeys:
-        """Those of an unlocked vault that has none yet."""
+        """Return the keys of an unlocked vault, none created yet."""
         raise NotImplementedError
 
     def lock(self) -> None:
-        """Lock the vault of these."""
+        """Lock the vault of these keys."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -75,14 +75,14 @@ class RecordKeysContract(MixedIn):
         self.assertTrue(verifyObject(IRecordKeys, self.make_record_keys()))
 
     def test_made_once(self) -> None:
-        """The key is made at first need, and is the same ever after."""
+        """The key is created once, on first use."""
         keys = self.make_record_keys()
         self.assertIsNone(keys.public_key())
         made = keys.make_key()
         self.assertEqual((keys.make_key(), keys.public_key()), (made, made))
 
     def test_signs(self) -> None:
-        """What it signs, anybody can tell by the public key."""
+        """Signatures can be verified with the public key."""
         keys = self.make_record_keys()
         unsigned = Checkpoint("vault", 1, "sha256:1", "2026-01-01T00:00:00.000000Z", NO_CHECKPOINT, keys.make_key())
         signed = evolve(unsigned, signature=keys.endorse(unsigned.statement()))
@@ -90,13 +90,13 @@ class RecordKeysContract(MixedIn):
         self.assertFalse(is_signed(evolve(signed, sequence=2)))
 
     def test_no_key(self) -> None:
-        """Without a key nothing is signed and no locked period kept."""
+        """Without a key, nothing can be signed and no locked period stored."""
         keys = self.make_record_keys()
         self.assertRaises(Conflict, keys.endorse, {})
         self.assertRaises(Conflict, keys.put_locked_periods, ())
 
     def test_locked_periods(self) -> None:
-        """Locked periods are kept whole, each in the place of all earlier ones; a key shows in no repr."""
+        """Locked periods are stored unchanged, replacing all earlier ones, and their keys are hidden in reprs."""
         keys = self.make_record_keys()
         keys.make_key()
         one, other = LockedPeriod("one", b"1" * 32), LockedPeriod("other", b"2" * 32)
@@ -107,7 +107,7 @@ class RecordKeysContract(MixedIn):
         self.assertNotIn("2222", repr(other))
 
     def test_locked(self) -> None:
-        """While locked nothing is signed, and no key is told but the public one."""
+        """While locked, nothing can be signed, and only the public key can be read."""
         keys = self.make_record_keys()
         public = keys.make_key()
         self.lock()

@@ -1,4 +1,4 @@
-"""The contract of every keeper of runs; here what it finds and lists."""
+"""The contract of L{IRuns} for searches and lists."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _S = RunState
 
 
 class RunsContract(ReceiveContract, ApplyContract):
-    """All of it: receiving, changing, listing.  Mix into a test case with C{make_runs}."""
+    """All tests of L{IRuns}: receiving, changing, listing.  Mix into a test case with C{make_runs}."""
 
     def ids(self, query: RunQuery) -> list[str]:
-        """Ids of the runs that match."""
+        """Return the ids of the runs that match."""
         return [run.id for run in self.do(self.runs.list(query)).items]
 
     def asked(self, run_id: str, review: dict[str, JSON]) -> Run:
-        """Return a run of no session that waits, with what is shown of it."""
+        """Return a pending run without a session, with the given review."""
         run = example_run(run_id, session_id=None)
         ask = example_transition(run, _S.PENDING, ask=example_ask(review=Review(unread=review)))
         return self.do(self.runs.receive(run, (ask,), PendingLimits()))[0]
 
     def test_absent(self) -> None:
-        """What is not there is None or empty."""
+        """Unknown ids return None or nothing."""
         self.assertIsNone(self.do(self.runs.get("x")))
         self.assertIsNone(self.do(self.runs.approval("x")))
         self.assertEqual(self.do(self.runs.steps("x")), ())
@@ -42,7 +42,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(self.do(self.runs.count(RunQuery())), 0)
 
     def test_filters(self) -> None:
-        """Every given field must match, in lists and counts alike."""
+        """Every given field must match, in lists and counts."""
         self.received(example_run("a"))
         self.received(example_run("b", session_id="session-2", gated=False))
         self.received(example_run("c", action="other"))
@@ -61,7 +61,7 @@ class RunsContract(ReceiveContract, ApplyContract):
             self.assertEqual(self.do(self.runs.count(query)), len(expected), query)
 
     def test_denials(self) -> None:
-        """Denials since a moment are told with what was denied, oldest first; approvals and earlier ones are not."""
+        """Denials after a time are returned with their runs, oldest first. Approvals and earlier denials are not."""
         at = example_decision().decided_at or NOON
         for number, approved in enumerate((False, True, False)):
             run = self.pending(f"run-{number}")
@@ -79,7 +79,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual([each.run.id for each in self.do(self.runs.denials(at))], ["run-2"])
 
     def test_pages(self) -> None:
-        """Pages follow one another without a gap or a repetition, also where runs are added meanwhile."""
+        """Pages have no gaps and no repetitions, even if runs are added in between."""
         for number in range(5):
             self.received(example_run(f"run-{number}"))
         first = self.do(self.runs.list(RunQuery(limit=2)))
@@ -91,7 +91,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertIsNone(third.cursor)
 
     def test_bytes(self) -> None:
-        """A page that is bounded in bytes ends sooner, is never empty, and the next one goes on without a gap."""
+        """A page limited in bytes is shorter but never empty, and the next page continues without a gap."""
         for number in range(4):
             self.received(example_run(f"run-{number}", arguments={"text": "x" * (5000 if number == 2 else 1000)}))
         found, cursor = [], None
@@ -113,7 +113,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertIsNone(self.do(self.runs.list(RunQuery(limit=2))).cursor)
 
     def test_bad_cursor(self) -> None:
-        """A cursor that this list did not give is the caller's mistake."""
+        """A cursor of another list is refused as invalid."""
         for number in range(2):
             self.received(example_run(f"run-{number}"))
         other = self.do(self.runs.list(RunQuery(limit=1, oldest_first=True))).cursor
@@ -122,7 +122,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.refused(self.runs.approvals(RunQuery(cursor=other)), InvalidRequest)
 
     def test_approvals(self) -> None:
-        """Approvals are listed with their runs, oldest first, by the same filters, in pages."""
+        """Approvals are listed with their runs, oldest first, with filters and pages."""
         self.received(example_run("ungated", gated=False))
         first, second = self.pending("a"), self.pending("b", session_id="session-2")
         page = self.do(self.runs.approvals(RunQuery(limit=1)))
@@ -136,7 +136,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(self.do(self.runs.approvals(RunQuery(gated=False))).items[0].run.id, "a")
 
     def test_most_used(self) -> None:
-        """The actions that were completed most often come first, then those of the lesser name; others are not told."""
+        """The actions completed most often come first, then in alphabetical order. Others are not returned."""
         self.received(example_run("waits", action="d"))
         for number, action in enumerate("abcbc"):
             run = self.received(example_run(f"run-{number}", action=action, gated=False))
@@ -146,7 +146,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(self.do(self.runs.most_used(1)), ("b",))
 
     def test_repeats(self) -> None:
-        """Identical runs of other sessions are told if they wait, go on or are in doubt, or were done of late."""
+        """Identical runs of other sessions are returned if pending, executing, unknown or recently completed."""
         at = NOON + timedelta(seconds=2)
         for name, *states in (
             ("done", _S.EXECUTING, _S.COMPLETED),
@@ -176,7 +176,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(ids(NOON, 2), ["goes-on", "in-doubt"])
 
     def test_twins(self) -> None:
-        """Identical runs of the same session are listed, oldest first; those of other sessions or of none are not."""
+        """Identical runs of this session are returned, oldest first. Those of other sessions or of none are not."""
         for name, *states in (
             ("done", _S.EXECUTING, _S.COMPLETED),
             ("failed", _S.EXECUTING, _S.FAILED),
@@ -202,7 +202,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(ids(example_run("again", session_id=None), NOON), [])
 
     def test_unshown(self) -> None:
-        """Runs that wait are told of where a preview is kept of which it does not say that it was shown."""
+        """Pending runs whose stored preview is not shown are returned."""
         for name, kept in (
             ("none", None),
             ("shown", {"status": "shown", "fields": []}),
@@ -217,7 +217,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(self.do(self.runs.unshown()), ("fetching", "unavailable", "odd"))
 
     def test_unfinished(self) -> None:
-        """At its start the daemon finds every run that is not settled, oldest first."""
+        """All unfinished runs are returned, oldest first."""
         self.received(example_run("a"))
         self.pending("b")
         self.do(self.runs.apply(example_transition(self.pending("c"), _S.CANCELLED)))

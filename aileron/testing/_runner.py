@@ -1,4 +1,4 @@
-"""A runner that does what a test says: for the API's tests, and for others that need a daemon without effects."""
+"""A runner controlled by a test, for tests of the API and others that need a daemon without effects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STRANGE = "<script>\u202e"
 
 
 def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bool = True) -> Offer:
-    """Return an action of one step with one argument, C{text}, on offer."""
+    """Return an offer of an action with one step and one argument, C{text}."""
     action = Action(
         name=name,
         version="1.0.0",
@@ -59,14 +59,16 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
 @implementer(ISubmission, IDecisions, ITrustService, IGrantService, ILimitService, IReconciliation)
 @define
 class ScriptedRunner(ScriptedTrust):
-    """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
+    """A runner that stores runs in memory.
 
-    :ivar usual: the state that an ungated run reaches within L{submit}; its output is its arguments.
-    :ivar refusal: raised by the next L{submit}, once.
-    :ivar calls: all that was submitted, in order.
-    :ivar findings: what looks for effects find.
-    :ivar reconcilable: whether effects can be looked for.
-    :ivar earlier: what was done before, by the run that is compared with it; else nothing was.
+    Gated runs wait for L{decide}, ungated ones end in C{usual} or by L{finish}.
+
+    :ivar usual: the state that an ungated run reaches within L{submit}. Its output is its arguments.
+    :ivar refusal: an exception that the next L{submit} raises, once.
+    :ivar calls: all submitted calls, in order.
+    :ivar findings: the results of searches for effects.
+    :ivar reconcilable: whether effects can be searched for.
+    :ivar earlier: the precedents by run. Runs without an entry have none.
     """
 
     clock: IReactorTime = field(factory=Clock)
@@ -84,7 +86,7 @@ class ScriptedRunner(ScriptedTrust):
 
     @classmethod
     def of(cls, *offers: Offer, clock: IReactorTime | None = None) -> ScriptedRunner:
-        """One that offers C{offers}."""
+        """Return a runner that offers C{offers}."""
         runner = cls(clock or Clock())
         runner.offer(*offers)
         return runner
@@ -92,13 +94,13 @@ class ScriptedRunner(ScriptedTrust):
     # what a test says -------------------------------------------------------------------------------------------------
 
     def offer(self, *offers: Offer, load_errors: Iterable[LoadError] = ()) -> None:
-        """Offer these and nothing else from now on."""
+        """Replace all offers."""
         named = {offer.action.name: offer for offer in offers}
         self._offering = Offering(self._offering.generation + 1, named, tuple(load_errors))
         self._told.fire()
 
     def finish(self, run_id: str, state: RunState = RunState.COMPLETED, **changes: Any) -> Run:
-        """Bring a run to C{state}, with any other changes, and tell who waits."""
+        """Set the state and other fields of a run, and notify its waiters if the state is final."""
         run = self._present(run_id)
         changed = evolve(run, state=state, changed_at=self._now(), audit_id=f"audit-{run_id}", **changes)
         self._runs[run_id] = changed
@@ -109,7 +111,7 @@ class ScriptedRunner(ScriptedTrust):
         return changed
 
     def restage(self, run_id: str, review: str) -> Approval:
-        """Show a pending run anew, under another digest."""
+        """Change the digest of a pending run's approval, as a changed action file does."""
         approval = evolve(self._approvals[run_id], digest=digest_of(review), stale="the action file changed")
         self._approvals[run_id] = approval
         return approval
@@ -117,23 +119,23 @@ class ScriptedRunner(ScriptedTrust):
     # its interfaces ---------------------------------------------------------------------------------------------------
 
     def offering(self) -> Offering:
-        """Return the offers that the test has set."""
+        """Return the offers that the test set."""
         return self._offering
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
-        """Return the offering once the test changes it, or after C{seconds}."""
+        """Return the offering once its generation differs, or after C{seconds}."""
         if self._offering.generation == generation:
             await self._wait(self._told, seconds)
         return self._offering
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """Switch an offer on or off."""
+        """Enable or disable an offer."""
         changed = evolve(self._offer(name), enabled=enabled)
         self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
         return changed
 
     async def submit(self, call: Call) -> Run:
-        """Submit; the only argument that any action takes is C{text}."""
+        """Submit a call.  The only argument of every action is C{text}."""
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
@@ -150,14 +152,14 @@ class ScriptedRunner(ScriptedTrust):
         return self._start(call, offer)
 
     def dry_run(self, name: str, arguments: Any) -> DryRun:
-        """Show a call as it would be kept, and forget it."""
+        """Return a call as it would be stored, without storing it."""
         offer = self._offer(name)
         gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(gated=True)))
         run = self._start(Call(name, arguments, Actor("human", "operator")), gated)
         return DryRun(self._approvals.pop(self._runs.pop(run.id).id), offer, ())
 
     async def undo(self, run_id: str, actor: Actor) -> Run:
-        """Request the inverse that the test has given the run's action, with the same arguments."""
+        """Submit the inverse of the run's action with the run's arguments."""
         undone = self._present(run_id)
         inverse = self._offer(undone.action).action.inverse
         if undone.state is not RunState.COMPLETED:
@@ -174,16 +176,16 @@ class ScriptedRunner(ScriptedTrust):
         return self._present(run_id)
 
     async def run(self, run_id: str) -> Run:
-        """Return a run from memory."""
+        """Return a run."""
         return self._present(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """List runs from memory, newest first."""
+        """Return runs, newest first."""
         found = tuple(self._find_matching(reversed(self._runs.values()), query))
         return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """One step and one attempt of a completed run; of one in doubt what the service answered."""
+        """Return a step and an attempt of a completed run, or the attempt of an unknown run, else nothing."""
         run = self._present(run_id)
         if run.state is RunState.UNKNOWN:
             times = run.received_at, run.changed_at
@@ -194,22 +196,22 @@ class ScriptedRunner(ScriptedTrust):
         return (StepRow(run_id, "post", 0, "succeeded", run.result),), (attempt,)
 
     async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
-        """Return an approval from memory."""
+        """Return the approval of a run."""
         if run_id not in self._approvals:
             raise NotFound("There is no such approval.")
         return self._approvals[run_id]
 
     async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
-        """List approvals from memory, oldest first, on one page."""
+        """Return approvals, oldest first, on one page."""
         gated = [run for run in self._runs.values() if run.id in self._approvals]
         return Page(tuple(self._approvals[run.id] for run in self._find_matching(gated, query))[: query.limit])
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """Return L{earlier} for each approval."""
+        """Return the entry of C{earlier} for each approval."""
         return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """Decide; an approved run stays C{approved} until L{finish}."""
+        """Record a decision.  An approved run stays C{approved} until L{finish}."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -228,7 +230,7 @@ class ScriptedRunner(ScriptedTrust):
         return self._approvals[run_id]
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Edit; the digest becomes that of the arguments."""
+        """Replace the arguments of a pending run. The digest becomes that of the arguments."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -240,7 +242,7 @@ class ScriptedRunner(ScriptedTrust):
         return self._approvals[run_id]
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """Cancel a run that has not begun."""
+        """Cancel a run that has not started."""
         run = self._present(run_id)
         if run.state not in _WITHDRAWABLE:
             raise Conflict("It is too late.", {"state": run.state.value})
@@ -254,7 +256,7 @@ class ScriptedRunner(ScriptedTrust):
         return self.finish(run_id, RunState.COMPLETED if happened else RunState.FAILED, reason=note)
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """C{findings}, one a call, then that nobody can say."""
+        """Return the next of C{findings}, or a finding without an answer if there is none left."""
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
@@ -265,7 +267,7 @@ class ScriptedRunner(ScriptedTrust):
         return self.finish(run_id, RunState.COMPLETED if found.happened else RunState.FAILED, result=result), found
 
     async def is_reconcilable(self, run_id: str) -> bool:
-        """Tell whether it is of unknown outcome, and C{reconcilable} says so."""
+        """Return True if the run's outcome is unknown and C{reconcilable} is set."""
         return self.reconcilable and self._present(run_id).state is RunState.UNKNOWN
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
@@ -283,11 +285,11 @@ class ScriptedRunner(ScriptedTrust):
         return child
 
     async def pending(self, session_id: str | None) -> int:
-        """Count the pending runs of one session, or of all."""
+        """Return the number of pending runs of one session, or of all."""
         return len(list(self._find_matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
 
     async def hold(self) -> None:
-        """Wait until the test settles every run that is moving."""
+        """Wait until the test settles every active run."""
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)

@@ -1,4 +1,4 @@
-"""Limits and standing grants of a scripted runner: kept as they were asked for, obeyed by nothing."""
+"""Limits and grants of a scripted runner, which are stored but not enforced."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from aileron.model.runs import Approval, Decision, Run, RunState
 
 @define
 class ScriptedLimits:
-    """Pauses, limits and grants.  Mix into a runner that keeps runs.
+    """Pauses, limits and grants.  Mix into a runner that stores runs.
 
-    :ivar suspended: why the grants of an action allow nothing, by the action.
-    :ivar shown_cards: what approvals would send, as what it is to a person, by run.
+    :ivar suspended: by action, the reason why its grants do not apply.
+    :ivar shown_cards: by run, the cards that describe what its approval would send.
     """
 
     suspended: dict[str, str] = field(factory=dict, kw_only=True)
@@ -44,11 +44,11 @@ class ScriptedLimits:
 
     @abstractmethod
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """List runs; the runner that this is mixed into keeps them."""
+        """Return runs. Implemented by the runner."""
 
     @abstractmethod
     def finish(self, run_id: str, state: RunState, **changes: Any) -> Run:
-        """Bring a run to C{state}."""
+        """Set the state of a run."""
 
     @abstractmethod
     def _now(self) -> datetime:
@@ -56,24 +56,24 @@ class ScriptedLimits:
 
     @abstractmethod
     async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
-        """Return one approval; the runner that this is mixed into keeps them."""
+        """Return one approval. Implemented by the runner."""
 
     @abstractmethod
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """Decide an approval; the runner that this is mixed into does so."""
+        """Decide an approval. Implemented by the runner."""
 
     async def count(self, query: RunQuery) -> int:
-        """Count the runs of a page."""
+        """Return the number of runs on a page."""
         return len((await self.runs(query)).items)
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
-        """List the actions with the most completed runs."""
+        """Return the actions with the most completed runs."""
         done = (await self.runs(RunQuery((RunState.COMPLETED,)))).items
         uses = Counter(run.action for run in done)
         return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """Nothing that is scripted remembers a denial."""
+        """Return the approval of a denied run.  The scripted runner does not remember denials."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.DENIED:
             raise Conflict("It was not denied.", {"state": approval.run.state.value})
@@ -84,12 +84,12 @@ class ScriptedLimits:
         return tuple(self._pauses.values())
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """Nothing that is scripted obeys it."""
+        """Store a pause.  The scripted runner does not enforce it."""
         pause = self._pauses.setdefault(session_id, Pause(self._now(), actor.id, reason, session_id))
         return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """Resume; a run that is approved waits again."""
+        """Remove a pause and return approved runs to pending."""
         if self._pauses.pop(session_id, None) is None:
             return ()
         approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items
@@ -100,18 +100,18 @@ class ScriptedLimits:
         return tuple(self._caps[name] for name in sorted(self._caps))
 
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """Keep caps in memory."""
+        """Store caps."""
         fresh = {each.name: evolve(each, set_at=self._now(), set_by=actor.id) for each in caps}
         self._caps |= fresh
         return tuple(fresh.values())
 
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
-        """Remove a cap from memory."""
+        """Remove a cap."""
         if self._caps.pop(which.name, None) is None:
             raise NotFound("There is no such limit.")
 
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """Approve and grant; what it refuses are uses of none."""
+        """Approve a run and store a grant.  Only grants without uses are refused."""
         if wish.uses < 1:
             raise InvalidRequest.listing("This cannot be granted.", ("/uses", "must be 1 to 1000"))
         approval = await self.decide(run_id, decision)
@@ -126,27 +126,27 @@ class ScriptedLimits:
         return approval, grant
 
     async def grants(self) -> tuple[StandingGrant, ...]:
-        """List the grants in memory."""
+        """Return all grants."""
         return tuple(map(self._make_standing, self._made.values()))
 
     async def grant(self, grant_id: str) -> StandingGrant:
-        """Return one grant from memory."""
+        """Return one grant."""
         if grant_id not in self._made:
             raise NotFound("There is no such grant.")
         return self._make_standing(self._made[grant_id])
 
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """Mark a grant as revoked; the first time stays."""
+        """Mark a grant as revoked, preserving an earlier time."""
         grant = (await self.grant(grant_id)).grant
         self._made[grant_id] = evolve(grant, revoked_at=grant.revoked_at or self._now())
         return await self.grant(grant_id)
 
     def cards(self, approval: Approval) -> tuple[Card, ...]:
-        """Whatever a test has put there for the run."""
+        """Return the entry of C{shown_cards} for the run."""
         return self.shown_cards.get(approval.run.id, ())
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
-        """Whatever has an at sign is an address."""
+        """Return a domain predicate for every argument that contains an at sign."""
         found = ((name, value) for name, value in approval.run.arguments.items() if isinstance(value, str))
         return tuple(
             Predicate(name, PredicateKind.DOMAIN, [text.rpartition("@")[2]]) for name, text in found if "@" in text

@@ -1,4 +1,4 @@
-"""Trust in files of a scripted runner: what a test lays on disk, and what of it was trusted."""
+"""Trust in files for a scripted runner: simulated files, and trust records for them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from ._scripted_limits import ScriptedLimits
 
 @define
 class ScriptedTrust(ScriptedLimits):
-    """Files and trust in them, in memory, beside limits.  Mix into a runner."""
+    """Files and their trust records in memory.  Mix into a runner."""
 
     _on_disk: dict[tuple[TrustKind, str], Candidate] = field(factory=dict, init=False)
     _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict, init=False)
     _texts: dict[str, str] = field(factory=dict, init=False)
 
     def lay(self, kind: TrustKind, name: str, text: str, **about: Any) -> Candidate:
-        """Put a file with this text on the scripted disk, in the place of an earlier one."""
+        """Put a file with this text on the simulated disk, replacing an earlier one."""
         candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text, **about)
         self._on_disk[kind, name] = candidate
         self._texts[candidate.digest] = text
         return candidate
 
     def remove(self, kind: TrustKind, name: str) -> None:
-        """Remove a file from the scripted disk."""
+        """Remove a file from the simulated disk."""
         del self._on_disk[kind, name]
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
-        """List the files on the scripted disk, and those that are trusted."""
+        """Return the files on the simulated disk and the trusted ones."""
         return tuple(self._item(key) for key in sorted({*self._on_disk, *self._trusted}))
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """Trust files on the scripted disk."""
+        """Trust files on the simulated disk."""
         if any((kind, name) not in self._on_disk for kind, name, _ in items):
             raise NotFound("There is no such file.")
         moved = [self._on_disk[kind, name] for kind, name, seen in items if self._on_disk[kind, name].digest != seen]
@@ -51,7 +51,7 @@ class ScriptedTrust(ScriptedLimits):
         return tuple(self._item((kind, name)) for kind, name, _ in items)
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """Take trust back."""
+        """Remove the trust record of a file."""
         if self._trusted.pop((kind, name), None) is None:
             raise NotFound("This is not trusted.")
 

@@ -1,4 +1,4 @@
-"""A real store and the signer of its record for tests, and proxies of parts that a test lets fail."""
+"""A real store and its checkpoint signer for tests, and proxies for simulating failures."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from aileron.store import Seals, Store, Threads, Tuning, make_store
 
 _numbers = count(1)
 _fresh: list[bytes] = []
-"""The file that a store makes where there is none; the steps of the schema, each kept durably, take milliseconds."""
+"""The bytes of a new database, because creating one takes milliseconds for the schema's steps."""
 
 
 class RunsProxy(proxyForInterface(IRuns)):  # type: ignore[misc]
-    """Passes each call on to the C{original} runs; a subclass overrides what is to go wrong."""
+    """A proxy of C{original} runs. Override methods to simulate failures."""
 
 
 class AuditProxy(proxyForInterface(IAudit)):  # type: ignore[misc]
-    """Passes each call on to the C{original} record; a subclass overrides what is to go wrong."""
+    """A proxy of an C{original} audit log. Override methods to simulate failures."""
 
 
 def seals(observer: CommitObserver | None = None) -> Seals:
-    """Return the real seals, with salts that count."""
+    """Return the real seals, with numbered salts."""
     numbers = count(1)
     return Seals(GENESIS, seal, payload_digest, lambda: f"salt-{next(numbers)}", observer)
 
@@ -46,11 +46,11 @@ def memory_store(
     threads: Threads = UnthreadedPool,
     observer: CommitObserver | None = None,
 ) -> Store:
-    """Return an open store whose Deferreds fire before the call returns; C{case} closes it at its end.
+    """Return an open store whose Deferreds fire before the call returns. C{case} closes it at its end.
 
-    :param path: an existing file to open again, or where to make one; by default a fresh temporary one.
-    :param observer: who looks on while events are kept.
-    :param threads: C{lambda *_: pool} with an L{UnthreadedPool} of yours, to hold back what is read and written.
+    :param path: the file to open or create, by default a new temporary one.
+    :param observer: the observer of stored events.
+    :param threads: C{lambda *_: pool} with your own L{UnthreadedPool}, to delay reads and writes.
     """
     path = path or Path(case.mktemp())
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def unopened_store(
     tuning: Tuning | None = None,
     observer: CommitObserver | None = None,
 ) -> Store:
-    """Return a store on C{path} for tests; by default it neither waits for locks nor for the disk."""
+    """Return a store for tests that is not open. By default it waits neither for locks nor for the disk."""
     tuning = tuning or Tuning(busy_seconds=0, durable=False)
     return make_store(path, UnthreadedReactor(), clock or Clock(), seals(observer), tuning, threads)
 
@@ -85,7 +85,7 @@ def unopened_store(
 def example_signer(
     store: Store, keys: IRecordKeys, control: IControl, clock: IReactorTime, observer: CommitObserver | None = None
 ) -> CheckpointSigner:
-    """Build one that has not taken over yet; without a C{observer} nothing is sealed while the vault is locked."""
+    """Return a signer that is not open.  Without an C{observer}, records get no MACs while the vault is locked."""
 
     def write(type_: str, **payload: JSON) -> Event:
         return Event(f"signed-{next(_numbers):06}", type_, utc(clock.seconds()), DAEMON, payload)

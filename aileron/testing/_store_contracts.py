@@ -1,4 +1,4 @@
-"""The contract of every record and every keeper of sessions."""
+"""The contracts of L{IAudit} and L{ISessions}."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class _RecordCase(StoreCase):
     audit: IAudit
 
     def types(self, query: AuditQuery | None = None) -> list[str]:
-        """Types of the matching events, newest first."""
+        """Return the types of the matching events, newest first."""
         return [record.event.type for record in self.do(self.audit.list(query or AuditQuery())).items]
 
 
 class AuditContract(_RecordCase):
-    """Mix into a test case with C{make_audit}."""
+    """Tests of L{IAudit}.  Mix into a test case with C{make_audit}."""
 
     def make_audit(self) -> IAudit:
-        """Return an empty record that answers at once."""
+        """Return an empty audit log whose calls finish at once."""
         raise NotImplementedError
 
     def setUp(self) -> None:
-        """Make it."""
+        """Create the audit log."""
         super().setUp()
         self.audit = self.make_audit()
 
@@ -48,7 +48,7 @@ class AuditContract(_RecordCase):
         self.assertTrue(verifyObject(IAudit, self.audit))
 
     def test_kept_whole(self) -> None:
-        """An event is read back as it was, every field of it, by its id too."""
+        """An event is read back unchanged, from the list and by its id."""
         about = {"session_id": "s", "action": "a", "connector": "builtin://slack", "failure_class": "network_error"}
         event = example_event("x.y", "run-1", {"é": [2**70, "\ud800", {"n": None}]}, actor=AGENT, **about)
         self.do(self.audit.append(event))
@@ -58,7 +58,7 @@ class AuditContract(_RecordCase):
         self.assertIsNone(self.do(self.audit.get("other")))
 
     def test_chained(self) -> None:
-        """Records number from 1 without a gap, each holding the hash of the one before; salts differ."""
+        """Records are numbered from 1 without a gap, each has the previous hash, and salts differ."""
         self.do(self.audit.append(example_event("a"), example_event("b")))
         self.do(self.audit.append(example_event("c")))
         records = self.do(self.audit.list(AuditQuery())).items[::-1]
@@ -67,7 +67,7 @@ class AuditContract(_RecordCase):
         self.assertEqual(len({record.salt for record in records}), 3)
 
     def test_head(self) -> None:
-        """The newest record is found, and each by its number; before the first there is none."""
+        """The newest record is found, and the hash of each by its number. An empty log has none."""
         self.assertIsNone(self.do(self.audit.head()))
         self.do(self.audit.append(example_event("a"), example_event("b")))
         newest, older = self.do(self.audit.list(AuditQuery())).items
@@ -75,7 +75,7 @@ class AuditContract(_RecordCase):
         self.assertEqual([self.do(self.audit.at(number)) for number in (1, 2, 3)], [older.hash, newest.hash, None])
 
     def test_news(self) -> None:
-        """A reader gets the records after its last one at once, oldest first; one that is up to date waits for more."""
+        """A reader gets the records after its last one at once, oldest first, or waits for the next."""
         self.do(self.audit.append(example_event("a"), example_event("b"), example_event("c")))
         told = self.do(self.audit.news(1, 5))
         self.assertEqual([(record.sequence, record.event.type) for record in told], [(2, "b"), (3, "c")])
@@ -88,7 +88,7 @@ class AuditContract(_RecordCase):
         self.assertEqual(self.do(self.audit.news(4, 0)), ())
 
     def test_count_daily(self) -> None:
-        """Records of the types that are asked for are counted by their day; the moment itself counts, none before."""
+        """Records of the given types are counted by day, including those at exactly the given time."""
         days = [NOON - timedelta(days=1), NOON - timedelta(seconds=1), NOON, NOON + timedelta(days=1)]
         self.do(self.audit.append(*(example_event(kind, at=at) for at in days for kind in ("a", "b", "b", "c"))))
         first, second = NOON.date(), (NOON + timedelta(days=1)).date()
@@ -97,7 +97,7 @@ class AuditContract(_RecordCase):
         self.assertEqual([*self.do(self.audit.count_daily(NOON, ("d",)))], [])
 
     def test_filters(self) -> None:
-        """Every given field must match; since is included, until is not."""
+        """Every given field must match. C{since} is inclusive and C{until} exclusive."""
         later = NOON + timedelta(seconds=1)
         self.do(
             self.audit.append(
@@ -122,7 +122,7 @@ class AuditContract(_RecordCase):
             self.assertEqual(self.types(query), expected, query)
 
     def test_commands(self) -> None:
-        """Logins by commands and logouts that end their own login are left out; every other record is listed."""
+        """Logins by commands and logouts that end their own login are omitted. Every other record is listed."""
         command, browser = Actor("human", "command"), Actor("human", "browser")
         self.do(
             self.audit.append(
@@ -139,7 +139,7 @@ class AuditContract(_RecordCase):
         self.assertEqual(len(self.do(self.audit.list(AuditQuery())).items), 6)
 
     def test_pages(self) -> None:
-        """Pages follow one another, newest first, also where events are added meanwhile."""
+        """Pages are consecutive, newest first, even if events are added in between."""
         self.do(self.audit.append(*(example_event(str(number)) for number in range(3))))
         first = self.do(self.audit.list(AuditQuery(limit=2)))
         self.do(self.audit.append(example_event("new")))
@@ -149,7 +149,7 @@ class AuditContract(_RecordCase):
         self.refused(self.audit.list(AuditQuery(cursor="x")), InvalidRequest)
 
     def test_bytes(self) -> None:
-        """A page that is bounded in bytes ends sooner, is never empty, and the next one continues without a gap."""
+        """A page limited in bytes is shorter but never empty, and the next page continues without a gap."""
         sizes = (1000, 1000, 5000, 1000)
         self.do(self.audit.append(*(example_event(str(at), payload={"t": "x" * n}) for at, n in enumerate(sizes))))
         found, cursor = [], None
@@ -160,7 +160,7 @@ class AuditContract(_RecordCase):
         self.assertEqual((found, cursor), ([["3"], ["2"], ["1", "0"]], None))
 
     def test_bytes_by_default(self) -> None:
-        """A list ends its page, and a reader of news gets fewer at once, before more than 4 MiB are in hand."""
+        """Pages and news are limited to 4 MiB by default."""
         payload: dict[str, JSON] = {"text": "x" * (MOST_PAGE_BYTES // 3)}
         self.do(self.audit.append(*(example_event(str(number), payload=payload) for number in range(4))))
         page = self.do(self.audit.list(AuditQuery()))
@@ -171,36 +171,36 @@ class AuditContract(_RecordCase):
 
 
 class SessionsContract(_RecordCase):
-    """Mix into a test case with C{make_sessions}."""
+    """Tests of L{ISessions}.  Mix into a test case with C{make_sessions}."""
 
     clock: Clock
     sessions: ISessions
 
     def make_sessions(self) -> tuple[ISessions, IAudit, Clock]:
-        """Make an empty keeper of sessions, the record beside it, and its clock at the example's moment."""
+        """Return an empty L{ISessions}, its audit log, and its clock at the example's time."""
         raise NotImplementedError
 
     def setUp(self) -> None:
-        """Make them."""
+        """Create the sessions, the audit log and the clock."""
         super().setUp()
         self.sessions, self.audit, self.clock = self.make_sessions()
 
     def opened(self, session_id: str = "session-1") -> Session:
-        """Return a session that was opened now; its token is its id."""
+        """Open a session whose token is its id, and return it."""
         session = example_session(session_id, NOON + timedelta(seconds=self.clock.seconds() - NOON.timestamp()))
         self.do(self.sessions.open(session, _digest(session_id), _digest(f"gateway {session_id}"), ()))
         return session
 
     def seen(self, session_id: str) -> Session | None:
-        """Return the session of the token, which makes a request."""
+        """Return the session by its token, which counts as a request."""
         return self.do(self.sessions.by_token(_digest(session_id)))
 
     def called(self, session_id: str) -> Session | None:
-        """Return the session of the gateway key, by which a call is made."""
+        """Return the session by its gateway key, which counts as a call."""
         return self.do(self.sessions.by_gateway_key(_digest(f"gateway {session_id}")))
 
     def known(self, session_id: str) -> Session | None:
-        """Return the same, where it need not be waited for."""
+        """Return the session by its gateway key if it is cached."""
         return self.sessions.known_gateway_key(_digest(f"gateway {session_id}"))
 
     def test_provides(self) -> None:
@@ -208,7 +208,7 @@ class SessionsContract(_RecordCase):
         self.assertTrue(verifyObject(ISessions, self.sessions))
 
     def test_opened(self) -> None:
-        """An opened session is found by its token and its id, and its beginning is on record."""
+        """An opened session is found by its token and its id, and its start is recorded."""
         session = example_session()
         events = (example_event("session.started"),)
         self.do(self.sessions.open(session, _digest("t"), _digest("g"), events))
@@ -217,7 +217,7 @@ class SessionsContract(_RecordCase):
         self.assertEqual(self.types(), ["session.started"])
 
     def test_unknown(self) -> None:
-        """An unknown token or id is nobody's; a gateway's digest opens nothing."""
+        """Unknown tokens and ids return None, and a gateway key is not a token."""
         self.opened()
         self.assertIsNone(self.seen("other"))
         self.assertIsNone(self.seen("gateway session-1"))
@@ -225,13 +225,13 @@ class SessionsContract(_RecordCase):
         self.refused(self.sessions.end("other", 0, ()), NotFound)
 
     def test_gateway_key(self) -> None:
-        """A session is found by its gateway key, and by that key no other."""
+        """A session is found by its gateway key, and by no other."""
         session, other = self.opened(), self.opened("session-2")
         self.assertEqual((self.called("session-1"), self.called("session-2")), (session, other))
         self.assertIsNone(self.called("other"))
 
     def test_each_key_its_own(self) -> None:
-        """A token is no gateway key and a gateway key no token, also of a session that both were used for."""
+        """A token is not a gateway key and the reverse, even for a session used with both."""
         session = self.opened()
         self.seen(session.id)
         self.called(session.id)
@@ -240,7 +240,7 @@ class SessionsContract(_RecordCase):
         self.assertIsNone(self.seen(f"gateway {session.id}"))
 
     def test_known_gateway_key(self) -> None:
-        """A gateway key that was used of late is known at once; one that was not, or that nobody has, must be asked."""
+        """A recently used gateway key is known at once. An unused or unknown one is not."""
         session = self.opened()
         self.assertIsNone(self.known("other"))
         self.called(session.id)
@@ -249,7 +249,7 @@ class SessionsContract(_RecordCase):
         self.assertIsNone(self.known("other"))
 
     def test_in_band_key(self) -> None:
-        """A session is found by its in-band key alone, and by that key nowhere else; others have none."""
+        """A session is found by its in-band key only in by_in_band_key, and other sessions have none."""
         session = evolve(self.opened(), id="in-band", in_band=True)
         self.do(self.sessions.open(session, _digest("t"), _digest("g"), (), _digest("i")))
         self.do(self.sessions.open(example_session("plain"), _digest("t2"), _digest("g2"), ()))
@@ -263,7 +263,7 @@ class SessionsContract(_RecordCase):
         self.assertEqual(self.do(self.sessions.by_in_band_key(_digest("i"))), ended)
 
     def test_calls_are_seen(self) -> None:
-        """A call by gateway key counts as a request, whether the key was known at once or asked for."""
+        """A call with a gateway key counts as a request, cached or not."""
         session = self.opened()
         for at, use in enumerate((self.called, self.known), 1):
             self.clock.advance(5)
@@ -272,7 +272,7 @@ class SessionsContract(_RecordCase):
             self.assertEqual(session.seen_at + timedelta(seconds=5 * at), noted and noted.seen_at)
 
     def test_gateway_key_ended(self) -> None:
-        """Once a session has ended, it is not cached under its gateway key; the database returns it as ended."""
+        """After its end, a session is not cached under its gateway key, and the database returns it as ended."""
         session = self.opened()
         self.called(session.id)
         ended = self.do(self.sessions.end(session.id, 0, ()))
@@ -281,7 +281,7 @@ class SessionsContract(_RecordCase):
         self.assertIsNone(self.known(session.id))
 
     def test_seen(self) -> None:
-        """A request is noted at once, wherever the session is then read."""
+        """A request updates the time of last use at once, in every read."""
         session = self.opened()
         self.seen(session.id)
         self.clock.advance(5)
@@ -291,7 +291,7 @@ class SessionsContract(_RecordCase):
         self.assertEqual(self.do(self.sessions.list(True, 10, None)).items, (noted,))
 
     def test_ended(self) -> None:
-        """From its end on a session is known as ended, by token too; its end is on record."""
+        """After its end, a session is returned as ended, by token too, and the end is recorded."""
         session = self.opened()
         self.seen(session.id)
         self.clock.advance(5)
@@ -303,7 +303,7 @@ class SessionsContract(_RecordCase):
         self.assertEqual(self.types(), ["session.ended"])
 
     def test_ended_twice(self) -> None:
-        """Ending again changes and records nothing."""
+        """Ending a session again changes and records nothing."""
         session = self.opened()
         ended = self.do(self.sessions.end(session.id, None, (example_event("session.ended"),)))
         self.clock.advance(5)
@@ -311,7 +311,7 @@ class SessionsContract(_RecordCase):
         self.assertEqual(self.types(), ["session.ended"])
 
     def test_ending(self) -> None:
-        """Whether it is leased, when it ends in any case, and why it ended are kept."""
+        """The lease, the latest end and the reason of the end are stored."""
         session = evolve(example_session(), leased=True, notes_tools=True, ends_at=NOON + timedelta(hours=1))
         self.do(self.sessions.open(session, _digest("t"), _digest("g"), ()))
         self.assertEqual(self.do(self.sessions.get(session.id)), session)
@@ -320,12 +320,12 @@ class SessionsContract(_RecordCase):
         self.assertEqual(self.do(self.sessions.get(session.id)), ended)
 
     def test_tally_of_nothing(self) -> None:
-        """A session that asked for nothing has come to nothing, and so has one that there is not."""
+        """The tally of a session without runs, or of an unknown session, is empty."""
         self.assertEqual(self.do(self.sessions.tally(self.opened().id)), SessionTally())
         self.assertEqual(self.do(self.sessions.tally("nobody")), SessionTally())
 
     def test_most_live(self) -> None:
-        """At most 64 sessions are live; an ended one makes room."""
+        """At most 64 sessions are live, and an ended one frees its place."""
         for number in range(64):
             self.opened(f"s-{number}")
         self.refused(
@@ -337,7 +337,7 @@ class SessionsContract(_RecordCase):
         self.opened()
 
     def test_orphans_do_not_count(self) -> None:
-        """One without a request for ten minutes does not count; a request, however recent, makes it count again."""
+        """A session without a request for ten minutes does not count. A later request makes it count again."""
         for number in range(64):
             self.opened(f"s-{number}")
         self.clock.advance(601)
@@ -347,7 +347,7 @@ class SessionsContract(_RecordCase):
         self.refused(self.sessions.open(example_session("late"), _digest("t"), _digest("g"), ()), LimitExceeded)
 
     def test_list(self) -> None:
-        """Sessions are listed newest first, in pages, ended ones where asked for."""
+        """Sessions are listed newest first, in pages, with ended ones on request."""
         sessions = [self.opened(f"s-{number}") for number in range(3)]
         self.do(self.sessions.end("s-1", 0, ()))
         self.assertEqual(self.do(self.sessions.list(True, 10, None)).items, (sessions[2], sessions[0]))
@@ -358,7 +358,7 @@ class SessionsContract(_RecordCase):
         self.refused(self.sessions.list(False, 2, "x"), InvalidRequest)
 
     def test_list_without(self) -> None:
-        """The ended sessions of one agent are left out where that is asked for; a live one of its name is listed."""
+        """The ended sessions of one agent can be omitted. Its live ones are listed."""
         sessions = [self.opened(f"s-{number}") for number in range(2)]
         self.do(self.sessions.end("s-1", 0, ()))
         agent = sessions[0].agent
@@ -371,11 +371,11 @@ def _digest(token: str) -> bytes:
 
 
 def check_chain(records: Sequence[Record], previous_hash: str = GENESIS, after: int = 0) -> int | None:
-    """Find the sequence of the first record that does not hold, as the package itself verifies them; L{None}: all do.
+    """Return the sequence of the first invalid record, or None if all are valid.
 
-    :param records: oldest first.
-    :param previous_hash: of the record before the first of C{records}.
-    :param after: its sequence.
+    :param records: the records, oldest first.
+    :param previous_hash: the hash of the record before the first of C{records}.
+    :param after: the sequence of that record.
     """
     verification = Verification((), after=after, previous=previous_hash)
     verification.feed([_to_row(each) for each in records])

@@ -1,4 +1,4 @@
-"""A vault, bindings and logins in memory: what the runner's and the API's tests are given."""
+"""A vault, bindings and logins in memory, for tests of the runner and the API."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 @implementer(IVault)
 class MemoryVault:
-    """A vault that is in the state it was made in, until it is locked."""
+    """A vault that stays in its initial state until it is locked."""
 
     def __init__(self, state: VaultState = VaultState.UNLOCKED) -> None:
         self._state = state
@@ -61,21 +61,21 @@ class MemoryVault:
         return self._waiting.wait(over=self._state is not VaultState.UNLOCKED)
 
     def operator_key(self) -> bytes:
-        """Return a key that every L{MemoryVault} has."""
+        """Return the key that all L{MemoryVault} share."""
         self.check()
         return b"memory".ljust(32)
 
     def check(self) -> None:
-        """Pass only while unlocked."""
+        """Raise L{VaultLocked} unless the vault is unlocked."""
         if self._state is not VaultState.UNLOCKED:
             raise VaultLocked("The vault is not unlocked.", {"state": self._state.value})
 
 
 class KeptInMemory:
-    """Keeps in memory what a vault keeps in its file.
+    """The base of objects that store a vault's contents in memory.
 
-    :param vault: whose state it obeys; unlocked by default.
-    :ivar full: a test sets it, and every change fails as on a full disk.
+    :param vault: the vault whose state applies, by default an unlocked one.
+    :ivar full: set to make every change fail as on a full disk.
     """
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
@@ -83,7 +83,7 @@ class KeptInMemory:
         self.full = False
 
     def check_writable(self) -> None:
-        """Refuse a change while locked, and on a full disk."""
+        """Raise if the vault is locked or the simulated disk is full."""
         self._vault.check()
         if self.full:
             raise StoreUnavailable("The vault could not be written.")
@@ -91,10 +91,10 @@ class KeptInMemory:
 
 @implementer(IBindings)
 class MemoryBindings:
-    """Bindings that are kept nowhere.
+    """Bindings in memory.
 
-    :param vault: whose state they obey.
-    :ivar needing: names of those that need a person, and why.
+    :param vault: the vault whose state applies.
+    :ivar needing: by name of the binding, the reason why it needs a person.
     """
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
@@ -114,7 +114,7 @@ class MemoryBindings:
         return tuple(binding for binding in self.list() if binding.connector == fqn)
 
     def add(self, new: NewBinding) -> Binding:
-        """Do at once what L{set_up} does, for a test's setting."""
+        """Add a binding synchronously, for the setup of a test."""
         self._vault.check()
         binding = binding_of(new, _CREATED_AT, next(self._revisions))
         if binding.name in self._kept:
@@ -175,7 +175,10 @@ class MemoryBindings:
         return _KeptCredential(self, binding, scope)
 
     def secret_of(self, binding: Binding, scope: Scope) -> bytes:
-        """Return the secret of exactly this binding, if it was kept for this scope."""
+        """Return the secret of exactly this binding, if it was sealed for this scope.
+
+        :raises BindingFailed: the binding or the scope differs, or the binding needs a person.
+        """
         self._vault.check()
         kept, secret = self._kept.get(binding.name, (None, b""))
         if kept != binding:
@@ -210,11 +213,11 @@ class _KeptCredential:
         return False
 
     def accepted(self, sent: Authorization) -> None:
-        """Note nothing: nothing is refused here."""
+        """Do nothing: refusals are not recorded."""
 
 
 class MemoryOperators(Operators):
-    """The real logins, which need no more than memory, over a L{MemoryVault}, with short cuts for a test's setting."""
+    """The real logins over a L{MemoryVault}, with shortcuts for the setup of a test."""
 
     ADDRESS = "http://localhost:7001"
     INSTANCE = "memory"
@@ -226,28 +229,28 @@ class MemoryOperators(Operators):
         super().__init__(self._memory_vault, self.INSTANCE, lambda: (self.ADDRESS,), ticking)
 
     def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE) -> str:
-        """Return the proof that an operator would send."""
+        """Return the proof of an operator for a nonce."""
         exchange = LoginExchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS)
         return client_proof(self._memory_vault.operator_key(), exchange)
 
     def log_in(self) -> tuple[str, OperatorSession]:
-        """Go through a whole login; its token and session."""
+        """Log in and return the token and session."""
         nonce, _proof = self.challenge(self.CLIENT_NONCE, self.ADDRESS)
         return self.login(nonce, self.prove(nonce))
 
     def open_browser(self) -> tuple[SigningBrowser, OperatorSession]:
-        """Return a browser that was let in, and its session."""
+        """Return a logged-in browser and its session."""
         token, _session = self.log_in()
         browser = self.waiting_browser(self.hand_over(token))
         return browser, self.confirm(token, self.words_of(browser))
 
     def waiting_browser(self, code: str) -> SigningBrowser:
-        """Return a browser that has redeemed this code and told its key."""
+        """Return a browser that has redeemed this code and registered its key."""
         cookie, page_key, _maker = self.redeem(code)
         browser = SigningBrowser.fresh(cookie, self.ticking.seconds)
         return browser.told(self.register(cookie, page_key, browser.public_key))
 
     def words_of(self, browser: SigningBrowser) -> str:
-        """Return the words that the page of a browser shows, or C{""}."""
+        """Return the words on the page of a browser, or an empty string if there are none."""
         entering = self.entering(browser.asks("GET", "/handover/state"))
         return "" if entering is None else entering.words

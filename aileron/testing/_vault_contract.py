@@ -1,4 +1,4 @@
-"""The contract of every vault and every set of bindings."""
+"""The contracts of L{IVault} and L{IBindings}."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ CANARY = b"canary-7Qx2-secret"
 
 
 def example_scope() -> Scope:
-    """Return the scope that L{new_binding} is sealed for."""
+    """Return the scope of L{new_binding}."""
     return Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}")
 
 
 def new_binding(identity: str = "me", secret: bytes = CANARY, connector: str = "builtin://slack") -> NewBinding:
-    """Return a binding that nothing is wrong with."""
+    """Return a valid new binding."""
     return NewBinding(DEFAULT_KIND, "slack", identity, connector, secret, scope=example_scope())
 
 
 def opened(case: SynchronousTestCase, credential: ICredential) -> bytes:
-    """Return the secret of C{credential}, which must be there at once."""
+    """Return the secret of C{credential}, which must be available at once."""
     secret: bytes = case.successResultOf(Deferred.fromCoroutine(credential.reveal()))
     return secret
 
 
 def does_not_open(case: SynchronousTestCase, credential: ICredential, kind: type[AileronError]) -> AileronError:
-    """Check that C{credential} does not open, and return why."""
+    """Check that revealing C{credential} fails with C{kind}, and return the error."""
     failure = case.failureResultOf(Deferred.fromCoroutine(credential.reveal()), kind)
     assert isinstance(failure.value, AileronError)
     return failure.value
 
 
 class VaultContract(MixedIn):
-    """Mix into a test case whose L{make_vault} makes an unlocked vault."""
+    """Tests of L{IVault}.  Mix into a test case whose L{make_vault} returns an unlocked vault."""
 
     def make_vault(self) -> IVault:
         """Return an unlocked vault."""
         raise NotImplementedError
 
     def make_locked(self) -> IVault:
-        """Return a vault that has not been unlocked in this life."""
+        """Return a vault that was not unlocked in this process."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -59,25 +59,25 @@ class VaultContract(MixedIn):
         self.assertTrue(verifyObject(IVault, self.make_vault()))
 
     def test_unlocked(self) -> None:
-        """Unlocked it says so, and that it was."""
+        """An unlocked vault reports its state, and that it was unlocked."""
         vault = self.make_vault()
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.UNLOCKED, True))
 
     def test_never_unlocked(self) -> None:
-        """Started locked it says so, and nobody has to wait for it."""
+        """A vault that starts locked reports its state, and its Deferred has fired."""
         vault = self.make_locked()
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.LOCKED, False))
         self.assertIsNone(self.successResultOf(vault.locked()))
 
     def test_lock(self) -> None:
-        """Locking is seen, remembered, and safe twice."""
+        """A lock is reported and recorded. Locking is idempotent."""
         vault = self.make_vault()
         vault.lock()
         vault.lock()
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.LOCKED, True))
 
     def test_told(self) -> None:
-        """Everyone who waits has a Deferred of his own, which fires when it is locked and not before."""
+        """Each waiter gets its own Deferred, which fires when the vault is locked and not before."""
         vault = self.make_vault()
         one, other = vault.locked(), vault.locked()
         self.assertNoResult(one)
@@ -88,7 +88,7 @@ class VaultContract(MixedIn):
         self.assertIsNone(self.successResultOf(vault.locked()))
 
     def test_seen_by_the_told(self) -> None:
-        """Who is told sees a locked vault."""
+        """A waiter sees the vault as locked when its Deferred fires."""
         vault = self.make_vault()
         seen: list[VaultState] = []
         vault.locked().addCallback(lambda _: seen.append(vault.state()))
@@ -96,7 +96,7 @@ class VaultContract(MixedIn):
         self.assertEqual(seen, [VaultState.LOCKED])
 
     def test_cancelled(self) -> None:
-        """One who waits no longer does not keep the others from being told."""
+        """A cancelled waiter does not affect the others."""
         vault = self.make_vault()
         one, other = vault.locked(), vault.locked()
         one.cancel()
@@ -106,48 +106,51 @@ class VaultContract(MixedIn):
 
 
 class BindingsContract(MixedIn):
-    """Mix into a test case whose L{make_bindings} makes empty bindings of an unlocked vault."""
+    """Tests of L{IBindings}.
+
+    Mix into a test case whose L{make_bindings} returns empty bindings of an unlocked vault.
+    """
 
     def make_bindings(self) -> IBindings:
-        """Empty bindings."""
+        """Return empty bindings."""
         raise NotImplementedError
 
     def lock(self) -> None:
-        """Lock the vault that they lie in."""
+        """Lock the vault of the bindings."""
         raise NotImplementedError
 
     def set_up(self, bindings: IBindings, new: NewBinding) -> Binding:
-        """Set one up."""
+        """Set up a binding and return it."""
         return self.successResultOf(Deferred.fromCoroutine(bindings.set_up(new)))
 
     def revoke(self, bindings: IBindings, name: str) -> Binding:
-        """Revoke one."""
+        """Revoke a binding and return it."""
         return self.successResultOf(Deferred.fromCoroutine(bindings.revoke(name)))
 
     def rebinding(self, bindings: IBindings, name: str, scope: Scope, base_url: str | None = None) -> Deferred[Binding]:
-        """Rebind one."""
+        """Start to rebind a binding."""
         return Deferred.fromCoroutine(bindings.rebind(name, scope, base_url))
 
     def rebind(self, bindings: IBindings, name: str, scope: Scope) -> Binding:
-        """Rebind one to a base URL of its own."""
+        """Rebind a binding to another base URL and return it."""
         return self.successResultOf(self.rebinding(bindings, name, scope, "https://slack.com/x"))
 
     def refuses(self, bindings: IBindings, new: NewBinding, error: type[Exception]) -> str:
-        """Return the error's text of a set-up that fails and leaves nothing."""
+        """Check that a set-up fails and changes nothing, and return the error's text."""
         before = bindings.list()
         failure = self.failureResultOf(Deferred.fromCoroutine(bindings.set_up(new)), error)
         self.assertEqual(bindings.list(), before)
         return f"{failure.value!r} {failure.value}"
 
     def test_provides(self) -> None:
-        """They provide IBindings, and their credentials ICredential."""
+        """The bindings provide IBindings, and their credentials ICredential."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         self.assertTrue(verifyObject(IBindings, bindings))
         self.assertTrue(verifyObject(ICredential, bindings.credential(made, example_scope())))
 
     def test_set_up(self) -> None:
-        """A binding is found by its name and its connector, and its credential opens."""
+        """A binding is found by its name and its connector, and its credential can be revealed."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         self.assertEqual((made.name, made.connector), (f"{DEFAULT_KIND}/slack/me", "builtin://slack"))
@@ -157,27 +160,27 @@ class BindingsContract(MixedIn):
         self.assertEqual(opened(self, bindings.credential(made, example_scope())), CANARY)
 
     def test_unknown(self) -> None:
-        """A name that nobody gave is None, and cannot be revoked."""
+        """An unknown name returns None and cannot be revoked."""
         bindings = self.make_bindings()
         self.assertIsNone(bindings.get(f"{DEFAULT_KIND}/slack/me"))
         self.failureResultOf(Deferred.fromCoroutine(bindings.revoke(f"{DEFAULT_KIND}/slack/me")), NotFound)
 
     def test_by_name(self) -> None:
-        """The list is in the order of names."""
+        """The list is sorted by name."""
         bindings = self.make_bindings()
         for identity in ("b", "c", "a"):
             self.set_up(bindings, new_binding(identity))
         self.assertEqual([each.identity for each in bindings.list()], ["a", "b", "c"])
 
     def test_twice(self) -> None:
-        """A name is given once; the first secret stays."""
+        """A name can be used once. The first secret stays."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         self.refuses(bindings, new_binding(secret=b"other"), Conflict)
         self.assertEqual(opened(self, bindings.credential(made, example_scope())), CANARY)
 
     def test_malformed(self) -> None:
-        """A malformed part is refused, and the message tells no secret."""
+        """A malformed part is refused, and the message contains no secret."""
         bindings, good = self.make_bindings(), new_binding()
         for change in (
             {"kind": "oauth2"},
@@ -198,7 +201,7 @@ class BindingsContract(MixedIn):
             self.assertNotIn("canary", self.refuses(bindings, attrs.evolve(good, **change), InvalidRequest))
 
     def test_revoked(self) -> None:
-        """A revoked binding is gone, and its credential fails."""
+        """A revoked binding is removed, and its credential fails."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         credential = bindings.credential(made, example_scope())
@@ -207,7 +210,7 @@ class BindingsContract(MixedIn):
         does_not_open(self, credential, BindingFailed)
 
     def test_new_revision(self) -> None:
-        """A binding made anew under an old name is another: the old one's credential does not open it."""
+        """A new binding with an old name is another binding, which the old credential does not reveal."""
         bindings = self.make_bindings()
         old = self.set_up(bindings, new_binding())
         self.revoke(bindings, old.name)
@@ -217,7 +220,7 @@ class BindingsContract(MixedIn):
         self.assertEqual(opened(self, bindings.credential(new, example_scope())), b"other")
 
     def test_other_scope(self) -> None:
-        """A credential opens for the scope that it was sealed for, whole, and for no other."""
+        """A credential is revealed only for the exact scope that it was sealed for."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         for change in (
@@ -233,13 +236,13 @@ class BindingsContract(MixedIn):
             self.assertEqual(error.details["sealed_for"], to_json(example_scope()))
 
     def test_no_scope(self) -> None:
-        """A credential that was kept without a scope opens for none."""
+        """A credential stored without a scope cannot be revealed."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, attrs.evolve(new_binding(), scope=None))
         does_not_open(self, bindings.credential(made, example_scope()), BindingFailed)
 
     def test_rebound(self) -> None:
-        """A rebound credential opens for the new scope alone, and is another revision."""
+        """A rebound credential is revealed only for the new scope, and has a new revision."""
         bindings, scope = self.make_bindings(), attrs.evolve(example_scope(), header="X-Key")
         old = self.set_up(bindings, new_binding())
         new = self.rebind(bindings, old.name, scope)
@@ -251,7 +254,7 @@ class BindingsContract(MixedIn):
             does_not_open(self, bindings.credential(binding, wanted), BindingFailed)
 
     def test_not_rebound(self) -> None:
-        """What is not there, or would be malformed, is not rebound, and nothing changes."""
+        """Rebinding an unknown binding, or with malformed parts, is refused and changes nothing."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         self.failureResultOf(self.rebinding(bindings, f"{DEFAULT_KIND}/slack/you", example_scope()), NotFound)
@@ -262,7 +265,7 @@ class BindingsContract(MixedIn):
         self.assertEqual(bindings.list(), (made,))
 
     def test_locked(self) -> None:
-        """While locked they are listed, but none opens, comes or goes."""
+        """While locked, bindings are listed, but cannot be revealed, added or removed."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         credential = bindings.credential(made, example_scope())
@@ -275,7 +278,7 @@ class BindingsContract(MixedIn):
         self.assertEqual(bindings.list(), (made,))
 
     def test_quiet(self) -> None:
-        """No secret shows in a repr."""
+        """No secret is visible in a repr."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         credential = bindings.credential(made, example_scope())
