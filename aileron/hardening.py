@@ -21,7 +21,7 @@ _PT_DENY_ATTACH = 31  # ptrace(2) of macOS
 
 
 def _call_c(name: str, *arguments: int) -> int:
-    import ctypes  # commands that read no secret need not load it
+    import ctypes  # not needed by commands that read no secret
 
     library = ctypes.CDLL(None, use_errno=True)
     answer: int = getattr(library, name)(*(ctypes.c_ulong(argument) for argument in arguments))
@@ -85,7 +85,7 @@ def conceal(kernel: Kernel | None = None) -> None:
 def _demand(kernel: Kernel, otherwise: str, name: str, *arguments: int) -> None:
     try:
         problem = kernel.call(name, *arguments)
-    except (OSError, AttributeError) as error:  # no C library, or not that function in it
+    except (OSError, AttributeError) as error:  # no C library, or no such function
         raise Forbidden(f"{otherwise}: {name} is not to be had ({type(error).__name__}).") from None
     if problem:
         raise Forbidden(f"{otherwise}: {name} failed ({os.strerror(problem)}).")

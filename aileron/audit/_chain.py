@@ -27,7 +27,7 @@ KEYS = tuple(sorted((*ROW[: ROW.index("previous_hash") + 1], "form")))
 # A record is one flat object with known keys, whose only number is an integer. Written in this way it is valid RFC
 # 8785, in a third of an encoder's time. Every event pays for this. A test compares the two.
 _WRITTEN = "{" + ",".join(f'"{key}":%s' for key in KEYS) + "}"
-_quoted: Callable[[str], str] = encode_basestring  # of anything but a text it is a TypeError
+_quoted: Callable[[str], str] = encode_basestring  # raises TypeError for anything but a text
 
 
 def seal(previous_hash: str, link: ChainLink) -> str:
@@ -51,7 +51,7 @@ def seal_row(previous_hash: str, row: Row) -> str:
     """
     try:
         written = _write(previous_hash, row)
-    except TypeError:  # of a strange file: one of its columns holds another type
+    except TypeError:  # a column of a foreign file has another type
         named = {**dict(zip(ROW, row, strict=False)), "form": _FORM, "previous_hash": previous_hash}
         written = _WRITTEN % tuple(
             _quoted(value) if isinstance(value, str) else "null" if value is None else str(value)
@@ -203,7 +203,7 @@ class ChainVerifier:
                 return False
             # guard of promise 6: a record's hash is its own -> ChainTests.test_altered, instead return True
             return bool(seal_row(self.head, row) == own)
-        except ValueError:  # no Unicode
+        except ValueError:  # invalid Unicode
             return False
 
     def _widen(self, sequence: int) -> None:
@@ -216,7 +216,7 @@ class ChainVerifier:
         """Apply a recorded deletion to the records before C{sequence}.  Claims about later records are ignored."""
         try:
             told = {} if payload is None else json.loads(payload)
-        except (ValueError, RecursionError):  # of a strange file: such contents excuse nothing
+        except (ValueError, RecursionError):  # ignore invalid contents of a foreign file
             return
         up_to = told.get("up_to") if isinstance(told, dict) else None
         if type(up_to) is int and up_to < sequence:

@@ -51,12 +51,10 @@ class CommitObserver:
     end: tuple[int, str] | None = field(default=None, init=False)
     tampered: int = field(default=0, init=False)
     state: EvolvingKey | None = field(default=None, init=False)
-    _next: int | None = field(default=None, init=False)  # the sequence that gets the key of C{state}
-    _ahead: list[EvolvingKey] = field(factory=list, init=False)  # what comes after it, as far as it was used
+    _next: int | None = field(default=None, init=False)  # the sequence for the key in C{state}
+    _ahead: list[EvolvingKey] = field(factory=list, init=False)  # this key and the later ones used so far
     _seen: set[str] = field(factory=set, init=False)
-    _put: set[tuple[int, str]] = field(
-        factory=set, init=False
-    )  # where it ended since, in transactions that may be undone
+    _put: set[tuple[int, str]] = field(factory=set, init=False)  # expected ends of transactions that may be rolled back
 
     def load(self) -> None:
         """Read the key of the next record from its file."""
@@ -114,7 +112,7 @@ class CommitObserver:
         if self._next is None:
             self._next, self._ahead = sequence, [self.state]
         place = sequence - self._next
-        if place < 0:  # of a database that was put back under us; the next unlock tells
+        if place < 0:  # the database was restored meanwhile: the next unlock reports it
             return None
         while place >= len(self._ahead):
             self._ahead.append(self._ahead[-1].advance(1))
@@ -139,6 +137,6 @@ class CommitObserver:
     def _keep(self, state: EvolvingKey) -> None:
         try:
             self._file.save(state)
-        except OSError as error:  # the file lags behind: the next start goes on from what the database says
+        except OSError as error:  # the next start catches up from the database
             _log.error("the key of the locked record cannot be written: {error}", error=error.strerror)
         self.state = state

@@ -169,9 +169,9 @@ class CheckpointSigner:
         await self._signing.run(lambda: Deferred.fromCoroutine(self._checkpoint()))
 
     async def _checkpoint(self) -> None:
-        self._observer.due = False  # what comes from here on is not in this one
+        self._observer.due = False  # later events are not in this checkpoint
         try:
-            head = self._observer.end  # never what another wrote meanwhile
+            head = self._observer.end  # never a foreign record
             if head is not None:
                 if self.latest is None or self.latest.sequence != head[0]:
                     await self._sign(*head)
@@ -188,7 +188,7 @@ class CheckpointSigner:
             self._control.seal(sequence, head)
 
     async def _record_foreign_writes(self) -> None:
-        self._observer.foreign_writes = False  # what is found from here on is told by itself
+        self._observer.foreign_writes = False  # later foreign writes are reported separately
         try:
             await self._audit.append(self._write(TAMPER, found=[_FOREIGN_WRITES], kind="inserted", sequence=None))
         except BaseException:
@@ -211,10 +211,10 @@ class CheckpointSigner:
         self._unlocked = True
         if self._keys.public_key() is None:
             key = fingerprint(self._keys.make_key())
-            _log.info("the record is signed from now on by {key}: note it", key=key)
+            _log.info("the record is signed with a new key: note {key}", key=key)
         broken = await find_wrong(self._archive, self._keys.locked_periods(), self._observer.state)
         if broken is not None:
-            _log.error("the record was touched while the vault was locked: {why}", why=broken.why)
+            _log.error("the record was changed while the vault was locked: {why}", why=broken.why)
             first = broken.sequence or None
             await self._audit.append(self._write(TAMPER, found=[broken.why], kind=broken.kind, sequence=first))
         self._hand_over()

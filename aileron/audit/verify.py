@@ -136,7 +136,7 @@ class Verification:
     _wrong: Sequence[Row] = field(init=False, default=())
     _broken: Break | None = field(init=False, default=None)
     _unchecked: Iterator[tuple[Endorsement, Checkpoint]] = field(init=False)
-    _off_mark: bool = field(init=False, default=False)  # the last record is another one; the next may tell why
+    _off_mark: bool = field(init=False, default=False)  # the last record differs from its mark: the next may explain it
 
     def __attrs_post_init__(self) -> None:
         self._chain = ChainVerifier(self.after, self.previous)

@@ -22,7 +22,7 @@ _log = Logger()
 
 
 class SideGone(Exception):
-    """Raised if the other side of the bridge has ended."""
+    """Raised if the loop has not started yet or has ended."""
 
 
 class ThreadBridge:
@@ -40,13 +40,13 @@ class ThreadBridge:
 
         Cancelling the Deferred cancels the coroutine. If the loop has ended by then, the Deferred only fires.
 
-        :raises SideGone: the loop has ended.
+        :raises SideGone: the loop has not started yet or has ended.
         """
         loop = self._running_loop()
         future = asyncio.run_coroutine_threadsafe(make(), loop)
 
         def cancel(_: Deferred[T]) -> None:
-            if not loop.is_closed():  # else nothing runs there any more
+            if not loop.is_closed():  # a closed loop runs nothing
                 future.cancel()
 
         answer: Deferred[T] = Deferred(cancel)
@@ -56,7 +56,7 @@ class ThreadBridge:
     def post(self, act: Callable[[], object]) -> None:
         """Call C{act} in the loop without waiting for it.  Calls run in order.  Call in the reactor's thread.
 
-        :raises SideGone: the loop has ended.
+        :raises SideGone: the loop has not started yet or has ended.
         """
         try:
             self._running_loop().call_soon_threadsafe(act)
@@ -220,7 +220,7 @@ class LogFilter(logging.Handler):
         """Log the record's logger, place and exception type, without its message."""
         kind = record.exc_info[0].__qualname__ if record.exc_info and record.exc_info[0] else "no exception"
         place = f"{record.pathname}:{record.lineno}"
-        _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)
+        _log.warn("{name} logged a problem at {place}: {kind}", name=record.name, place=place, kind=kind)
 
 
 def filter_logs(level: int = logging.ERROR) -> None:

@@ -151,7 +151,7 @@ class JsonConverter:
 
     @cached_property
     def _converter(self) -> Converter:
-        from cattrs import Converter  # takes longer to load than what most commands do, which need none
+        from cattrs import Converter  # slow to load, and most commands need no converter
 
         converter = Converter(unstruct_collection_overrides={tuple: list})
         _add_scalars(converter)

@@ -21,10 +21,10 @@ def utc(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-@lru_cache(maxsize=256)  # one moment is written several times: in a row, in an event, in its seal
+@lru_cache(maxsize=256)  # a time is formatted several times: for a row, an event and its seal
 def timestamp(moment: datetime) -> str:
     """Return a time in RFC 3339 with microseconds and C{Z}.  The texts sort in the order of time."""
-    at = moment.astimezone(UTC)  # isoformat would take thrice as long
+    at = moment.astimezone(UTC)  # isoformat takes three times as long
     return _WRITTEN % (at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond)
 
 
@@ -42,7 +42,7 @@ JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JS
 _MAX_EXACT = 2**53 - 1
 _HEAVY_VALUES, _CHARACTERS_A_VALUE = 1000, 100
 _BYTES = (bytes, bytearray, memoryview)
-_quoted: Callable[[str], str] = encode_basestring  # escapes what RFC 8785 says, and that in lower case
+_quoted: Callable[[str], str] = encode_basestring  # escapes as RFC 8785 requires, in lower case
 
 
 def canonical(value: JSON) -> bytes:
@@ -53,7 +53,7 @@ def canonical(value: JSON) -> bytes:
     try:
         return _canonical(value).encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("a lone surrogate cannot be written") from None  # the other error holds the text
+        raise ValueError("a lone surrogate cannot be written") from None  # the original error contains the text
 
 
 def _canonical(value: JSON) -> str:
@@ -205,7 +205,7 @@ def json_problems(value: JSON, max_depth: int = MAX_DEPTH, pointer: str = "") ->
     :param pointer: the JSON pointer (RFC 6901) of C{value}.
     :return: pairs of pointer and message. No message repeats a value.
     """
-    if not _sound(value, max_depth):  # nearly always it is: only then is it worth saying where what stands
+    if not _sound(value, max_depth):  # nearly all values are sound: search for faults only if not
         yield from _problems(value, max_depth, pointer)
 
 

@@ -66,7 +66,7 @@ class Life:
                 if answer is not None:
                     await answer
             except Exception:  # noqa: BLE001 - the shutdown rim: each part gets its chance
-                _log.failure("taking down {what}", what=_name(ending))
+                _log.failure("shutting down {what} failed", what=_name(ending))
 
 
 def _name(work: Callable[[], Any]) -> str:

@@ -137,7 +137,7 @@ class GuardedEndpoint:
             return await connection.opened
         except CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a resolver, a stack or a handshake raises
+        except Exception as error:  # noqa: BLE001 - a resolver, a stack or a handshake may raise any exception
             raise NotConnected(error) from None
 
 
@@ -268,7 +268,7 @@ class _BodyTaker(_BodyReader):
         """Pass a piece on, and close the connection if the callback returns True or raises."""
         try:
             is_enough = self._take(data)
-        except Exception:  # noqa: BLE001 - it is the reader's, who waits for the body
+        except Exception:  # noqa: BLE001 - the exception is the reader's and is passed to it
             self.done.errback(Failure())
             self.end_connection()
         else:

@@ -17,7 +17,7 @@ def compile_pattern(pattern: str) -> re2._Regexp:
 
     :raises ValueError: the pattern is invalid or needs too much memory. The message is RE2's.
     """
-    import re2  # two megabytes, and few files have a pattern
+    import re2  # loads two megabytes, and few files have a pattern
 
     options = re2.Options()
     options.max_mem = _MEMORY_BYTES

@@ -43,7 +43,7 @@ def fits(value: JSON, schema: Mapping[str, JSON]) -> bool:
     bare: Any = plain(schema)
     try:
         return bool(Draft202012Validator(bare).is_valid(plain(value)))
-    except Exception:  # noqa: BLE001 - what is checked was done already: no schema may keep that from being told
+    except Exception:  # noqa: BLE001 - the checked call is done: a schema must not hide its result
         return False
 
 

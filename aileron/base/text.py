@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 _DELETE = 0x7F
-_LINE_FEED = "\u21b5"  # an arrow that fonts have, as few have its control picture
+_LINE_FEED = "\u21b5"  # most fonts have this arrow, and few the control picture
 _PICTURES = 0x2400
 _PICTURE_OF_DELETE = "\u2421"
 _STAND_INS = frozenset((_LINE_FEED, _PICTURE_OF_DELETE, *map(chr, range(_PICTURES, _PICTURES + 0x20))))
@@ -101,7 +101,7 @@ _FEWEST_LETTERS = 12
 A shorter one is a name.
 """
 
-_SIGNS = frozenset("#%&-./:;=?@\\_")  # what names, addresses and paths are made of
+_SIGNS = frozenset("#%&-./:;=?@\\_")  # the separators in names, addresses and paths
 _BEFORE_NAMES = frozenset("#@/")
 _NAMING = frozenset("#@\uff03\uff20")
 _IN_ADDRESSES = frozenset(("LATIN", "CYRILLIC", "GREEK"))

@@ -89,5 +89,5 @@ class UnthreadedPool(ThreadPool):
 def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
     try:
         return True, function(*args, **kwargs)
-    except BaseException:  # noqa: BLE001 - as a thread pool does: whatever it is goes to the callback
+    except BaseException:  # noqa: BLE001 - like a thread pool, pass every exception to the callback
         return False, Failure()

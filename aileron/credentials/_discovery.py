@@ -30,7 +30,7 @@ _SERVER_PAGES = (
 )
 _ACCEPT = ("Accept", "application/json")
 JSON_HEADERS = (("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json"))
-_PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'  # begins nothing, should the server answer it
+_PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'  # has no effect if the server accepts it
 _MOST_URL = 2048
 _OURS = frozenset(
     "client_id code_challenge code_challenge_method redirect_uri request request_uri resource response_mode "

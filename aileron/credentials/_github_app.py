@@ -54,9 +54,9 @@ class GithubApp(RenewedKind[GithubAppDocument]):
 
         if not all(map(_ID.fullmatch, (found.app_id, found.installation_id))):
             return "must have an app_id and an installation_id of letters and digits"
-        try:  # whether the numbers fit each other is not checked here, since that takes long: a wrong key is refused
+        try:  # skip the slow check of the numbers: GitHub refuses a wrong key
             key = load_pem_private_key(found.private_key.encode(), None, unsafe_skip_rsa_key_validation=True)
-        except (ValueError, TypeError):  # TypeError: it is under a passphrase
+        except (ValueError, TypeError):  # TypeError: the key has a passphrase
             return "must have a private_key in PEM, without a passphrase"
         enough = isinstance(key, RSAPrivateKey) and key.key_size >= _LEAST_BITS
         return None if enough else f"must have a private_key that is RSA of {_LEAST_BITS} bits or more"

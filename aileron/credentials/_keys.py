@@ -159,7 +159,7 @@ class SshKey(CredentialKind):
         if len(kept) > MAX_KEPT_BYTES or not kept.isascii():
             raise ValueError(_ENTERED)
         load_private_key(kept, is_kept=False)
-        if not _FILE.fullmatch(kept):  # what stands around the key would be kept with it, and looked for in answers
+        if not _FILE.fullmatch(kept):  # text around the key would be stored and searched for in responses
             raise ValueError(_ENTERED)
 
     def make_sample(self, secret: str) -> None:

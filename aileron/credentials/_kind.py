@@ -183,7 +183,7 @@ class CredentialKind(ABC):
 
     async def make_ready(self, use: CredentialUse) -> None:
         """Renew the credential if it is due.  Raises like L{reveal}."""
-        return  # what never runs out is ready
+        return  # a credential that never expires is ready
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
         """Record that the service refused what was sent.  Return True if the next use sends something else.

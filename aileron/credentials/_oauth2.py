@@ -175,7 +175,7 @@ class OAuth2(RenewedKind[OAuth2Document]):
         """If a 403 names scopes that were not granted, require a person to sign in again (RFC 6750, 3.1)."""
         found, scopes = self.read(use.kept), wanted_scopes(challenge) or ()
         is_news = not found.needs_you and found.access_token in sent.secrets
-        if is_news and not {*scopes} <= {*found.scopes}:  # else another sign-in would give no more
+        if is_news and not {*scopes} <= {*found.scopes}:  # otherwise another sign-in would not help
             wanted = tuple(dict.fromkeys((*found.scopes, *scopes)))
             use.keep(write(evolve(found, needs_you=_MORE_SCOPES, wanted=wanted)))
             raise NeedsYou(_MORE_SCOPES)
@@ -268,7 +268,7 @@ def with_tokens(found: OAuth2Document, told: Mapping[str, JSON], now: datetime) 
 
 def token_request(found: OAuth2Document, grant_type: str, *, private_network: bool, **sent: Any) -> TokenRequest:
     """Return the request for a token by a grant with the parameters C{sent}, including the client's authentication."""
-    from oauthlib.oauth2.rfc6749.parameters import prepare_token_request  # loads slowly, and most need none
+    from oauthlib.oauth2.rfc6749.parameters import prepare_token_request  # slow to load, and rarely needed
 
     headers = [("Accept", "application/json"), ("Content-Type", "application/x-www-form-urlencoded")]
     secret, method = found.client_secret or "", found.token_endpoint_auth_method

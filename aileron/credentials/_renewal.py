@@ -149,7 +149,7 @@ class RenewedKind(CredentialKind, Generic[D]):
         except NetworkError:
             if _is_due(found, use.now(), timedelta()):
                 raise
-            return found  # it has not expired yet
+            return found  # the token has not expired yet
         use.keep(write(renewed))
         return renewed
 
@@ -167,7 +167,7 @@ def read_document(document: type[T], kept: bytes) -> T:
     try:
         return FORM.from_json(document, loads_strict(kept))
     except ValueError as error:
-        problem = str(error).partition(": ")[0]  # behind it stand names that a person may have taken for values
+        problem = str(error).partition(": ")[0]  # the rest may contain values entered in the place of names
     raise ValueError(f"must be the JSON of such a credential: {problem}")
 
 

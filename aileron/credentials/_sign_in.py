@@ -92,7 +92,7 @@ class SignInClient:
         """
         told, document = read_answer(answer), self._document(grant)
         given = told.get("scope")
-        if isinstance(given, str) and grant != CLIENT:  # which asks for the same at each renewal
+        if isinstance(given, str) and grant != CLIENT:  # CLIENT requests its scopes again at each renewal
             document = evolve(document, scopes=tuple(given.replace(",", " ").split()))
         try:
             return with_tokens(document, told, now)

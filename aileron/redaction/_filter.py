@@ -61,7 +61,7 @@ class BodyFraming:
 
     def _measure(self, line: bytes) -> None:
         size = line.partition(b";")[0].strip()
-        if size:  # else it is the line end that closes a chunk
+        if size:  # an empty line ends a chunk
             self._left = int(size, 16)
             self._unframed = not self._left
 
@@ -111,7 +111,7 @@ class SecretFilter:
         said = b"".join([piece.data for piece in self._held if piece.said])
         self._refuse_echo(said)
         for piece in self._held:
-            if not piece.said and b";" in piece.data:  # an extension of a chunk
+            if not piece.said and b";" in piece.data:  # a chunk extension
                 self._refuse_echo(piece.data)
         return self._let_go(self._scanner.unfinished(said))
 

@@ -106,7 +106,7 @@ def _forms(secret: str) -> Iterator[SecretForm]:
         yield SecretForm("url", secret.replace(" ", "+"))
     raw = secret.encode("utf-8")
     if not secret.isascii():
-        yield SecretForm("plain", raw.decode("latin-1"))  # what undoing makes of its percent escapes
+        yield SecretForm("plain", raw.decode("latin-1"))  # the result of decoding its percent escapes
     yield from _collapse(secret)
     if len(raw) >= LONG_ENOUGH:
         yield from (SecretForm("hex", raw.hex()), SecretForm("hex", raw.hex().upper()))
@@ -160,7 +160,7 @@ def _usual_escapes(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _each_escaped(secret: str) -> Iterator[SecretForm]:
-    """Yield C{secret} with every character escaped, and in UTF-16 without a leading NUL."""
+    """Yield C{secret} with every character escaped, and with NULs between its characters, as in UTF-16."""
     raw = secret.encode("utf-8")
     for pairs in dict.fromkeys((raw.hex("|"), raw.hex("|").upper())):
         for kind, before, behind in _BEFORE_DIGITS:

@@ -15,9 +15,9 @@ from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
 from ._forms import BASE64_CHARACTERS, SecretForm, forms, written_forms
 
 REDACTED = "[redacted]"
-_BLOT = "█" * len(REDACTED)  # no header carries it, so no secret holds it
+_BLOT = "█" * len(REDACTED)  # headers cannot carry it, so no secret contains it
 
-_LONGEST_NUMBER = 25  # characters, of any that was read
+_LONGEST_NUMBER = 25  # the maximum length of a parsed number
 
 _Answered = TypeVar("_Answered", Outcome, Finding)
 
@@ -44,7 +44,7 @@ class Redactor:
         """Return a redactor of these secrets.  Its replacement text contains none of them."""
         sought: dict[str, SecretForm] = {}
         for secret in secrets:
-            looks_escaped = undone(secret) is not None  # what undoes the escapes around it undoes its own as well
+            looks_escaped = undone(secret) is not None  # decoding the text decodes the secret's own escapes too
             for form in written_forms(secret) if looks_escaped else forms(secret):
                 sought.setdefault(form.text, form)
         shortest = min(map(len, sought), default=0)
@@ -65,7 +65,7 @@ class Redactor:
         """
         if isinstance(value, str):
             return self.text(value)
-        if value is None or isinstance(value, (int, float)):  # first: to ask what is a mapping takes long
+        if value is None or isinstance(value, (int, float)):  # first, because the check for a mapping is slow
             return value if self._shortest > _LONGEST_NUMBER else self._number(value)
         if isinstance(value, Mapping):
             return self._table(value)
@@ -100,7 +100,7 @@ class Redactor:
 
     def _may_hold(self, text: str) -> bool:
         """Return False if C{text} certainly holds no secret: most texts contain neither a form nor an escape."""
-        if len(text) < self._shortest:  # an escape makes it longer, never shorter
+        if len(text) < self._shortest:  # escapes never shorten a text
             return False
         return any(form in text for form in self._forms) or (bool(self._forms) and may_be_escaped(text))
 

@@ -55,7 +55,7 @@ def _writing(tuning: Tuning) -> tuple[str, ...]:
         f"synchronous={'FULL' if tuning.durable else 'OFF'}",
         "fullfsync=ON",
         "foreign_keys=ON",
-        "temp_store=MEMORY",  # savepoints would write a file
+        "temp_store=MEMORY",  # otherwise savepoints write a file
     )
     return pragmas if tuning.max_pages is None else (*pragmas, f"max_page_count={tuning.max_pages}")
 
@@ -69,9 +69,9 @@ def _pool(path: Path, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas
     return _ConnectionPool(
         threads,
         "sqlite3",
-        f"{path.absolute().as_uri()}?mode=rw",  # never makes a file: that is for the migration
+        f"{path.absolute().as_uri()}?mode=rw",  # never creates a file: the migration does
         uri=True,
-        isolation_level=None,  # transactions begin where we say so
+        isolation_level=None,  # transactions begin explicitly
         check_same_thread=False,  # the pool closes from the reactor's thread
         timeout=tuning.busy_seconds,
         cp_noisy=False,

@@ -31,8 +31,8 @@ FLAGS = Table("binding_flags", BindingFlag, {"binding": PLAIN, "revision": PLAIN
 _OTHER_REVISION = f"{FLAGS.overwriting('binding')} WHERE excluded.revision <> binding_flags.revision"
 WRITE_SECONDS, _DAY_SECONDS = 10.0, 86_400
 _NO_USAGE = Usage()
-_Key: TypeAlias = tuple[int, str, str]  # the day since 1970, the session or nothing, and the provider
-_COST = "cost_microdollars"  # NULL where it was not told, and so is a sum with it
+_Key: TypeAlias = tuple[int, str, str]  # the day since 1970, the session or "", and the provider
+_COST = "cost_microdollars"  # NULL if unknown, as is a sum of unknown costs
 _ADD_USAGE = f"""
     INSERT INTO llm_usage (day, session_id, provider, input, output, cached, {_COST}, calls)
     VALUES (date(? * 86400, 'unixepoch'), ?, ?, ?, ?, ?, ?, ?)
@@ -148,7 +148,7 @@ class SQLiteUsage:
         self._noted[key] = (before if usage is None else before + usage, counted + calls)
 
     def _keep(self, failure: Failure, noted: Mapping[_Key, tuple[Usage, int]]) -> None:
-        failure.trap(StoreUnavailable)  # nothing of it was written
+        failure.trap(StoreUnavailable)  # none of it was written
         for key, used in noted.items():
             self._put(key, *used)
         _log.warn("the usage of LLM calls is not written yet")

@@ -66,7 +66,7 @@ def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
 
 
 def _refusal(error: Exception, path: Path) -> StoreUnavailable:
-    if is_disk_full(path.parent):  # SQLite has several names for what it could not write
+    if is_disk_full(path.parent):  # SQLite has several errors for a full disk
         return StoreUnavailable(DISK_FULL)
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
         return ForeignDatabase("The file is no database.")

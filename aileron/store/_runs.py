@@ -133,7 +133,7 @@ def _earlier(cursor: sqlite3.Cursor, run: Run) -> Run | None:
 
 
 def _same_call(earlier: Run, run: Run) -> bool:
-    same_arguments = compact(earlier.asked_for) == compact(run.arguments)  # as text: 1 is not true
+    same_arguments = compact(earlier.asked_for) == compact(run.arguments)  # compared as text: 1 is not true
     return same_arguments and earlier.manifest_digest == run.manifest_digest
 
 

@@ -211,7 +211,7 @@ _FORGET = """
     DELETE FROM charges WHERE at < ? AND ordinal IN (SELECT ordinal FROM charges ORDER BY ordinal LIMIT ?)
 """
 _KEPT = timedelta(days=2)
-_FORGOTTEN = 2  # of the oldest, for each that comes: they grow fewer
+_FORGOTTEN = 2  # the number of old charges deleted per new one, so that their number falls
 
 
 def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:

@@ -211,7 +211,7 @@ class SQLiteSessions:
         """Record that the session makes a request now, and return the time."""
         self._seen[session.id] = now = self._now()
         if self._clock.seconds() - self._flushed_at >= _FLUSH_SECONDS:
-            self.flush()  # the writer holds it, and its close drains it
+            self.flush()  # queued in the writer, which finishes it on close
         return now
 
     def _refresh(self, session: Session) -> Session:
@@ -304,4 +304,4 @@ def _select(
 
 def _note_lost(failure: Failure) -> None:
     failure.trap(StoreUnavailable)
-    _log.warn("when sessions were last seen was not written")
+    _log.warn("the times of last use of sessions were not written")

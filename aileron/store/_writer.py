@@ -71,7 +71,7 @@ class Writer:
 
         :return: the function's result, after the commit.  Cancelling while queued removes the write. Cancelling later
             only stops the wait.
-        :raises StoreUnavailable: (errback) the database failed, or L{close} was called. Nothing was stored.
+        :raises StoreUnavailable: (errback) the database failed, or L{close} was called. No change was stored.
         """
         done: Deferred[T] = Deferred(lambda _: self._forget(job))
         job = _Job(function, args, done)
@@ -101,12 +101,12 @@ class Writer:
         told = self._pool.runWithConnection(_apply, batch, self._at_end).addCallbacks(
             self._tell, self._refuse, (batch,), None, (batch,)
         )
-        told.addErrback(lambda failure: _log.failure("telling a batch", failure))
+        told.addErrback(lambda failure: _log.failure("delivering the results of a batch failed", failure))
 
     def _tell(self, outcomes: Sequence[Any], batch: Sequence[_Job]) -> None:
         try:
             for job, outcome in zip(batch, outcomes, strict=True):
-                _answer(job, outcome)  # what a caller writes now shares the next commit
+                _answer(job, outcome)  # writes made by callers now share the next commit
         finally:
             self._writing = False
             self._start()
@@ -117,9 +117,7 @@ class Writer:
 
     def _refuse(self, reason: Failure, batch: Sequence[_Job]) -> None:
         guilty, cause = list(batch), reason.value
-        if isinstance(
-            cause, _RolledBackError
-        ):  # the others lost their work through no fault of theirs: again, without it
+        if isinstance(cause, _RolledBackError):  # run the other jobs again without this one
             guilty, cause = [cause.job], cause.cause
             self._queue.extendleft(job for job in reversed(batch) if job is not guilty[0] and not job.done.called)
         refused = refusal(cause)
@@ -128,7 +126,7 @@ class Writer:
 
 
 def _answer(job: _Job, outcome: Any) -> None:
-    if job.done.called:  # its caller cancelled meanwhile
+    if job.done.called:  # the caller cancelled meanwhile
         return
     if isinstance(outcome, Exception):
         job.done.errback(outcome)
@@ -155,7 +153,7 @@ def _attempt(connection: sqlite3.Connection, cursor: sqlite3.Cursor, job: _Job) 
     cursor.execute("SAVEPOINT job")
     try:
         value = job.function(cursor, *job.arguments)
-    except Exception as error:  # noqa: BLE001 - it is the caller's, and travels to it; the neighbours go on
+    except Exception as error:  # noqa: BLE001 - the exception is passed to the caller, and the other jobs continue
         if not connection.in_transaction:
             raise _RolledBackError(job, error) from None
         cursor.execute("ROLLBACK TO job")

@@ -102,7 +102,7 @@ class ConnectorRig(Protocol):
         """
 
     def hangs(self) -> None:
-        """Make the next request never get a response."""
+        """Leave the next request without a response."""
 
     def advance(self, seconds: float) -> None:
         """Advance the clock and deliver pending bytes."""

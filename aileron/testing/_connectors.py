@@ -238,7 +238,7 @@ class MemoryConnectors:
         return self._generation
 
     def refresh(self) -> None:
-        """Count the call.  Nothing else changes."""
+        """Count the call, without further effects."""
         self.refreshed += 1
 
     def add(self, connector: IConnector) -> None:

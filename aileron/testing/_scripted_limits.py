@@ -73,7 +73,7 @@ class ScriptedLimits:
         return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """Return the approval of a denied run.  The scripted runner does not remember denials."""
+        """Return the approval of a run, or raise L{Conflict} if the run was not denied.  No denial is lifted."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.DENIED:
             raise Conflict("It was not denied.", {"state": approval.run.state.value})

@@ -253,7 +253,7 @@ class SessionsContract(_RecordCase):
         session = evolve(self.opened(), id="in-band", in_band=True)
         self.do(self.sessions.open(session, _digest("t"), _digest("g"), (), _digest("i")))
         self.do(self.sessions.open(example_session("plain"), _digest("t2"), _digest("g2"), ()))
-        for _ in range(2):  # asked for, then at hand
+        for _ in range(2):  # from the database, then from the cache
             self.assertEqual(self.do(self.sessions.by_in_band_key(_digest("i"))), session)
         for other in ("t", "g", "t2", "g2", "i2"):
             self.assertIsNone(self.do(self.sessions.by_in_band_key(_digest(other))))

@@ -105,7 +105,7 @@ class Credential:
 
         try:
             return await self._in_turn(note)
-        except AileronError:  # where it cannot be noted, the next use is refused as well
+        except AileronError:  # if it cannot be recorded, the next use is refused too
             return False
 
     def accepted(self, sent: Authorization) -> None:

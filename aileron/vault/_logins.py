@@ -153,7 +153,7 @@ class Logins:
 
     def _live(self, secret: str, *, browser: bool) -> Login | None:
         self._drop_ended()
-        login = self._by_secret.get(secret)  # its time tells at most something about a hash
+        login = self._by_secret.get(secret)  # timing reveals at most a part of a hash
         return login if login is not None and bool(login.key) == browser else None
 
     def _drop_ended(self) -> None:

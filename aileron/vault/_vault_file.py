@@ -113,7 +113,7 @@ class VaultFile:
 
 def _bytes_of(document: VaultDocument) -> bytes:
     data = encode(document)
-    if len(data) > _MAX_BYTES:  # It could be written, but never read again.
+    if len(data) > _MAX_BYTES:  # The file could be written, but never read again.
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     return data
 
@@ -211,7 +211,7 @@ class OpenVault:
 
         :raises VaultLocked: the vault is not unlocked.
         :raises VaultDamaged: another program wrote the file.
-        :raises StoreUnavailable: the file could not be written. Nothing was changed.
+        :raises StoreUnavailable: the file could not be written. The old contents stay in use.
         """
         key, known = self.opened()
         fresh = changed.spent.keys() - known.spent.keys()
@@ -241,7 +241,7 @@ class OpenVault:
                 # guard against attack: an older vault's file opens nothing while the daemon runs
                 #    -> test_rollback.VaultTests.test_while_it_runs, instead ours = found
                 raise damaged(_difference(found, self.known))
-            self.known = ours  # not what was found: of equal values one may be 1 and the other 1.0
+            self.known = ours  # not C{found}: equal values may be 1 and 1.0
             return ours
         return found
 

@@ -108,7 +108,7 @@ def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = s
     with the old key refuses the new file, so the caller must restart it.
 
     :raises WeakPassphrase: the new passphrase is too weak.
-    :raises Conflict: the file was written meanwhile. Nothing was changed.
+    :raises Conflict: the file was written meanwhile. It is unchanged.
     :raises StoreUnavailable: the file could not be written. The old passphrase stays valid.
     :raises NoVault, WrongPassphrase, VaultDamaged: see L{open_vault}.
     """

@@ -31,7 +31,7 @@ def system_authorities(bundles: Iterable[str] = SYSTEM_BUNDLES) -> tuple[bytes, 
     for bundle in bundles:
         try:
             blocks = _BLOCK.findall(Path(bundle).read_bytes())
-        except OSError:  # it is at another place
+        except OSError:  # not at this path
             continue
         if found := tuple(filter(_is_certificate, blocks)):
             return found
@@ -55,7 +55,7 @@ def _is_certificate(block: bytes) -> bool:
     from cryptography.x509 import load_pem_x509_certificate  # heavy, and most processes verify no certificates
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of certificates that are odd, and of use: they are the system's
+        warnings.simplefilter("ignore")  # the system's certificates may be unusual but valid
         try:
             load_pem_x509_certificate(block)
         except ValueError:

@@ -13,7 +13,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
 _SHARED = IPv4Network("100.64.0.0/10")
 _SPECIAL_IPV4 = (
-    IPv4Network("168.63.129.16/32"),  # Azure's host, with what its agent asks for
+    IPv4Network("168.63.129.16/32"),  # Azure's host, which serves its agent
     IPv4Network("100.100.100.200/32"),  # Alibaba Cloud's metadata
     IPv4Network("192.0.0.0/24"),  # protocol assignments (RFC 6890); 192.0.0.192 is Oracle's metadata
     IPv4Network("192.88.99.0/24"),  # relays of 6to4, deprecated (RFC 7526)
@@ -24,7 +24,7 @@ _SPECIAL_IPV6 = (
     IPv6Network("fd00:c1::a9fe:a9fe/128"),  # Oracle's
     IPv6Network("fd00:42::42/128"),  # Scaleway's
     IPv6Network("fd00:a9fe:a9fe::1/128"),  # Akamai's
-    IPv6Network("3fff::/20"),  # documentation (RFC 9637), which Python before 3.13 takes for public
+    IPv6Network("3fff::/20"),  # documentation (RFC 9637), public to Python before 3.13
 )
 
 

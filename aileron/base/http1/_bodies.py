@@ -13,7 +13,7 @@ from ._fields import CHUNKED, FIELD, TOKEN, Malformed
 _EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]{0,400})?"
 _SIZE = rb"([0-9A-Fa-f]{1,15})" + _EXTENSION + rb"\r\n"
 _FIRST_CHUNK = re.compile(_SIZE).match
-_NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that closes the chunk before
+_NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # including the line end of the previous chunk
 _NEXT_LINE = re.compile(rb"(?:\r\n)?" + _SIZE).match
 _TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*\r\n").match
 _NO_TRAILER = re.compile(rb"\r\n").match
@@ -61,7 +61,7 @@ class Chunked:
 
     def __init__(self, *, trailers: bool = True) -> None:
         self._trailer = _TRAILER if trailers else _NO_TRAILER
-        self._between = True  # chunks: the next byte begins one
+        self._between = True  # True if the next byte begins a chunk
         self._chunk = _FIRST_CHUNK
         self._skip = 0
         self._pending = b""
@@ -74,7 +74,7 @@ class Chunked:
         """
         if self._between:
             if data.startswith(_lines_of(len(data))) and data.endswith(b"\r\n"):
-                return -1  # one chunk and nothing else, as events of a stream mostly come
+                return -1  # exactly one chunk, as most events of a stream arrive
             self._between = False
         if len(data) < self._skip:
             self._skip -= len(data)
@@ -171,7 +171,7 @@ class ChunkedContent:
                 break
             self._left, position = int(match[1], 16), match.end()
             if not self._left:
-                break  # trailers say nothing here
+                break  # trailers are ignored
         return b"".join(pieces)
 
 

@@ -58,7 +58,7 @@ def length_of(fields: Mapping[bytes, bytes]) -> int | None:
     :param fields: the fields by lower-case name, without repetitions.
     :raises Malformed: the length is ambiguous or invalid.
     """
-    if b"content_length" in fields or b"transfer_encoding" in fields:  # the same as with "-" to some servers
+    if b"content_length" in fields or b"transfer_encoding" in fields:  # some servers treat "_" as "-"
         raise Malformed("A field of framing is misspelt.")
     length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
     if coding is not None:

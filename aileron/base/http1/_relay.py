@@ -116,7 +116,7 @@ class RelayRoutes:
     """The routes of a Klein application, used to match requests that Klein does not render."""
 
     def __init__(self, app: Any) -> None:
-        app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
+        app.url_map.merge_slashes = False  # relay the path as sent, or not at all
         self._adapter = app.url_map.bind("localhost")
         self._execute = app.execute_endpoint
 
@@ -127,7 +127,7 @@ class RelayRoutes:
         """
         try:
             endpoint, arguments = self._adapter.match(path.decode("ascii"), method.decode("ascii"))
-        except HTTPException:  # not found, another method, a redirect: not ours
+        except HTTPException:  # not found, another method or a redirect
             return None
         return self._execute(endpoint, asking, **arguments)
 
