@@ -1,8 +1,8 @@
 """The daemon's actions as MCP tools: C{aileron-mcp} on standard input and output, and the servers of agents.
 
-Importing it loads nothing heavy: a signal during the slow imports finds its handler in place.  C{aileron-mcp} answers
-its client's first message before it loads Twisted, and the list of tools before it loads the SDK, which takes most of a
-second and 31 MB: some clients give a server up after three seconds.
+Importing this package loads nothing heavy, so that a signal during the slow imports finds its handler in place.
+C{aileron-mcp} answers its client's first message before it loads Twisted, and the list of tools before it loads the
+SDK, which takes most of a second and 31 MB: some clients stop waiting for a server after three seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ arguments and ends with the client. Print the configuration for a client: ailero
 
 
 def main() -> None:
-    """Serve until standard input ends, standard output breaks, or a signal comes; the status is 0 then."""
+    """Serve until standard input ends, standard output breaks, or a signal arrives. Exit with status 0 in each case."""
     if {"-h", "--help"} & set(sys.argv[1:]):
         sys.stdout.write(_HELP)
         return
@@ -66,10 +66,10 @@ def main() -> None:
 def plain_tools(
     routes: IAgentRoutes, reactor: Any, generation: Callable[[], object], longest_wait_seconds: int
 ) -> PlainTools:
-    """Make the same tools for who speaks to an agent's model by another protocol.  Loads no SDK.
+    """Make the tools for a server that speaks another protocol to an agent's model. Loads no SDK.
 
     :param reactor: provides time.
-    :param generation: returns another value once the actions that are offered are others.
+    :param generation: returns a different value once the offered actions have changed.
     """
     from .plain import PlainTools
 

@@ -1,4 +1,4 @@
-"""Carries out one tool call: asks the daemon, and puts the answer into words; and says how the daemon does."""
+"""Executes one tool call: sends it to the daemon and renders the response. Also diagnoses the daemon."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _KEPT = ("action", "status", "gated", "received_at", "changed_at", "reason")
 
 @frozen
 class Calls:
-    """Every tool, by name.  All answers are results; nothing is raised but a cancellation, which ends the wait only.
+    """All tools, by name. Every response is a result. Only a cancellation is raised, and it ends only the wait.
 
-    :ivar wait_seconds: how long an agent is told that it may wait for news of a call, at most.
-    :ivar withdrawals: takes back calls that their clients cancelled.
-    :ivar shortlist: which actions are listed.
-    :ivar index: finds the others.
+    :ivar wait_seconds: the longest wait for news of a call that an agent is told of.
+    :ivar withdrawals: cancels runs of calls that their clients cancelled.
+    :ivar shortlist: selects the listed actions.
+    :ivar index: searches the unlisted actions.
     """
 
     daemon: Daemon
@@ -119,7 +119,7 @@ _VAULT_REMEDIES = {
 
 
 async def diagnose(daemon: Daemon, link: DaemonLink, shortlist: Shortlist) -> ToolResult:
-    """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
+    """Check the daemon now and return the findings as a result. Never raises an error."""
     try:
         status = await daemon.status()
     except DaemonError as error:

@@ -1,10 +1,10 @@
-"""The blocks of a tool's result, and the documents that a client reads.
+"""The content blocks of a tool's result, and the documents that a client reads.
 
-A provider refuses a whole conversation over one picture that it cannot read, so only what it can goes as one; anything
-else goes as a document.
+A provider refuses a whole conversation because of one picture that it cannot read. So a picture in a supported format
+becomes an image block, and everything else becomes a document.
 
-An action that declares the schema of its output is answered as data as well: some clients show the model only this and
-some only the text, so each of the two says everything.
+If an action declares an output schema, the result also has structured data. Some clients show the model only this and
+some only the text, so each of the two is complete.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .offering.access import find_action
 
 _PENDING = 202
 
-_MOST_PICTURE_BYTES = 3_750_000  # 5 MB in base64, which is as much as any provider takes
+_MOST_PICTURE_BYTES = 3_750_000  # 5 MB in base64, the highest limit of any provider
 _BEGINNINGS = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
@@ -38,24 +38,24 @@ _BEGINNINGS = {
 
 
 def attachment_uri(run_id: str, number: object) -> str:
-    """Return the address of a run's attachment of that number, counted from 1."""
+    """Return the URI of a run's attachment with that number, counted from 1."""
     return f"{run_uri(run_id)}/attachments/{number}"
 
 
 def run_uri(run_id: str) -> str:
-    """Return the address of a run."""
+    """Return the URI of a run."""
     return f"aileron://runs/{run_id}"
 
 
 def to_resource(uri: str, attachment: Attachment) -> t.TextResourceContents | t.BlobResourceContents:
-    """Make a document of an attachment."""
+    """Convert an attachment to a document."""
     if attachment.text is not None:
         return t.TextResourceContents(uri=uri, mime_type=attachment.media_type, text=attachment.text)
     return t.BlobResourceContents(uri=uri, mime_type=attachment.media_type, blob=attachment.base64)
 
 
 def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
-    """Make the content blocks of what is attached to a result.
+    """Yield the content blocks of a result's attachments.
 
     :param sound: whether the client's protocol has audio blocks; if not, audio becomes a document.
     """
@@ -70,7 +70,7 @@ def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.C
 
 
 def _is_picture(attachment: Attachment) -> bool:
-    """Tell whether it is what it is said to be, of a kind and size that models are shown."""
+    """Return True if the attachment is an image of its declared type, with a type and size that models accept."""
     beginning = _BEGINNINGS.get(attachment.media_type)
     if beginning is None or attachment.size > _MOST_PICTURE_BYTES:
         return False
@@ -78,7 +78,7 @@ def _is_picture(attachment: Attachment) -> bool:
 
 
 def add_structured_data(definition: ToolDefinition, answer: DaemonAnswer, result: ToolResult) -> ToolResult:
-    """Add structured data to C{result} where the action declares an output schema."""
+    """Add structured data to C{result} if the action declares an output schema."""
     if definition.output_schema is None:
         return result
     if answer.status == _PENDING:
@@ -88,7 +88,7 @@ def add_structured_data(definition: ToolDefinition, answer: DaemonAnswer, result
 
 def _complete(answer: DaemonAnswer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
     output = run_output(answer.body)
-    if result.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
+    if result.attachments or not fits(output, schema):  # a model that reads the data would receive base64
         return {"text": result.text}
     beside = render_notes(answer.body)
     return {"output": output, **({"text": beside} if beside else {})}
@@ -108,14 +108,14 @@ _ATTACHMENT = re.compile(attachment_uri("([0-9A-Z]{1,64})", "([0-9]{1,6})"))
 
 
 def action_uri(definition: ToolDefinition) -> str:
-    """Return the address of an action's document, as it is listed."""
+    """Return the URI of an action's document, as listed."""
     return f"{_ACTIONS}{quote(str(definition.action), safe='')}"
 
 
 def find_action_by_uri(uri: str, definitions: Sequence[ToolDefinition]) -> ToolDefinition:
-    """Find the action whose document is at C{uri}, which may name its tool, or be written otherwise than it is listed.
+    """Find the action whose document is at C{uri}. The URI may also name its tool or be encoded differently.
 
-    :raises MCPError: there is none.
+    :raises MCPError: there is no such action.
     """
     definition = find_action(definitions, unquote(uri.removeprefix(_ACTIONS)) if uri.startswith(_ACTIONS) else "")
     if isinstance(definition, ToolResult):
@@ -124,17 +124,17 @@ def find_action_by_uri(uri: str, definitions: Sequence[ToolDefinition]) -> ToolD
 
 
 def parse_run_uri(uri: str) -> str | None:
-    """Read which run is at C{uri}; L{None}: it is no such address."""
+    """Return the run ID in C{uri}, or None if it is not a run's URI."""
     found = _RUN.fullmatch(uri)
     return found[1] if found else None
 
 
 def parse_attachment_uri(uri: str) -> tuple[str, int] | None:
-    """Read the run whose attachment is at C{uri}, and its number; L{None}: it is no such address."""
+    """Return the run ID and the attachment's number in C{uri}, or None if it is not an attachment's URI."""
     found = _ATTACHMENT.fullmatch(uri)
     return (found[1], int(found[2])) if found else None
 
 
 def resource_not_found(uri: str) -> MCPError:
-    """Refuse that there is none at C{uri}."""
+    """Return the error for a URI without a resource."""
     return MCPError(t.INVALID_PARAMS, f"There is no resource {uri!r}.", {"uri": uri})

@@ -1,8 +1,8 @@
-"""The daemon in the session of the agent whose MCP server this process is.
+"""The daemon's agent site, used with the session of the agent that this MCP server serves.
 
-A launched agent's environment names the daemon and the session.  A client that nobody launched opens a session of its
-own, if the operator let it in by name; that ends with us, and its token stays in this process: nothing is written, and
-nothing is put into the client's configuration but its name.
+A launched agent's environment names the daemon and the session. A client without a launcher opens its own session if
+the operator allows it by name. That session ends with this process, and its token stays in this process: nothing is
+written, and the client's configuration contains only its name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from aileron.model.errors import AileronError
 
 
 def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon:
-    """Find the daemon that the session names; where it names none, one that nobody can reach and that says why."""
+    """Return the daemon that the session names. If it names none, return one whose requests fail with the reason."""
     if not session.url or not session.token:
         return _unreachable(
             "This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set. "
@@ -58,12 +58,12 @@ def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon
 
 @frozen
 class _NoClient:
-    """Asks nobody, ever, and says why."""
+    """A client that refuses every request with a reason."""
 
     reason: str
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Refuse.
+        """Refuse the request.
 
         :raises DaemonUnreachable: always.
         """
@@ -80,14 +80,15 @@ _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns 
 
 @frozen
 class OwnSession:
-    """Asks the daemon in a session of our own, which is opened when it is first asked for anything.
+    """A client of the daemon with its own session, which is opened at the first request.
 
-    Where it could not be opened, the next request tries again; one that was ended stays so, because that was intended.
+    If the session cannot be opened, the next request tries again. If it was ended, it is not opened again, because that
+    was intended.
 
-    :ivar client: as whom it is opened.
-    :ivar directory: where that works; a claim.
-    :ivar find: the daemon that runs now; L{None}: none does.
-    :ivar connect: the agent site, from its URL and a launch key or token.
+    :ivar client: the client's name.
+    :ivar directory: the client's working directory; a claim.
+    :ivar find: returns the running daemon, or None if there is none.
+    :ivar connect: returns a client of the agent site, from its URL and a launch key or token.
     """
 
     client: str
@@ -101,14 +102,14 @@ class OwnSession:
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
         """Send one request with the session's token.
 
-        :raises DaemonError: there is no daemon, or it does not let this client in.
+        :raises DaemonError: no daemon runs, or it does not allow this client.
         """
         await self._lock.run(self._open)
         client, _, _ = self._opened[0]
         return await client.ask(method, *path, **more)
 
     async def end(self) -> None:
-        """End it, as far as the daemon answers; the daemon ends it otherwise, once nobody stands behind it."""
+        """End the session if the daemon responds. Otherwise the daemon ends it when its lease expires."""
         for client, session, holding in self._opened:
             holding.cancel()
             try:
@@ -117,7 +118,7 @@ class OwnSession:
                 return
 
     async def _open(self) -> None:
-        """Open it, if it is not, and stand behind it."""
+        """If there is no open session, open one and hold its lease."""
         if self._opened:
             return
         found = self._find()
@@ -146,9 +147,9 @@ class OwnSession:
 def make_own_session(
     environment: Mapping[str, str], directory: str, connections: Connections, clock: IReactorTime
 ) -> OwnSession | None:
-    """Make the session that a client in such an environment may open for itself.
+    """Make the session that a client in this environment may open for itself.
 
-    L{None}: it has one, or is not named.
+    If the environment already has a session, or names no client, return None.
     """
     result = SessionEnvironment.of(environment)
     if result.url or result.token or not result.client:

@@ -1,4 +1,4 @@
-"""The tools as they are offered: one for each enabled action, and those of our own."""
+"""The definitions of the offered tools: one for each enabled action, and Aileron's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DESCRIBE_TOOL = "describe_action"
 RUN_TOOL = "run_action"
 OUR_TOOLS = frozenset({STATUS_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, DESCRIBE_TOOL, RUN_TOOL})
 
-_NAME = re.compile(r"[a-zA-Z0-9_]{1,64}")  # what every agent, and every provider behind it, takes
+_NAME = re.compile(r"[a-zA-Z0-9_]{1,64}")  # the names that every agent and provider accepts
 
 _GATED = (
     "This needs the user's approval. The call may answer that it is pending: then show the user the message that came "
@@ -35,15 +35,15 @@ class ToolDefinition:
     """One tool as a client sees it.
 
     :ivar name: C{[a-zA-Z0-9_]}, at most 64 characters.
-    :ivar action: the action behind it, or L{None} for our own.
-    :ivar input_schema: JSON Schema of the arguments.
-    :ivar gated: whether a person is asked.
-    :ivar withdrawn_on_cancel: whether a call that is cancelled is taken back where it still waits for that person.
-    :ivar destructive: it may change or remove what was there.
-    :ivar open_world: it talks to something outside.
-    :ivar about: the description without what Aileron adds to it.
-    :ivar output_schema: JSON Schema of what an action puts out, where it is declared.
-    :ivar asks: the arguments that are for a person to say.
+    :ivar action: the name of its action, or None for one of Aileron's own tools.
+    :ivar input_schema: the JSON Schema of the arguments.
+    :ivar gated: whether calls need approval.
+    :ivar withdrawn_on_cancel: whether cancelling a call cancels its run while that is pending.
+    :ivar destructive: whether it may change or remove existing data.
+    :ivar open_world: whether it contacts external services.
+    :ivar about: the description without Aileron's additions.
+    :ivar output_schema: the JSON Schema of the action's output, if declared.
+    :ivar asks: the arguments that a person must provide.
     """
 
     name: str
@@ -63,16 +63,16 @@ class ToolDefinition:
 
 
 def read_definitions(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
-    """Read the tools of the enabled actions among C{items}, by name.
+    """Return the tools of the enabled actions among C{items}, sorted by name.
 
-    What is malformed, and what would hide one of our own tools, is left out.
+    Omit malformed items and those with the name of one of Aileron's own tools.
     """
     definitions = [definition for item in items if (definition := _definition(item)) is not None]
     return tuple(sorted(definitions, key=lambda definition: definition.name))
 
 
 def own_definitions(longest_wait_seconds: int) -> tuple[ToolDefinition, ToolDefinition]:
-    """Define the two tools that are always there, by name."""
+    """Return the definitions of the two tools that are always present, sorted by name."""
     return _DIAGNOSTICS, _status_definition(longest_wait_seconds)
 
 
@@ -115,7 +115,7 @@ def _check_name(name: Any) -> str:
 
 
 def _split(body: str) -> tuple[str, str]:
-    """Split off the heading that a body begins with, if it does."""
+    """Split a body into its first heading, if it has one, and the rest."""
     first, _, rest = body.strip().partition("\n")
     if first.startswith("# "):
         return first[2:].strip(), rest.strip()
@@ -123,7 +123,7 @@ def _split(body: str) -> tuple[str, str]:
 
 
 def object_schema(properties: Mapping[str, JSON], *required: str) -> Mapping[str, JSON]:
-    """Return the JSON Schema of an object that has these properties and no others."""
+    """Return the JSON Schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 

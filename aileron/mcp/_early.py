@@ -1,4 +1,4 @@
-"""Answers what a client asks for first, with what the daemon offers, until the SDK is loaded."""
+"""Answers a client's first requests with the daemon's offer until the SDK is loaded."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _log = Logger()
 
 
 class EarlyAnswers:
-    """The answers of one client's conversation before the SDK is loaded.
+    """The responses to one client before the SDK is loaded.
 
     :param opening: the messages so far.
-    :param listing: what the client is offered.
+    :param listing: the tools offered to the client.
     :param write_line: writes one line.
-    :param moved: called when a list of tools was answered, or a message was left to the SDK.
-    :ivar outdated: whether the tools are others than in the last list that was answered.
+    :param moved: called when a list of tools was sent, or a message was left to the SDK.
+    :ivar outdated: whether the tools have changed since the last list that was sent.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EarlyAnswers:
             self._moved()
 
     def stop(self) -> None:
-        """Answer nothing any more.  Twice is safe."""
+        """Stop answering. Idempotent."""
         for asked in list(self._asked):
             asked.cancel()
 

@@ -1,7 +1,7 @@
-"""Finds which arguments of a call are for a person to say, and makes the form that asks for them.
+"""Finds the arguments of a call that a person must provide, and makes the form that requests them.
 
-What a person types into a form of the agent's program passes through that program: it is an argument like any other,
-and decides nothing.
+A value that a person types into a form passes through the agent's program. It is an argument like any other and
+approves nothing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from aileron.base.schemas import fits
 from ._definitions import ToolDefinition
 
 Answers = Mapping[str, JSON]
-"""What a person said, by the argument's name."""
+"""A person's answers, by the argument's name."""
 
 _PLAIN = ("type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 
 
 @frozen
 class Form:
-    """A question of a few values.
+    """A form that requests a few values from a person.
 
-    :ivar message: what they are wanted for.
-    :ivar properties: the JSON Schema of each, by its name.
-    :ivar required: those that cannot be left blank.
+    :ivar message: the purpose of the values.
+    :ivar properties: the JSON Schema of each value, by its name.
+    :ivar required: the names of the required values.
     """
 
     message: str
@@ -37,18 +37,18 @@ class Form:
 
     @property
     def schema(self) -> dict[str, JSON]:
-        """JSON Schema of all of them: an object of one level."""
+        """Return the JSON Schema of the form: an object of one level."""
         return {"type": "object", "properties": self.properties, "required": self.required}
 
 
 def fill_in(
     definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None
 ) -> Mapping[str, JSON] | Form:
-    """Fill in what a call leaves out from what a person said; or tell what is still to be asked.
+    """Return the arguments completed with a person's answers, or the form that requests the missing ones.
 
-    Only what is for the person to say, and was left out, is taken from C{answers}.
+    Only an argument that a person must provide and that the call omits is read from C{answers}.
 
-    :param answers: L{None}: nobody was asked yet.
+    :param answers: the person's answers, or None if there was no form yet.
     """
     left_out = {name: schema for name, schema in _for_a_person(definition).items() if name not in arguments}
     result = {
@@ -64,12 +64,12 @@ def fill_in(
 
 
 def list_answered(definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None) -> list[str]:
-    """List the arguments of a call that were taken from C{answers}."""
+    """Return the names of the arguments of a call that came from C{answers}."""
     return [name for name in definition.asks if answers and name in answers and name not in arguments]
 
 
 def relax_schema(definition: ToolDefinition) -> Mapping[str, JSON]:
-    """Relax the schema to what the agent must give itself, where the person is asked for the rest."""
+    """Return the schema without the required arguments that a person will provide."""
     required: JSON = [name for name in _list_required(definition) if name not in definition.asks]
     return {**definition.input_schema, "required": required}
 
@@ -81,9 +81,9 @@ def _for_a_person(definition: ToolDefinition) -> Mapping[str, Mapping[str, JSON]
 
 
 def _check_plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Check what of a schema is looked at here, in little time whatever a client sends.
+    """Return the parts of a schema that are checked here, in bounded time for any input.
 
-    The daemon looks at all of it.
+    The daemon checks the whole schema.
     """
     found = {key: value for key, value in schema.items() if key in _PLAIN}
     for options in (schema.get("oneOf"), schema.get("anyOf")):
@@ -101,12 +101,12 @@ def _list_required(definition: ToolDefinition) -> tuple[str, ...]:
 
 @frozen
 class Continuation:
-    """The state of a call that its client makes again after a question to a person.
+    """The state of a call that its client repeats after a question to a person.
 
     :ivar key: the call's idempotency key.
-    :ivar answers: what a person said so far; L{None}: nobody was asked yet.
-    :ivar shown: whether the client was to show the review page: then the run has begun, and nothing is asked any more.
-    :ivar forms: how often the person was to be asked.
+    :ivar answers: the person's answers so far, or None if there was no form.
+    :ivar shown: whether the client was asked to open the review page. If so, the run exists and no form follows.
+    :ivar forms: how many forms were requested.
     """
 
     key: str
@@ -115,14 +115,14 @@ class Continuation:
     forms: int = 0
 
     def as_state(self) -> str:
-        """Serialize the state for the client, which gets it sealed."""
+        """Serialize the state for the client, which receives it sealed."""
         return json.dumps([self.key, self.answers, self.shown, self.forms])
 
     @classmethod
     def of(cls, state: str | None, new_key: Callable[[], str]) -> Continuation:
-        """Read the state, or make a first one where nothing is brought back.
+        """Parse the state, or create a new one if the client sent none.
 
-        :param state: unsealed, so that it is what we gave.
+        :param state: the unsealed state, so it is authentic.
         """
         if state is None:
             return cls(new_key())

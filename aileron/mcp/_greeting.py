@@ -1,6 +1,6 @@
-"""Takes the client's two streams, and answers its first message before Twisted is loaded.
+"""Claims the client's two streams, and answers its first message before Twisted is loaded.
 
-Importing this module loads nothing but the standard library.
+Importing this module loads only the standard library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MOST_BYTES = 1024 * 1024
 
 
 def claim_standard_streams() -> tuple[int, int]:
-    """Take the client's two streams away from descriptors 0 and 1, so that a stray print cannot break the protocol.
+    """Move the client's two streams from descriptors 0 and 1, so that a stray print cannot break the protocol.
 
     :return: private descriptors to read from and to write to.
     :raises OSError: one of them is closed.
@@ -31,9 +31,9 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 def greet(readable: int, writable: int, opening: Opening) -> bytes | None:
-    """Wait for the client's first message, and answer it if that takes nothing that is still to be loaded.
+    """Wait for the client's first message, and answer it if no further module is needed.
 
-    :return: what was read beyond the first message; or None if the client is gone.
+    :return: the bytes read after the first message, or None if the client disconnected.
     """
     try:
         data = _read_line(readable)
@@ -49,7 +49,7 @@ def greet(readable: int, writable: int, opening: Opening) -> bytes | None:
 
 
 def _read_line(readable: int) -> bytes:
-    """Read up to the first line's end or beyond, or until the stream ends or what was read is very long."""
+    """Read until there is at least one whole line, the stream ends, or the length limit is reached."""
     pieces: list[bytes] = []
     length = 0
     while length < _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""JSON lines between the client's two streams and the reactor.  Loads nothing of the SDK."""
+"""JSON lines between the client's two streams and the reactor. Loads no part of the SDK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LINE_BYTES = 8 * 1024 * 1024
 
 @implementer(IHalfCloseableProtocol)
 class JsonLines(LineOnlyReceiver):
-    """Reads and writes JSON lines by the reactor's transport.
+    """A reader and writer of JSON lines on the reactor's transport.
 
     :param received: called with each line that is not blank.
     :param ended: called once, when either direction has ended.
@@ -29,33 +29,33 @@ class JsonLines(LineOnlyReceiver):
         self._ended: Callable[[], object] | None = ended
 
     def lineReceived(self, line: bytes) -> None:
-        """Hand over one line."""
+        """Pass one line to C{received}."""
         if line.strip() and self._ended is not None:
             self._received(line)
 
     def lineLengthExceeded(self, line: bytes) -> None:
-        """Give up at a line without an end: nothing that follows can be read."""
+        """Close the streams after an overlong line: nothing after it can be parsed."""
         self._end()
 
     def readConnectionLost(self) -> None:
-        """Note that standard input ended: the client is done."""
+        """Close the streams when standard input ends: the client has finished."""
         self._end()
 
     def writeConnectionLost(self) -> None:
-        """Note that standard output broke: the client is gone."""
+        """Close the streams when standard output breaks: the client has disconnected."""
         self._end()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Note that both are gone."""
+        """Record that both streams are closed."""
         self._end()
 
     def write_line(self, line: bytes) -> None:
-        """Write one line, if there is still somebody who reads."""
+        """Write one line if standard output is open."""
         if self.transport is not None and self._ended is not None:
             self.transport.write(line + b"\n")
 
     def close(self) -> None:
-        """Read and write nothing any more: that a call is given up says nothing of what becomes of its run."""
+        """Stop reading and writing. A call that is abandoned this way does not affect its run."""
         self._ended = None
 
     def _end(self) -> None:

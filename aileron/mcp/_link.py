@@ -1,4 +1,4 @@
-"""Follows what the daemon offers, through its restarts, and says when it changed."""
+"""Follows the actions that the daemon offers, across its restarts, and notifies listeners of changes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _log = Logger()
 
 
 class DaemonLink:
-    """The tools that the daemon offers, as far as is known.
+    """The tools that the daemon offers, as last reported.
 
-    While the daemon does not answer, the tools that were known stay.
+    While the daemon does not respond, the last reported tools remain.
 
-    :ivar definitions: the tools that are known now.
-    :ivar trouble: why the last poll failed, or L{None}.
-    :ivar load_errors: what the daemon could not load.
-    :ivar takes_tool_call: whether a run may name the model's tool call; a daemon of an earlier version refuses it.
+    :ivar definitions: the last reported tools.
+    :ivar trouble: the error of the last poll, or None.
+    :ivar load_errors: the files that the daemon could not load.
+    :ivar takes_tool_call: whether a run may name the model's tool call. An earlier version of the daemon refuses it.
     """
 
     def __init__(self, daemon: Daemon, clock: IReactorTime, changed: Callable[[], object] = lambda: None) -> None:
@@ -51,23 +51,23 @@ class DaemonLink:
         self.takes_tool_call = False
 
     def notify(self, changed: Callable[[], object]) -> None:
-        """Call C{changed} from now on when the tools are others, and nothing else."""
+        """Set C{changed} as the only listener for changes of the tools."""
         self._changed = changed
 
     def start(self) -> None:
-        """Begin to follow.  Twice is safe."""
+        """Start polling. Idempotent."""
         if self._following is not None:
             return
         self._following = Deferred.fromCoroutine(self._follow())
         self._following.addErrback(_ended)
 
     def stop(self) -> None:
-        """End it.  Twice is safe."""
+        """Stop polling. Idempotent."""
         if self._following is not None:
             self._following.cancel()
 
     async def offered(self) -> tuple[ToolDefinition, ...]:
-        """Return the tools; early callers wait until the daemon was asked once, and 5 s at most."""
+        """Return the tools. Before the first poll has ended, wait for it, at most 5 s."""
         if not self._asked_once:
             waiter = self._first.wait(over=False)
             await waiter.addTimeout(FIRST_SECONDS, self._clock, lambda _result, _seconds: None)
@@ -84,7 +84,7 @@ class DaemonLink:
             await deferLater(self._clock, pause)
 
     async def _poll(self) -> float:
-        """Ask once; the seconds until the next time."""
+        """Poll once and return the seconds until the next poll."""
         wait = 0.0 if self._generation is None or self.trouble is not None else POLL_SECONDS
         asked_at = self._clock.seconds()
         found = await self._daemon.actions(self._generation, wait)
@@ -92,8 +92,8 @@ class DaemonLink:
         self.trouble = None
         self.takes_tool_call = found.get("takes_tool_call") is True
         if found.get("generation") == self._generation:
-            # A daemon that answers at once would otherwise be asked without end; after one that waited, a change that
-            # falls into the pause would be told late.
+            # Without a pause, a daemon that responds at once would be polled continuously. After a long poll there is
+            # no pause, or a change during the pause would be reported late.
             at_once = wait and self._clock.seconds() - asked_at < _HELD_SECONDS
             return _UNCHANGED_PAUSE_SECONDS if at_once else 0.0
         self._learn(found)

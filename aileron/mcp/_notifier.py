@@ -1,4 +1,4 @@
-"""Tells clients of changes, in both eras of the protocol.  Everything here runs in the asyncio loop."""
+"""Notifies clients of changes, in both eras of the protocol. Everything here runs in the asyncio loop."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Subscriber:
-    """One client that has shaken hands, as long as its connection lasts.
+    """One client that completed the handshake, until its connection ends.
 
-    It hears of every list, and of the documents that it subscribed to.
+    It is notified of changes to every list and to the documents that it subscribed to.
     """
 
     def __init__(self, session: ServerSession) -> None:
         self._session = session
-        self._known_by = session.client_params  # kept, so that no other connection's can have its place in memory
+        self._known_by = session.client_params  # referenced, so that no other connection's object reuses its address
         self._left = False
         self._subscribed: dict[str, str] = {}
-        self._due: dict[ServerEvent, None] = {}  # in order; each once, however often it happens meanwhile
+        self._due: dict[ServerEvent, None] = {}  # in order, without duplicates
         self._news = asyncio.Event()
 
     def subscribe(self, uri: str, document: str) -> bool:
-        """Have it hear of a document.  Twice is once.
+        """Subscribe to a document. Idempotent.
 
-        :param uri: as it is to be called when it is told.
-        :param document: its address as it is listed.
-        :return: whether there was room for that.
+        :param uri: the URI to name in notifications.
+        :param document: the document's URI as listed.
+        :return: False if the limit of subscriptions is reached.
         """
         if uri not in self._subscribed and len(self._subscribed) >= MOST_SUBSCRIPTIONS:
             return False
@@ -49,12 +49,12 @@ class Subscriber:
         return True
 
     def unsubscribe(self, uri: str) -> None:
-        """Have it hear no more of a document.  Twice is safe, and so is once without a subscription."""
+        """Unsubscribe from a document. Idempotent, also without a subscription."""
         self._subscribed.pop(uri, None)
         self._due.pop(ResourceUpdated(uri), None)
 
     def hear(self, event: ServerEvent) -> None:
-        """Have it told soon, if it wants to hear of that."""
+        """Queue a notification of the event if the client receives such events."""
         if told := self._is_wanted(event):
             self._due.update(dict.fromkeys(told))
             self._news.set()
@@ -65,13 +65,13 @@ class Subscriber:
         return [ResourceUpdated(uri) for uri, document in self._subscribed.items() if document == event.uri]
 
     def leave(self) -> None:
-        """Tell it no more.  Twice is safe."""
+        """Stop notifying the client. Idempotent."""
         self._left = True
         self._due.clear()
         self._news.set()
 
     async def tell(self) -> None:
-        """Tell it what it is to hear, until it leaves.  One that does not read makes only this wait."""
+        """Send queued notifications until the client leaves. A client that does not read delays only itself."""
         while not self._left:
             await self._news.wait()
             self._news.clear()
@@ -82,10 +82,10 @@ class Subscriber:
 
 
 class ChangeNotifier:
-    """Every client that hears.
+    """All clients that receive notifications.
 
-    :ivar bus: what changes is published there; clients without a handshake listen to it.
-    :ivar subscribers: the clients with a handshake, by a key that each connection has of its own.
+    :ivar bus: the bus of changes, which clients without a handshake listen to.
+    :ivar subscribers: the clients with a handshake, by a key unique to each connection.
     """
 
     def __init__(self) -> None:
@@ -94,25 +94,25 @@ class ChangeNotifier:
         self._missed: tuple[ServerEvent, ...] = ()
 
     async def publish(self, *events: ServerEvent) -> None:
-        """Notify everybody who subscribed to these; nothing is waited for."""
+        """Notify all subscribers of these events without waiting."""
         for event in events:
             await self.bus.publish(event)
 
     def tell_first(self, *events: ServerEvent) -> None:
-        """Notify the clients that are there of these events; if none is there yet, the first one that comes."""
+        """Notify the connected clients of these events. If there are none, notify the first one that connects."""
         for subscriber in self.subscribers.values():
             for event in events:
                 subscriber.hear(event)
         self._missed = () if self.subscribers else events
 
     def subscriber(self, session: ServerSession) -> Subscriber | None:
-        """Find the client of a connection, if it has shaken hands."""
+        """Return the subscriber of a connection, or None if it has not completed the handshake."""
         return self.subscribers.get(_key(session))
 
     async def remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Have a client hear from the end of its handshake on, as the SDK's middleware.
+        """Middleware of the SDK: notify a client from the end of its handshake on.
 
-        One that shakes hands anew begins anew, without what it had subscribed to.
+        A repeated handshake drops the client's earlier subscriptions.
         """
         before = self.subscriber(ctx.session)
         result = await call_next(ctx)
@@ -123,7 +123,7 @@ class ChangeNotifier:
         return result
 
     async def _keep(self, session: ServerSession) -> None:
-        """Have a client hear until its connection ends, which ends the handling of its notifications."""
+        """Notify a client until its connection ends, which cancels this coroutine."""
         key = _key(session)
         if session.client_params is None or key in self.subscribers:
             return
@@ -140,7 +140,7 @@ class ChangeNotifier:
 
 
 def _key(session: ServerSession) -> int:
-    return id(session.client_params)  # of one connection as long as it lasts
+    return id(session.client_params)  # for the lifetime of one connection
 
 
 _TOO_MANY = f"At most {MOST_SUBSCRIPTIONS} documents can be subscribed to at once."
@@ -148,9 +148,9 @@ _TOO_EARLY = "Send notifications/initialized first: until then nothing is told."
 
 
 class Subscriptions:
-    """Handlers for a server; and who subscribed to an action's document hears when that is another.
+    """The handlers of subscription requests. They also notify subscribers of an action's document when it changes.
 
-    :param actions: every action there is now.
+    :param actions: returns all current actions.
     """
 
     def __init__(self, actions: Callable[[], Awaitable[Sequence[ToolDefinition]]], notifier: ChangeNotifier) -> None:
@@ -170,20 +170,20 @@ class Subscriptions:
         return t.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: t.UnsubscribeRequestParams) -> t.EmptyResult:
-        """Answer C{resources/unsubscribe}, of a document that is no more, too."""
+        """Answer C{resources/unsubscribe}, including for a document that no longer exists."""
         subscriber = self._notifier.subscriber(ctx.session)
         if subscriber is not None:
             subscriber.unsubscribe(params.uri)
         return t.EmptyResult()
 
     async def listen(self, ctx: Context, params: t.SubscriptionsListenRequestParams) -> t.SubscriptionsListenResult:
-        """Answer C{subscriptions/listen}, by which a client without a handshake hears."""
+        """Answer C{subscriptions/listen}, by which a client without a handshake receives notifications."""
         if len(params.notifications.resource_subscriptions or ()) > MOST_SUBSCRIPTIONS:
             raise MCPError(t.INVALID_PARAMS, _TOO_MANY)
         return await self._listening(ctx, params)
 
     async def look(self) -> Sequence[ToolDefinition]:
-        """Return all present actions, and notify the subscribers of documents that changed, appeared or disappeared."""
+        """Return all current actions, and notify the subscribers of documents that changed, appeared or disappeared."""
         definitions = await self._actions()
         before, self._known = self._known, {action_uri(definition): definition for definition in definitions}
         for address in sorted(before.keys() | self._known.keys()):
@@ -192,16 +192,16 @@ class Subscriptions:
         return definitions
 
     async def _address(self, uri: str) -> str:
-        """Write the address, as it is listed, of a document that is there.
+        """Return the listed URI of an existing document.
 
-        :raises MCPError: it is not.
+        :raises MCPError: there is no such document.
         """
-        # It is looked at now, so that what changed before is no news to who subscribes.
+        # The documents are read now, so that earlier changes are not reported to the new subscriber.
         return RUNS_URI if uri == RUNS_URI else action_uri(find_action_by_uri(uri, await self.look()))
 
 
 def _differ(before: ToolDefinition | None, now: ToolDefinition | None) -> bool:
-    """Return whether the documents of two definitions differ, or one of them is missing."""
+    """Return True if the documents of two definitions differ, or one of them is missing."""
     if before is None or now is None:
         return before is not now
     return before != now and render_action(before) != render_action(now)

@@ -1,8 +1,8 @@
-"""Answers a client's first messages before the SDK, which takes longest to load, is there.
+"""Answers a client's first messages before the SDK is loaded, which takes longest.
 
-Only what nearly every client sends first is answered here, and only where it is well-formed: C{initialize},
-C{server/discover}, C{ping} and the first page of C{tools/list}.  Everything else is left to the SDK, which is given the
-beginning of the conversation once it is loaded.  Importing this module loads nothing but the standard library.
+Only the requests that nearly every client sends first are answered here, and only if well-formed: C{initialize},
+C{server/discover}, C{ping} and the first page of C{tools/list}. All others are left to the SDK, which receives the
+conversation's beginning once it is loaded. Importing this module loads only the standard library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
-"""The versions of the protocol that the SDK serves, with a handshake and without one; the newest is the last."""
+"""The protocol versions that the SDK serves, with and without a handshake. The newest is the last."""
 
 SERVER = {"name": "aileron", "title": "Aileron", "version": __version__}
 _CHANGES = {"resources": {"listChanged": True, "subscribe": True}, "tools": {"listChanged": True}, "completions": {}}
@@ -34,10 +34,10 @@ _VERSION, _CAPABILITIES, _CLIENT = f"{_META}protocolVersion", f"{_META}clientCap
 class ToolsRequest(NamedTuple):
     """A request for the first page of the list of tools.
 
-    :ivar request_id: by which it is answered.
-    :ivar modern: whether it is of the protocol without a handshake.
-    :ivar client: the client's own name for itself.
-    :ivar capabilities: what the client says that it can.
+    :ivar request_id: the ID of the request.
+    :ivar modern: whether it uses the protocol without a handshake.
+    :ivar client: the client's own name.
+    :ivar capabilities: the capabilities that the client declares.
     """
 
     request_id: str | int
@@ -46,7 +46,7 @@ class ToolsRequest(NamedTuple):
     capabilities: Mapping[str, Any]
 
     def answer(self, tools: list[Any]) -> bytes:
-        """Write the line that answers it."""
+        """Return the response as a line."""
         return _answer(self.request_id, {"tools": tools, **(_COMPLETE if self.modern else {})})
 
 
@@ -59,11 +59,11 @@ _COMPLETE = {
 
 
 class Opening:
-    """The beginning of one client's conversation.
+    """The first messages of one client.
 
-    :ivar lines: the messages that the SDK is to be given, in order.
-    :ivar answered: the request among them that was answered here, so that the SDK's answer is not sent.
-    :ivar over: whether one of them must be answered by the SDK.
+    :ivar lines: the messages to pass to the SDK, in order.
+    :ivar answered: the request among them that was answered here, so that the SDK's response is dropped.
+    :ivar over: whether the SDK must answer one of them.
     """
 
     def __init__(self) -> None:
@@ -75,9 +75,9 @@ class Opening:
         self._capabilities: Mapping[str, Any] = {}
 
     def take(self, line: bytes) -> bytes | ToolsRequest | None:
-        """Take a message.
+        """Process a message.
 
-        :return: the line that answers it; a request for the tools; or None if it was left to the SDK.
+        :return: the line that answers it, a request for the tools, or None if it was left to the SDK.
         """
         message = _parse(line)
         method = message.get("method")
@@ -153,7 +153,7 @@ def _answer(request_id: str | int, result: Mapping[str, Any]) -> bytes:
 
 
 def _parse(line: bytes) -> Mapping[str, Any]:
-    """Parse a line; what is no message of JSON-RPC 2.0 is empty."""
+    """Parse a line. Return an empty mapping if it is not a JSON-RPC 2.0 message."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -175,13 +175,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _has_capabilities(said: Mapping[str, Any], name: str) -> bool:
-    """Tell whether a client's capabilities are in the form that they usually have."""
+    """Return True if a client's capabilities have the usual form."""
     value = said.get(name)
     return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
 
 
 def _read_envelope(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
-    """Read the client's name and capabilities of a request without a handshake, or None if it has no such envelope."""
+    """Return the client's name and capabilities of a request without a handshake, or None if it lacks them."""
     meta = _mapping(_mapping(message.get("params")).get("_meta"))
     client = meta.get(_CLIENT)
     if meta.get(_VERSION) not in MODERN_VERSIONS or not _has_capabilities(meta, _CAPABILITIES):

@@ -1,4 +1,4 @@
-"""The SDK's server over our tools, in both eras of the protocol.  Everything here runs in the asyncio loop."""
+"""The SDK's server with our tools, in both eras of the protocol. Everything here runs in the asyncio loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .waiting.prompting import Prompting
 from .waiting.tasks import to_call_result
 
 _OWN_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/read", "prompts/list")
-"""What is another for each session, and may be another the next time."""
+"""The lists that differ between sessions and may change at any time."""
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ _log = logging.getLogger(__name__)
 class ToolServer:
     """One MCP server.
 
-    :ivar server: the SDK's, ready to run over any transport.
-    :ivar notifier: the clients that hear of changes.
+    :ivar server: the SDK's server, ready to run over any transport.
+    :ivar notifier: the clients that receive notifications.
     """
 
     def __init__(self, tools: ITools, policy: ClientPolicy | None = None) -> None:
@@ -58,21 +58,21 @@ class ToolServer:
             on_get_prompt=Prompting(tools, policy.session, policy.beats).answer,
             on_completion=catalog.complete,
         )
-        # Not by the constructor: it knows of no answer that is a task.
+        # Not through the constructor, which does not support a task as a response.
         self.server.add_request_handler("tools/call", t.CallToolRequestParams, self._call)
         self.server.middleware.append(self.notifier.remember)
         self._calling.serve(self.server)
 
     async def announce_change(self) -> None:
-        """Have every client told, in the way of its era, that the lists of tools and documents are others.
+        """Notify every client, as its protocol version requires, that the lists of tools and documents changed.
 
-        Those who subscribed to a document that is another are told of that, too.
+        Subscribers of a changed document are notified as well.
         """
         await self.notifier.publish(ToolsListChanged(), ResourcesListChanged())
         await self._subscriptions.look()
 
     async def announce_missed_change(self) -> None:
-        """Have the client told that the lists changed before its handshake was over, as soon as it is."""
+        """Notify the client after its handshake if the lists changed before the handshake ended."""
         self.notifier.tell_first(ToolsListChanged(), ResourcesListChanged())
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
@@ -86,7 +86,7 @@ class ToolServer:
 
 
 class _Promising(Server[Any]):
-    """The SDK's server, which promises by itself what this one keeps: its transport over HTTP asks for nothing else."""
+    """The SDK's server with this one's capabilities as defaults, because its HTTP transport passes no options."""
 
     def create_initialization_options(
         self,
@@ -94,6 +94,6 @@ class _Promising(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Say what C{initialize} promises."""
+        """Return the capabilities that C{initialize} declares."""
         told = notification_options or NotificationOptions(tools_changed=True, resources_changed=True)
         return super().create_initialization_options(told, experimental_capabilities, extensions)

@@ -1,4 +1,4 @@
-"""The server of one client on standard input and output, which loads the SDK once the client needs it."""
+"""The server of one client on standard input and output, which loads the SDK when the client needs it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ._streams import StreamServer
 
 LOAD_AFTER_SECONDS = 1.0
-"""How long after its list of tools a client that asks for nothing else has the SDK loaded, so that its first call is
-quick."""
+"""The delay after the list of tools before the SDK is loaded for an idle client, so that its first call is fast."""
 
 _LAST_SECONDS = 0.7
 
@@ -35,13 +34,13 @@ _log = Logger()
 
 
 class StdioProcess:
-    """One client's server, from L{start} until its input ends, its output breaks, or L{stop}.
+    """The server of one client, from L{start} until its input ends, its output breaks, or L{stop}.
 
-    The reactor has the client's two streams; the SDK is loaded in a thread, and runs there.
+    The reactor owns the client's two streams. The SDK is loaded in a thread and runs there.
 
     :param environment: names the daemon and the session, or the client whose session is to be opened.
     :param streams: descriptors to read from and to write to.
-    :param opening: what the client said so far.
+    :param opening: the client's messages so far.
     """
 
     def __init__(
@@ -62,22 +61,22 @@ class StdioProcess:
         self._server: StreamServer | None = None
 
     def start(self, rest: bytes) -> None:
-        """Begin to serve.
+        """Start serving.
 
-        :param rest: what was read already and not taken.
+        :param rest: bytes already read but not processed.
         """
         if self._stopping:
             return
         self._listing.link.start()
         readable, writable = self._streams
-        # mypy takes the class for the one of Windows.
+        # mypy assumes the Windows class.
         StandardIO(self._lines, stdin=readable, stdout=writable, reactor=self._reactor)  # type: ignore[call-arg]
         if self._opening.over:
             self._load()
         self._lines.dataReceived(rest)  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
-        """Be gone: within a second, whatever still hangs.  Twice is safe."""
+        """Stop within a second, even if something hangs. Idempotent."""
         if self._stopping:
             return
         self._stopping = True
@@ -107,7 +106,7 @@ class StdioProcess:
             self._reactor.callLater(LOAD_AFTER_SECONDS, self._load)
 
     def _load(self) -> None:
-        """Load the SDK, and have it serve from then on."""
+        """Load the SDK, and serve with it from then on."""
         if self._loading or self._stopping:
             return
         self._loading = True
@@ -151,11 +150,11 @@ def serve(
     opening: Opening,
     rest: bytes,
 ) -> None:
-    """Serve one client, and return when it is gone or one of C{stop_signals} came.
+    """Serve one client until it disconnects or one of C{stop_signals} arrives.
 
     :param streams: its standard input and output.
-    :param opening: what it said so far.
-    :param rest: what was read beyond that.
+    :param opening: its messages so far.
+    :param rest: bytes read after them.
     """
     logging.basicConfig(level=logging.ERROR)
     from twisted.internet import reactor
@@ -167,7 +166,7 @@ def serve(
         for number in stop_signals:
             signal.signal(number, lambda _number, _frame: running.callFromThread(process.stop))
 
-    # Of the reactor's own handlers we want the descriptor that wakes it: a signal just before it waits is not missed.
+    # Of the reactor's handlers we need the wake-up descriptor: a signal just before the reactor waits is not missed.
     running.callWhenRunning(take_signals)
     running.callWhenRunning(process.start, rest)
     running.run()

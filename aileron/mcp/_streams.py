@@ -20,10 +20,10 @@ from .request_ids import refuse_unusable_id
 
 
 class _Stream:
-    """The part of a stream that the SDK asks for beside reading or writing. When one ends is for the process to say."""
+    """The methods that the SDK needs besides reading or writing. The process decides when a stream ends."""
 
     async def aclose(self) -> None:
-        """Note that the SDK needs it no more."""
+        """Do nothing: the process closes the stream."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -33,18 +33,18 @@ class _Stream:
 
 
 class InputStream(_Stream):
-    """The stream of messages, in order, that the SDK reads from in the loop.  A wait takes one turn of the loop."""
+    """The ordered stream of messages that the SDK reads in the loop. A wait costs one iteration of the loop."""
 
     def __init__(self) -> None:
-        # Unbounded, since the client cannot be made to wait; it waits for answers by itself.
+        # Unbounded, because the client cannot be slowed down. It waits for responses itself.
         self._queue: asyncio.Queue[SessionMessage | Exception] = asyncio.Queue()
 
     def put(self, message: SessionMessage | Exception) -> None:
-        """Add one."""
+        """Add a message."""
         self._queue.put_nowait(message)
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next one, as soon as there is one."""
+        """Return the next message. Wait if there is none."""
         return await self._queue.get()
 
     def __aiter__(self) -> Self:
@@ -55,11 +55,12 @@ class InputStream(_Stream):
 
 
 class OutputStream(_Stream):
-    """The stream that the SDK writes to in the loop: each message is a line.
+    """The stream to which the SDK writes in the loop: each message is a line.
 
-    :param write_line: takes a line to the reactor, and does not wait for it: no cancellation can fall between an answer
-        and its line.
-    :param answered: the request that was answered before the SDK was there; its next answer is dropped.
+    :param write_line: passes a line to the reactor without waiting, so that no cancellation falls between a response
+        and
+        its line.
+    :param answered: the request that was answered before the SDK was loaded. Its next response is dropped.
     """
 
     def __init__(self, write_line: Callable[[bytes], object], answered: str | int | None = None) -> None:
@@ -74,7 +75,7 @@ class OutputStream(_Stream):
         self._write_line(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     def refuse(self, line: bytes) -> None:
-        """Write the refusal of a message that the SDK was not given."""
+        """Write the error response to a message that was not passed to the SDK."""
         self._write_line(line)
 
     def _is_answered(self, sent: SessionMessage) -> bool:
@@ -83,7 +84,7 @@ class OutputStream(_Stream):
 
 
 def parse_line(line: bytes) -> SessionMessage | Exception:
-    """Parse one line, or return why it is no message."""
+    """Parse one line. Return the exception if it is not a message."""
     try:
         return SessionMessage(t.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as malformed:
@@ -91,9 +92,9 @@ def parse_line(line: bytes) -> SessionMessage | Exception:
 
 
 class StreamServer:
-    """One agent's server over lines.
+    """The server of one agent over lines.
 
-    :param output: what the SDK writes to.
+    :param output: the stream that the SDK writes to.
     """
 
     def __init__(self, bridge: ThreadBridge, agent: AgentServer, output: OutputStream) -> None:
@@ -103,12 +104,12 @@ class StreamServer:
         self._output = output
 
     def start(self, then: Callable[[], object]) -> None:
-        """Begin to serve, and call C{then} when it is over."""
+        """Start serving, and call C{then} when serving has ended."""
         self._agent.start()
         self._agent.supervise(self._bridge.ask(self._serve), then)
 
     def receive(self, line: bytes) -> None:
-        """Hand one line of the client's to the SDK, or refuse it if it is a request that nobody could answer."""
+        """Pass one line of the client to the SDK, or refuse it if its request ID is unusable."""
         refusal = refuse_unusable_id(line)
         message = parse_line(line)
         with contextlib.suppress(SideGone):
@@ -118,11 +119,11 @@ class StreamServer:
                 self._bridge.post(lambda: self._output.refuse(refusal))
 
     def announce_missed_change(self) -> None:
-        """Tell the client that the tools are others than in the list that it was given before this was there."""
+        """Notify the client that the tools changed since the list sent before this server existed."""
         self._agent.announce_missed_change()
 
     def stop(self) -> None:
-        """End it.  Twice is safe."""
+        """Stop serving. Idempotent."""
         self._agent.stop()
 
     async def _serve(self) -> None:
@@ -139,10 +140,10 @@ def make_server(
     write_line: Callable[[bytes], object],
     opening: Opening,
 ) -> StreamServer:
-    """Make the server of a client whose first messages were answered before the SDK was there.
+    """Make the server of a client whose first messages were answered before the SDK was loaded.
 
-    :param listing: what the client is offered, followed already.
-    :param write_line: writes one line; it is called in the reactor.
+    :param listing: the tools offered to the client, already being followed.
+    :param write_line: writes one line. It is called in the reactor.
     """
     agent = AgentServer(reactor, bridge, session, daemon, listing=listing)
     output = OutputStream(lambda line: reactor.callFromThread(write_line, line), opening.answered)

@@ -1,4 +1,4 @@
-"""Writes each answer of the daemon for a model, as text that cannot be taken for something better than it is."""
+"""Renders each response of the daemon for a model, as text that cannot be mistaken for a better outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, Daemo
 from ._forms import Form
 
 PUT_RIGHT = "correct AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent, or the certificate that it is shown"
-"""What the user is asked to do where no start of the daemon helps."""
+"""The request to the user if starting the daemon does not help."""
 
 _HINTS = {
     "unauthorized": "This session's token is not accepted (any more): ask the user to restart the agent with "
@@ -41,9 +41,9 @@ _WORDS = {
 
 @frozen
 class Pending:
-    """A run that waits for a person.
+    """A run that needs approval.
 
-    :ivar review_url: where this person decides.
+    :ivar review_url: the page on which the operator decides.
     """
 
     run_id: str
@@ -55,11 +55,11 @@ class Pending:
 class ToolResult:
     """A tool's result.
 
-    :ivar pending: what it waits for, where it waits for a person.
-    :ivar data: the same, as an object, where the tool declares the schema of what it answers.
-    :ivar wanted: what a person must say before anything can be sent.
-    :ivar run_id: of the run whose output C{attachments} are of; empty: it is not known, or not of use.
-    :ivar attachments: what the text has but a few words of.
+    :ivar pending: the pending run, if it needs approval.
+    :ivar data: the result as an object, if the tool declares an output schema.
+    :ivar wanted: the form that a person must fill in before anything can be sent.
+    :ivar run_id: the run that produced C{attachments}; empty if it is unknown or not needed.
+    :ivar attachments: the attachments, which the text only mentions.
     """
 
     text: str
@@ -83,14 +83,14 @@ def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
 
 
 def render_form(form: Form) -> ToolResult:
-    """Render a call that lacks what is for a person to say, where nobody can be asked."""
+    """Render the error of a call that lacks a person's values if the client cannot show a form."""
     names = ", ".join(form.required)
     text = f"Nothing was sent. Only the user can provide: {names}. Ask them, then call again with that."
     return ToolResult(text, is_error=True, wanted=form)
 
 
 def mention_answers(result: ToolResult, names: Sequence[str]) -> ToolResult:
-    """Mention in the error of a call that a person said some arguments themselves."""
+    """If the call failed, add to the error which arguments a person provided."""
     if not result.is_error or not names:
         return result
     own = f"The user said themselves, in a form: {', '.join(names)}. Change nothing of that without asking them."
@@ -105,12 +105,12 @@ def _read_pending(body: Mapping[str, Any], action: str) -> Pending | None:
 
 
 def render_notes(body: Mapping[str, Any]) -> str:
-    """Render what there is to say of a run that succeeded, but for its output; empty: nothing."""
+    """Return the notes on a successful run, without its output. Return an empty string if there are none."""
     return _lines(_render_edited(body), _note(body))
 
 
 def render_status(body: Mapping[str, Any]) -> ToolResult:
-    """Render how a run stands."""
+    """Render the status of a run."""
     status = str(body.get("status", "unknown"))
     if status == "completed":
         done = f"status: completed (audit_id={body.get('audit_id')})"
@@ -126,7 +126,7 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
 
 
 def read_status_call(arguments: Mapping[str, JSON], longest_seconds: float) -> tuple[str, float] | ToolResult:
-    """Read after which run a call of C{check_action_status} asks, and for how long it waits; or tell what is wrong."""
+    """Return the run ID and the wait in a call of C{check_action_status}, or the error of a malformed call."""
     approval_id, wait = arguments.get("approval_id"), arguments.get("wait_seconds", 0)
     if not isinstance(approval_id, str) or not approval_id:
         return ToolResult("approval_id must be the text that the pending answer named.", is_error=True)
@@ -136,14 +136,14 @@ def read_status_call(arguments: Mapping[str, JSON], longest_seconds: float) -> t
 
 
 def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
-    """Tell whether nobody was asked since what we were told of the daemon leads to nobody whom we may ask."""
+    """Return True if nothing was sent because the configured address is one that we may not ask."""
     return isinstance(error, DaemonUnreachable) and error.misdirected
 
 
 def render_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
-    """Render why there is no result.
+    """Render the reason why there is no result.
 
-    :param cut_off: whether an earlier attempt of the same call got no answer.
+    :param cut_off: whether an earlier attempt of this call got no response.
     """
     if isinstance(error, DaemonFault):
         again = "An earlier attempt of this call was cut off: check before you repeat it." if cut_off else None
@@ -180,13 +180,13 @@ def _problem(problem: Any) -> str:
 
 
 def run_output(body: Mapping[str, Any]) -> Any:
-    """Return what the action of a run put out; L{None}: nothing."""
+    """Return the output of a run's action, or None if there is none."""
     result = body.get("result")
     return result.get("output") if isinstance(result, Mapping) else result
 
 
 def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") -> ToolResult:
-    """Render a few lines, then the output; what is attached stays beside the text."""
+    """Render a few lines and the output. Attachments stay outside the text."""
     output, attachments = set_apart(run_output(body))
     told = "Done. The action gave no output." if output is None else _compact(output)
     result = ToolResult(_lines(*before, f"{named}{told}"))
@@ -205,7 +205,7 @@ def _failure(failure: Any) -> str | None:
 
 
 def _render_again(failure: Any) -> str | None:
-    """Name the run that is to do again what may have happened."""
+    """Return a sentence that names the run that repeats a run of unknown outcome."""
     details = failure.get("details") if isinstance(failure, Mapping) else None
     again = details.get("run_again") if isinstance(details, Mapping) else None
     return f"The user is asked whether to do it again: check_action_status with {again}." if again else None
@@ -218,12 +218,12 @@ def _reason(body: Mapping[str, Any]) -> str | None:
 
 
 def _note(body: Mapping[str, Any]) -> str | None:
-    """Render what was said with an approval; of a standing grant that it was one."""
+    """Return the operator's note on the approval, or that a grant allowed the run."""
     return f"note: {body['reason']}" if body.get("reason") else None
 
 
 def _identifier(body: Mapping[str, Any]) -> str | None:
-    """Find the run's id, by whichever name the answer has it."""
+    """Return the run's ID from whichever field of the response contains it."""
     return body.get("approval_id") or body.get("run_id") or body.get("id")
 
 

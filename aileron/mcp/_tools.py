@@ -1,4 +1,4 @@
-"""The tools as they are awaited from the loop: what is offered, and the calls that can be made."""
+"""The tools as coroutines of the asyncio loop: the list, and the calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._forms import Answers
 from ._texts import ToolResult
 
 BEGUN_SECONDS = 1.0
-"""After which a call that is not answered has begun its run, as far as anyone can tell from here."""
+"""The delay after which an unanswered call is assumed to have started its run."""
 
 MOST_SEEN = 256
 
@@ -27,11 +27,11 @@ _RUNS_NOTHING = OUR_TOOLS - {RUN_TOOL}
 class CallOptions:
     """The options of one call.
 
-    :ivar key: its idempotency key: a call that is made again with it is the same run.
-    :ivar wait_seconds: how long it waits for a person, at most.
-    :ivar early: whether it answers as soon as it waits for a person, so that this person can be shown where.
-    :ivar answers: what a person said of what the call leaves out; L{None}: nobody was asked yet.
-    :ivar tool_call: the id of the model's tool call, as the client reports it, or L{None}.
+    :ivar key: its idempotency key: a repeated call with this key is one run.
+    :ivar wait_seconds: the longest wait for a decision.
+    :ivar early: whether the call returns as soon as its run is pending, so that the review page can be shown.
+    :ivar answers: a person's values for omitted arguments, or None if there was no form yet.
+    :ivar tool_call: the ID of the model's tool call, as the client reports it, or None.
     """
 
     key: str
@@ -42,50 +42,49 @@ class CallOptions:
 
 
 class ITools(Protocol):
-    """A session's tools, its actions and their runs, as awaited from the loop."""
+    """A session's tools, actions and runs, as coroutines of the asyncio loop."""
 
     async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
-        """Return every tool that is listed, in order: actions by name, then our own by name.
+        """Return every listed tool in order: actions by name, then Aileron's own by name.
 
-        :param hears_changes: whether the caller is told of tools that are added later; if not, the tools that find
-            unlisted actions are there too.
+        :param hears_changes: whether the caller is notified of tools added later. If not, the tools that find unlisted
+            actions are always included.
         """
 
     async def actions(self) -> Sequence[ToolDefinition]:
         """Return every action, listed or not, by name."""
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """List the session's newest runs, newest first; arguments and results, which may be long, are left out.
+        """Return the session's newest runs, newest first, without arguments and results, which may be long.
 
-        :raises DaemonError: they cannot be told.
+        :raises DaemonError: the daemon did not return them.
         """
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """Return how a run of this session stands, with its result.
+        """Return the status of a run of this session, with its result.
 
-        :raises DaemonError: it cannot be told; or there is none.
+        :raises DaemonError: there is no such run, or the daemon did not return it.
         """
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Call a tool.  All answers are results; nothing is raised but a cancellation, which ends the wait only."""
+        """Call a tool. Every response is a result. Only a cancellation is raised, and it ends only the wait."""
 
     async def withdraw(self, key: str) -> None:
-        """Withdraw the call of this key, which the client cancelled, if its action says so, and it still waits."""
+        """Cancel the pending run of the call with this key, which the client cancelled, if its action allows it."""
 
     async def withdraw_run(self, run_id: str) -> None:
-        """Withdraw a run by its id, if its action is withdrawn when its client cancels, and it still waits.
+        """Cancel a pending run by its ID if its action is withdrawn when its client cancels.
 
-        :raises DaemonError: there is no such run, or it cannot be told.
+        :raises DaemonError: there is no such run, or the daemon did not respond.
         """
 
 
 @frozen
 class NotifyingCalls:
-    """The calls among L{ITools}; C{told} is called when by one of them the session's runs may be others.
+    """A wrapper of the calls in L{ITools} that calls C{told} when a call may have changed the session's runs.
 
-    That is: when a call of an action is answered, be it done, refused or waiting for a person; once it has gone on for
-    C{begun_seconds}; when it was cut off or taken back; and when somebody asked how a run stands, and heard something
-    else than the last time.  What becomes of a run after its call was answered, nobody here knows until then.
+    This happens when a call of an action returns, has run for C{begun_seconds}, or is cut off or cancelled, and when a
+    status call returns a new status. Changes after a call's response are not known here until the next status call.
     """
 
     _calls: ITools
@@ -119,12 +118,12 @@ class NotifyingCalls:
 
     async def _run(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         loop = asyncio.get_running_loop()
-        telling: list[asyncio.Future[None]] = []  # begun when it is due: most calls are answered before
+        telling: list[asyncio.Future[None]] = []  # created only when due: most calls are answered before
         begun = loop.call_later(self._begun_seconds, lambda: telling.append(asyncio.ensure_future(self._told())))
         wanted = False
         try:
             result = await self._calls.call(tool, arguments, options)
-            wanted = result.wanted is not None  # nothing was begun
+            wanted = result.wanted is not None  # nothing was started
             return result
         finally:
             begun.cancel()
@@ -132,7 +131,7 @@ class NotifyingCalls:
                 await self._told()
 
     async def _tell_if_new(self, what: str, how: str) -> None:
-        """Tell of it, unless the same was heard of it before."""
+        """Call C{told} if the status differs from the last one of this run."""
         heard = hash(how)
         if self._seen.get(what) == heard:
             return

@@ -1,4 +1,4 @@
-"""One agent's MCP server: what the daemon offers to one session, for whatever transport carries it."""
+"""One agent's MCP server: the daemon's offer to one session, over any transport."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _log = Logger()
 
 @frozen
 class BridgedTools:
-    """The tools, as awaited from the loop: each call is made in the reactor.
+    """The tools as coroutines of the loop. Each call runs in the reactor.
 
-    :ivar room: for calls at once.  A client of the handshake's era that leaves does not end its call.
+    :ivar room: limits concurrent calls. A client with a handshake that disconnects does not end its call.
     """
 
     bridge: ThreadBridge
@@ -70,14 +70,14 @@ class BridgedTools:
 
 
 class AgentServer:
-    """Everything behind one agent's transports, from L{start} until L{stop}.  Standard streams and HTTP share it.
+    """The server behind one agent's transports, from L{start} until L{stop}. Standard streams and HTTP share it.
 
-    :param session: what the launcher said of the agent.
-    :param daemon: the daemon in the agent's session.
-    :param sealing: seals what clients are given to bring back; L{None}: by a key of its own.
-    :param most_calls: that may be under way at once.
-    :param listing: what it is offered, if that is followed already; it then hears of changes.
-    :ivar server: the SDK's own; it is used in the loop.
+    :param session: the launcher's facts about the agent.
+    :param daemon: the daemon with the agent's session.
+    :param sealing: seals the state that clients send back, or None to use a new key.
+    :param most_calls: the limit of concurrent calls.
+    :param listing: the offered tools if they are already being followed. Its changes are then sent here.
+    :ivar server: the SDK's server, to be used in the loop.
     """
 
     def __init__(
@@ -103,27 +103,27 @@ class AgentServer:
         self.server: Server[Any] = self._tools.server
 
     def start(self) -> None:
-        """Begin to follow what the daemon offers."""
+        """Start following the daemon's offer."""
         self._link.start()
 
     def stop(self) -> None:
-        """End it.  Twice is safe."""
+        """Stop the server. Idempotent."""
         self._stopped = True
         self._link.stop()
         self._withdrawals.stop()
 
     def supervise(self, serving: Deferred[None], then: Callable[[], object] = lambda: None) -> None:
-        """Log the failure of what nobody waits for, unless all has ended; call C{then} when it is over."""
+        """Call C{then} when C{serving} ends. If it fails while the server runs, log the failure."""
         serving.addErrback(self._note_failed)
         serving.addBoth(lambda _: then())
 
     def announce_change(self) -> None:
-        """Tell the clients that the tools are others, unless it has stopped."""
+        """Notify the clients that the tools changed, unless the server has stopped."""
         if not self._stopped:
             self.supervise(self._bridge.ask(self._tools.announce_change))
 
     def announce_missed_change(self) -> None:
-        """Tell the client that the tools changed after it was given their list, and before this server was there."""
+        """Notify the client that the tools changed between the list it received and the start of this server."""
         if not self._stopped:
             self.supervise(self._bridge.ask(self._tools.announce_missed_change))
 

@@ -1,6 +1,6 @@
-"""An agent's tools for who speaks to its model by another protocol: the same definitions, and the same words.
+"""An agent's tools for a server that speaks another protocol to its model: the same definitions and texts.
 
-It asks the agent site's routes in this process, and loads nothing of the SDK.
+It calls the agent site's routes in this process, and loads no part of the SDK.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _UNAUTHORIZED = 401
 class PlainTools:
     """The tools of all agents' sessions.
 
-    :param routes: where everything is asked.
-    :param generation: returns another value once the actions that are offered are others.
-    :param longest_wait_seconds: for news of a call, as a model is told.
+    :param routes: the agent site's routes.
+    :param generation: returns a different value once the offered actions have changed.
+    :param longest_wait_seconds: the longest wait for news of a call that a model is told of.
     """
 
     _routes: IAgentRoutes
@@ -41,10 +41,10 @@ class PlainTools:
     _definitions: tuple[ToolDefinition, ...] = field(default=(), init=False)
 
     async def offered(self, key: str) -> tuple[ToolDefinition, ...]:
-        """Return every tool: the actions by name, then the one that tells how a call stands.
+        """Return every tool: the actions by name, then the one that checks a call's status.
 
-        :param key: what the routes know the agent by.
-        :raises Unauthorized: they do not know it.
+        :param key: the agent's credential for the routes.
+        :raises Unauthorized: the key is not valid.
         """
         generation = self._generation()
         if generation != self._known:
@@ -55,7 +55,7 @@ class PlainTools:
     async def call(
         self, key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
     ) -> ToolResult:
-        """Call one.  Every answer is a result, with the id of its run; cancelling ends the wait, never a run."""
+        """Call a tool. Every response is a result with its run's ID. Cancelling ends the wait, never the run."""
         daemon = self._daemon(key)
         if name == STATUS_TOOL:
             return await self._tell_status(daemon, arguments, wait_seconds)

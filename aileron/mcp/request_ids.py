@@ -1,4 +1,4 @@
-"""Refuses requests whose id nobody could answer: the SDK would take such a request for a notification."""
+"""Refuses requests with unusable IDs, which the SDK would treat as notifications."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ _MESSAGE = f"The id of a request must be an integer of 64 bits, or a string of a
 
 
 def refuse_unusable_id(message: bytes) -> bytes | None:
-    """Return the error that answers a request with an id of a wrong type or size, or None if there is no such fault.
+    """Return the error response to a request with an ID of a wrong type or size, or None if the ID is usable.
 
-    A message without a member C{id} is a notification, which is not answered (JSON-RPC 2.0, 4.1). What is no JSON is
-    left to the SDK.
+    A message without a member C{id} is a notification, which gets no response (JSON-RPC 2.0, 4.1). Text that is not
+    JSON
+    is left to the SDK.
     """
     try:
         decoded = json.loads(message)

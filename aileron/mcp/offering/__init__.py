@@ -1,1 +1,1 @@
-"""The offer to a client: actions as tools, how the others are found, documents, prompts, pages."""
+"""The offer to a client: actions as tools, search for the others, documents, prompts, pages."""

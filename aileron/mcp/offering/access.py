@@ -1,4 +1,4 @@
-"""Chooses the actions that are listed as tools, and gives the tools by which the others are found, read and run."""
+"""Selects the actions listed as tools, and implements the tools that find, describe and run the others."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ ACCESS_DEFINITIONS = (
 
 
 def render_matches(index: ActionIndex, definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
-    """Render the answer of a search."""
+    """Render the result of a search."""
     if not isinstance(query, str) or not query.strip():
         return ToolResult("query must be a few words.", is_error=True)
     try:
@@ -86,7 +86,7 @@ def render_matches(index: ActionIndex, definitions: Sequence[ToolDefinition], qu
 
 
 def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition | ToolResult:
-    """Find the action of that name, or of that tool's name, in large or small letters; or tell why there is none."""
+    """Return the action with that name or tool name, ignoring case, or an error result if there is none."""
     wanted = name.casefold() if isinstance(name, str) else None
     for definition in definitions:
         if definition.action is not None and wanted in (definition.action.casefold(), definition.name.casefold()):
@@ -97,7 +97,7 @@ def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefi
 
 
 def describe_action(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
-    """Describe one action in full, or say that it does not exist."""
+    """Describe one action in full, or return an error result if it does not exist."""
     definition = find_action(definitions, name)
     return definition if isinstance(definition, ToolResult) else ToolResult(render_action(definition))
 
@@ -105,13 +105,13 @@ def describe_action(definitions: Sequence[ToolDefinition], name: object) -> Tool
 def resolve_call(
     definitions: Sequence[ToolDefinition], tool: str, arguments: Mapping[str, JSON]
 ) -> tuple[ToolDefinition, Mapping[str, JSON]] | ToolResult:
-    """Find the action that a call of C{tool} is to run, listed or not, and with what; or tell why there is none."""
+    """Return the action that a call of C{tool} runs, listed or not, and its arguments, or an error result."""
     if tool != RUN_TOOL:
         definition = next((definition for definition in definitions if definition.name == tool), None)
         gone = f"There is no tool {tool!r} (any more). {DIAGNOSTICS_TOOL} tells what is offered."
         return ToolResult(gone, is_error=True) if definition is None else (definition, arguments)
     if others := sorted(arguments.keys() - {"name", "args"}):
-        # Left out of the action's arguments, it would run with others than were meant.
+        # If it were dropped, the action would run with other arguments than intended.
         return ToolResult(
             f"{RUN_TOOL} takes name and args; put into args what is the action's: {', '.join(others)}.", is_error=True
         )
@@ -122,7 +122,7 @@ def resolve_call(
 
 
 def render_action(definition: ToolDefinition) -> str:
-    """Render all that there is to know of an action before it is run."""
+    """Render everything a caller must know about an action."""
     effect = "it only reads" if definition.read_only else "it changes something"
     approval = "after" if definition.gated else "without"
     parts = [
@@ -148,14 +148,14 @@ def _pretty(schema: Mapping[str, JSON]) -> str:
 
 MOST_FAVOURITES = 12
 USUAL_TOKENS = 250
-"""What one action may take of the list on average; how many may be listed says how much all may."""
+"""The average size of an action in the list. The limit of listed actions times this size limits the whole list."""
 _BYTES_A_TOKEN = 4
 
 _log = logging.getLogger(__name__)
 
 
 def estimate_tokens(definition: ToolDefinition) -> int:
-    """Estimate how much of a model's context a tool takes."""
+    """Estimate how many tokens of a model's context a tool uses."""
     schemas = (plain(definition.input_schema), plain(definition.output_schema or {}))
     text = json.dumps((definition.name, definition.title, definition.description, *schemas), ensure_ascii=False)
     return len(text.encode()) // _BYTES_A_TOKEN
@@ -163,12 +163,12 @@ def estimate_tokens(definition: ToolDefinition) -> int:
 
 @define
 class Shortlist:
-    """The actions that are listed: all, or where they are more than C{limit} or too long, those that are used most.
+    """The listed actions: all of them, or the most used if there are more than C{limit} or they are too long.
 
-    Which these are is asked once, and one action more does not take away the others: a list that changes with use
-    would spoil what clients and models keep of it.
+    The most used are requested once, and adding an action does not remove others: a list that changes with use would
+    invalidate the caches of clients and models.
 
-    :ivar limit: how many of L{USUAL_TOKENS} may be listed; where all were, twice as many.
+    :ivar limit: the limit of listed actions, each of L{USUAL_TOKENS} on average. If all fit, the limit is doubled.
     """
 
     _daemon: Daemon
@@ -177,7 +177,7 @@ class Shortlist:
     _all_were: bool = False
 
     async def of(self, definitions: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-        """Return those of C{definitions} that are listed, in their order."""
+        """Return the listed actions among C{definitions}, in their order."""
         most = self.limit * (2 if self._all_were else 1)
         if len(definitions) <= most and len(_fitting(definitions, most)) == len(definitions):
             self._all_were = self._all_were or bool(definitions)
@@ -192,15 +192,15 @@ class Shortlist:
             try:
                 names = await self._daemon.most_used(min(self.limit, MOST_FAVOURITES)) if self.limit else ()
             except DaemonError as error:
-                # Nothing hangs on it: whatever is not listed can be searched for.
-                _log.info("which actions are used most could not be learned: %s", error)
+                # Not critical: unlisted actions can be found by search.
+                _log.info("could not request the most used actions: %s", error)
                 return ()
             self._favourites = tuple(names)
         return self._favourites
 
 
 def _fitting(definitions: Iterable[ToolDefinition], most: int) -> Sequence[ToolDefinition]:
-    """Return those, the first ones first, that take no more together than so many usual ones do."""
+    """Return the first definitions that together use no more tokens than C{most} average ones."""
     fitting, left = [], most * USUAL_TOKENS
     for definition in definitions:
         if (tokens := estimate_tokens(definition)) <= left:

@@ -1,4 +1,4 @@
-"""The lists and documents of the SDK's server: tools, resources, prompts, and what completes their arguments.
+"""The lists and documents of the SDK's server: tools, resources, prompts, and completion of their arguments.
 
 Everything here runs in the asyncio loop.
 """
@@ -51,7 +51,7 @@ T = TypeVar("T")
 class Catalog:
     """Handlers for a server.
 
-    :param session: what the launcher said of the clients.
+    :param session: the launcher's facts about the clients.
     """
 
     def __init__(self, offers: ITools, session: SessionEnvironment) -> None:
@@ -123,7 +123,7 @@ class Catalog:
 
 
 def to_tool(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
-    """Make the SDK's tool of a definition; see L{write_tool}."""
+    """Convert a definition to the SDK's tool; see L{write_tool}."""
     return t.Tool.model_validate(write_tool(definition, asked=asked), by_name=False)
 
 
@@ -183,12 +183,11 @@ def _resource_key(resource: t.Resource) -> str:
 def page(
     things: Sequence[T], key: Callable[[T], str], params: t.PaginatedRequestParams | None, size: int
 ) -> tuple[Sequence[T], str | None]:
-    """Return one page, and the cursor of the next.
+    """Return one page, and the cursor of the next page, or None if this is the last.
 
-    :param key: by which C{things} are in order, no two alike.
-    :param params: of the request: without a cursor, the first page is meant.
-    :return: L{None} for a cursor at the end.
-    :raises MCPError: the cursor is none of ours.
+    :param key: the unique sort key of C{things}.
+    :param params: the parameters of the request. Without a cursor, return the first page.
+    :raises MCPError: the cursor is invalid.
     """
     behind = None if params is None or params.cursor is None else _read(params.cursor)
     left = [thing for thing in things if behind is None or key(thing) > behind]

@@ -1,4 +1,4 @@
-"""The prompts that a person can pick in the client, and what completes the arguments that are typed there."""
+"""The prompts that a person can select in the client, and the completion of their arguments."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ _SHOWN = (
 async def render_prompt(name: str, arguments: Mapping[str, str], offers: ITools) -> t.GetPromptResult:
     """Return one of L{PROMPTS}, filled in.
 
-    :raises MCPError: there is none of that name, or of what it names.
-    :raises DaemonError: it cannot be told.
+    :raises MCPError: there is no such prompt, or no such action or run as it names.
+    :raises DaemonError: the daemon did not return the data.
     """
     if name == USE:
         return _use(arguments, await offers.actions())
@@ -121,21 +121,21 @@ def _is_installed(definitions: Sequence[ToolDefinition]) -> str:
 
 
 def _to_messages(*contents: t.ContentBlock) -> t.GetPromptResult:
-    """Make a message of the user's of each."""
+    """Convert each text to a user message."""
     return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=content) for content in contents])
 
 
-_ACTION_VARIABLE = "name"  # of the template; a run is called the same there and in a prompt
+_ACTION_VARIABLE = "name"  # of the template, where a run has the same argument name as in a prompt
 _VARIABLES = re.compile(r"\{(\w+)\}")
 _OF_PROMPTS = {prompt.name: [each.name for each in prompt.arguments or ()] for prompt in PROMPTS}
 _OF_ADDRESSES = {each: _VARIABLES.findall(each) for each in (ACTION_TEMPLATE, RUN_TEMPLATE, ATTACHMENT_TEMPLATE)}
 
 
 async def list_choices(argument: str, offers: ITools) -> Mapping[str, str]:
-    """List what an argument can be, by its name: actions by name, or runs newest first; nothing: it can be anything.
+    """Return the possible values of an argument, by its name: actions by name, or runs newest first.
 
-    :return: each with a description for people.
-    :raises DaemonError: it cannot be told.
+    :return: each value with a description for people; empty if any value is allowed.
+    :raises DaemonError: the daemon did not return them.
     """
     if argument in (ACTION_ARGUMENT, _ACTION_VARIABLE):
         return dict(sorted((str(definition.action), definition.title) for definition in await offers.actions()))
@@ -144,16 +144,16 @@ async def list_choices(argument: str, offers: ITools) -> Mapping[str, str]:
     return {}
 
 
-MOST_TOLD = 100  # as the protocol allows
+MOST_TOLD = 100  # the protocol's limit
 
 
 async def complete_argument(
     ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: ITools
 ) -> t.Completion:
-    """Complete an argument by what was typed of it; nothing where it can be anything.
+    """Return completions of an argument's typed prefix, or none if any value is allowed.
 
     :raises MCPError: there is no such prompt, template or argument.
-    :raises DaemonError: it cannot be told.
+    :raises DaemonError: the daemon did not return the values.
     """
     _check_known(ref, argument.name)
     found = _like(argument.value, await list_choices(argument.name, offers))
@@ -172,7 +172,7 @@ def _check_known(ref: t.PromptReference | t.ResourceTemplateReference, argument:
 
 
 def _like(typed: str, names: Iterable[str]) -> list[str]:
-    """List those that begin with what was typed, then those that have it elsewhere."""
+    """Return the names that begin with the typed text, then those that contain it elsewhere."""
     wanted = typed.casefold()
     having = [name for name in names if wanted in name.casefold()]
     return sorted(having, key=lambda name: not name.casefold().startswith(wanted))

@@ -1,4 +1,4 @@
-"""Finds actions by words, with SQLite's full-text index FTS5 in memory."""
+"""Searches actions by words, with SQLite's full-text index FTS5 in memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import sqlite3
 
 MOST_FOUND = 10
-_MOST_WORDS, _LONGEST_WORD = 32, 64  # of a query; the rest is left out
-_SHORTEST_BEGINNING = 3  # of a word of ASCII: every second word begins with "a"
+_MOST_WORDS, _LONGEST_WORD = 32, 64  # limit of words in a query; the rest is dropped
+_SHORTEST_BEGINNING = 3  # shortest ASCII word: every second word begins with "a"
 
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
@@ -39,13 +39,13 @@ _SELECT = "SELECT rowid FROM actions WHERE actions MATCH ? ORDER BY bm25(actions
 
 
 class SearchUnavailable(Exception):
-    """This SQLite has no full-text index."""
+    """SQLite was built without a full-text index."""
 
 
 class ActionIndex:
-    """Finds actions by words.
+    """A full-text index of actions.
 
-    :param module: SQLite's, by which it is done.
+    :param module: the SQLite module to use.
     """
 
     def __init__(self, module: str = "fts5") -> None:
@@ -54,9 +54,9 @@ class ActionIndex:
         self._connection: sqlite3.Connection | None = None
 
     def search(self, definitions: Sequence[ToolDefinition], query: str, most: int) -> list[ToolDefinition]:
-        """List those of C{definitions} that any word of C{query} is found in, best first; equals by name.
+        """Return those of C{definitions} that contain any word of C{query}, best first, and equal ones by name.
 
-        :raises SearchUnavailable: SQLite is built without it.
+        :raises SearchUnavailable: SQLite was built without a full-text index.
         """
         if self._connection is None or definitions is not self._definitions:
             self._connection, self._definitions = self._build(definitions), definitions
@@ -65,7 +65,7 @@ class ActionIndex:
         return [definitions[number] for (number,) in found]
 
     def _build(self, definitions: Sequence[ToolDefinition]) -> sqlite3.Connection:
-        import sqlite3  # here: most sessions never search
+        import sqlite3  # lazily: most sessions never search
 
         connection = sqlite3.connect(":memory:")
         try:
@@ -83,7 +83,7 @@ def _rows(definitions: Iterable[ToolDefinition]) -> Iterator[tuple[object, ...]]
 
 
 def _fold(text: str) -> str:
-    # SQLite's own folding knows neither ß nor what else becomes longer.
+    # SQLite's folding does not handle ß or other letters that become longer.
     return _UNSPACED.sub(r" \g<0> ", text.casefold())
 
 
@@ -96,7 +96,7 @@ def _arguments(definition: ToolDefinition) -> str:
 
 
 def _phrases(query: str) -> Iterator[str]:
-    """Yield the phrases of FTS5 for a query: no character of its syntax gets out of the quotation marks."""
+    """Yield the FTS5 phrases of a query, quoted so that no character acts as query syntax."""
     words = dict.fromkeys(word[:_LONGEST_WORD] for word in _WORD.findall(_fold(query)))
     for word in tuple(words)[:_MOST_WORDS]:
         yield f'"{word}"'

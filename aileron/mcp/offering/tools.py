@@ -1,4 +1,4 @@
-"""The tools that a session is offered, and each as the protocol writes it.  Loads nothing of the SDK."""
+"""The tools offered to a session, and their form in the protocol. Loads no part of the SDK."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from aileron.mcp.waiting.profiles import USUAL_SECONDS
 
 from .access import ACCESS_DEFINITIONS, Shortlist
 
-TOOLS_A_PAGE = 250  # not every client asks for a second
+TOOLS_A_PAGE = 250  # not every client requests a second page
 
 _REFERENCES = ("$ref", "$dynamicRef")
 
 
 @frozen
 class ToolListing:
-    """The tools that a session is offered.
+    """The tools offered to a session.
 
     :ivar link: the actions that the daemon offers.
-    :ivar shortlist: which of them are listed.
-    :ivar wait_seconds: how long an agent is told that it may wait for news of a call, at most.
+    :ivar shortlist: selects the listed actions.
+    :ivar wait_seconds: the longest wait for news of a call that an agent is told of.
     """
 
     link: DaemonLink
@@ -36,15 +36,15 @@ class ToolListing:
 
     @classmethod
     def make(cls, daemon: Daemon, session: SessionEnvironment, clock: IReactorTime) -> ToolListing:
-        """Make the listing of a session; its link is not started."""
+        """Make the listing of a session. Its link is not started."""
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
         return cls(DaemonLink(daemon, clock), Shortlist(daemon, session.listed_actions), longest)
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
-        """Return every tool that is listed, in order: actions by name, then Aileron's own by name.
+        """Return every listed tool in order: actions by name, then Aileron's own by name.
 
-        :param hears_changes: whether the client is told of tools that are added later; if not, the tools that find
-            unlisted actions are listed too.
+        :param hears_changes: whether the client is notified of tools added later. If not, the tools that find unlisted
+            actions are always included.
         """
         definitions = await self.link.offered()
         listed = await self.shortlist.of(definitions)
@@ -54,9 +54,9 @@ class ToolListing:
 
 
 def write_tool(definition: ToolDefinition, *, asked: bool = False) -> dict[str, JSON]:
-    """Write a tool as the protocol has it.
+    """Return a tool as the protocol's JSON object.
 
-    :param asked: whether a person is asked for what is for them to say.
+    :param asked: whether the client can request a person's values.
     """
     schema = relax_schema(definition) if asked and definition.asks else definition.input_schema
     tool: dict[str, JSON] = {
@@ -78,7 +78,7 @@ def write_tool(definition: ToolDefinition, *, asked: bool = False) -> dict[str, 
 
 
 def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Make the schema of the whole answer, C{output} being that of the action's own."""
+    """Return the schema of the whole result, in which C{output} is the schema of the action's output."""
     status = {"type": "string", "description": "completed; or anything else: it is not done."}
     text = {"type": "string", "description": "What else there is to know."}
     properties = {"status": status, "output": _relocate(output), "text": text}
@@ -86,7 +86,7 @@ def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _relocate(schema: JSON) -> JSON:
-    """Move the schema a level below: what it says of its own parts says where they are now."""
+    """Return a schema nested one level deeper, with its internal references adjusted."""
     if isinstance(schema, Mapping):
         return {
             key: _relocate_reference(value) if key in _REFERENCES else _relocate(value) for key, value in schema.items()

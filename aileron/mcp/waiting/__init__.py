@@ -1,1 +1,1 @@
-"""Waiting for a person as the client that calls can bear it: how long, what is shown meanwhile, how it gives up."""
+"""Waiting for a decision within the limits of the calling client: how long, with what progress, and how it ends."""

@@ -1,7 +1,8 @@
-"""Answers one C{tools/call}, in whichever way its client can wait, and hears which calls a client cancels.
+"""Answers one C{tools/call} in a way that suits its client, and registers the client's cancellations.
 
-The SDK ends our wait as soon as a client cancels, and just so when the client is gone.  Only the first is a wish, and
-only the client's notification tells it apart.  One that names a call which was answered already is no wish either.
+The SDK ends our wait if a client cancels, and also if the client disconnects. Only the first is a request to cancel
+the run, and only the client's notification distinguishes the two. A notification for a call that was already answered
+has no effect.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ _Name = tuple[str, str]
 
 
 class Cancelling:
-    """Calls by their clients' names for them.
+    """The calls under way, by their clients' request IDs.
 
-    :param withdraw: takes back the call of this key, if its action says so.
+    :param withdraw: cancels the run of the call with this key, if its action allows that.
     """
 
     def __init__(self, withdraw: Callable[[str], Awaitable[None]]) -> None:
@@ -49,7 +50,7 @@ class Cancelling:
 
     @contextmanager
     def calling(self, ctx: Context, key: str) -> Iterator[None]:
-        """Have a call be cancelled while it lasts, and just after it was cut off, until the client says why."""
+        """Register a call for cancellation while it is under way and shortly after its wait was cut off."""
         name = _name(ctx, ctx.request_id)
         self._keys[name] = key
         while len(self._keys) > MOST:
@@ -65,7 +66,7 @@ class Cancelling:
             self._keys.pop(name, None)
 
     async def listen(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Hear of what is cancelled, as the SDK's middleware."""
+        """Middleware of the SDK: process cancellation notifications."""
         if ctx.method == "notifications/cancelled":
             key = self._keys.pop(_name(ctx, (ctx.params or {}).get("requestId")), None)
             if key is not None:
@@ -74,7 +75,7 @@ class Cancelling:
 
 
 def _name(ctx: Context, request_id: object) -> _Name:
-    """Name a request: each connection counts its own, and over HTTP it is the header that tells connections apart."""
+    """Return the key of a request. Each connection counts its own requests, and over HTTP a header identifies it."""
     headers: Mapping[str, Any] = getattr(ctx.request, "headers", None) or {}
     return str(headers.get(_SESSION_HEADER, "")), f"{type(request_id).__name__}:{request_id}"
 
@@ -87,12 +88,12 @@ CallAnswer = t.CallToolResult | t.InputRequiredResult | dict[str, Any]
 
 @frozen
 class ClientPolicy:
-    """The way in which clients are treated.
+    """The rules for serving clients.
 
-    :ivar session: what the launcher said of them.
-    :ivar beats: when a waiting call tells of itself.
-    :ivar sealing: seals what a client brings back; L{None}: by a key of this process.
-    :ivar new_key: mints a fresh idempotency key.
+    :ivar session: the launcher's facts about the clients.
+    :ivar beats: the intervals between a waiting call's progress reports.
+    :ivar sealing: seals the state that a client sends back, or None to use a key of this process.
+    :ivar new_key: returns a new idempotency key.
     """
 
     session: SessionEnvironment = field(factory=lambda: SessionEnvironment("", ""))
@@ -102,7 +103,7 @@ class ClientPolicy:
 
 
 class CallHandler:
-    """Answers calls."""
+    """A handler of tool calls."""
 
     def __init__(self, calls: NotifyingCalls, policy: ClientPolicy) -> None:
         self._calls = calls
@@ -111,14 +112,14 @@ class CallHandler:
         self._cancelling = Cancelling(calls.withdraw)
 
     def serve(self, server: Server[Any]) -> None:
-        """Have C{server} do what goes with it: seal what clients bring back, hear them cancel, offer tasks."""
+        """Set up C{server} for these calls: seal clients' state, process cancellations, and offer tasks."""
         sealing = self._policy.sealing or RequestStateSecurity.ephemeral(ttl=LONGEST_WAIT_SECONDS)
         server.middleware.append(RequestStateBoundary(sealing, default_audience=AUDIENCE))
         server.middleware.append(self._cancelling.listen)
         self._tasks.serve(server)
 
     async def answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
-        """Answer the call: its result; or a form to be filled in or a page to be opened first; or a task."""
+        """Answer the call with its result, a form to fill in, a page to open, or a task."""
         answer = await self._answer(ctx, params)
         if not isinstance(answer, ToolResult):
             return answer
@@ -126,7 +127,7 @@ class CallHandler:
 
     async def _answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer | ToolResult:
         if params.input_responses and params.request_state is None:
-            # Without it nobody knows which run is meant, and to run it anew would be to do it twice.
+            # Without it the run is unknown, and a new run could repeat the change.
             return ToolResult("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
         client = identify_client(ctx, self._policy.session)
         so_far = merge_answers(Continuation.of(params.request_state, self._policy.new_key), params.input_responses)
@@ -145,15 +146,15 @@ class CallHandler:
                 return result
             try:
                 return await self._while_pending(ctx, params, client, options, result.pending)
-            except DaemonError:  # it went away just now; that the call waits, and by which id, is known all the same
+            except DaemonError:  # the client disconnected just now, but the pending call and its ID are known
                 return result
 
     async def _go_on_after_forms(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, options: CallOptions
     ) -> tuple[ToolResult, CallOptions]:
-        """Take what the call brings once a client that can be asked meanwhile had its person say what is wanted.
+        """Request a person's values through a client that supports forms during a call, and continue the call.
 
-        The time that this takes is the call's: its client gives up no later for it.
+        The time this takes counts towards the call's limit, because its client does not extend it.
         """
         clock = asyncio.get_running_loop().time
         over = clock() + client.patience_seconds

@@ -1,4 +1,4 @@
-"""Tells which client makes a request, and reports progress to it while it waits."""
+"""Identifies the client of a request, and reports progress to it while it waits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
         name=params.client_info.name if params is not None else "",
         modern=ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS,
         declares_urls=elicitation is not None and elicitation.url is not None,
-        # Before there were addresses to open, a client that could be asked at all showed forms.
+        # Before URLs were added, a client with elicitation always showed forms.
         declares_forms=elicitation is not None and (elicitation.form is not None or elicitation.url is None),
         runs_tasks=TASKS in (capabilities.extensions or {}),
         can_be_asked=ctx.session.can_send_request,
@@ -41,17 +41,17 @@ _LONGEST_TOOL_CALL = 128
 
 
 def find_tool_call(meta: Mapping[str, object] | None) -> str | None:
-    """Return the id of the model's tool call, if the client sends one, cut to 128 visible ASCII characters."""
+    """Return the ID of the model's tool call, cut to 128 visible ASCII characters, or None if the client sends none."""
     told = (meta or {}).get(_TOOL_CALL)
     id_ = told[:_LONGEST_TOOL_CALL] if isinstance(told, str) else ""
     return id_ if id_ and all("!" <= sign <= "~" for sign in id_) else None
 
 
 _EARLY_SECONDS = (1.0, 1.0, 2.0)
-"""Somebody who watches sees soon that the call waits, and for what."""
+"""The first reports come soon, so that a person at the screen sees what the call waits for."""
 
 _BEAT_SECONDS = 5.0
-"""Some clients give up a call that stays silent for 6 s, most only after 60."""
+"""Some clients cancel a call that is silent for 6 s, most only after 60."""
 
 FOR_THE_ACTION = "Waiting for the action, or for your approval: aileron open"
 FOR_A_FORM = "Waiting for what the user says in the form."
@@ -62,20 +62,20 @@ T = TypeVar("T")
 
 
 Beats = Callable[[], Iterator[float]]
-"""For each call: the seconds before each word of progress."""
+"""For each call: the seconds before each progress report."""
 
 
 def usual_beats() -> Iterator[float]:
-    """Beat soon at first, then steadily."""
+    """Yield a few short intervals, then equal ones."""
     return itertools.chain(_EARLY_SECONDS, itertools.repeat(_BEAT_SECONDS))
 
 
 async def await_with_progress(ctx: Context, doing: Awaitable[T], beats: Beats, words: str = FOR_THE_ACTION) -> T:
-    """Await C{doing}, and report progress to the client at each beat until it is done.
+    """Await C{doing}, and report progress to the client at each beat until it completes.
 
     :param words: the text of the progress report.
     """
-    beating: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
+    beating: list[asyncio.Task[None]] = []  # created only when due: most calls are answered before
     loop = asyncio.get_running_loop()
     pauses = beats()
     first = loop.call_later(

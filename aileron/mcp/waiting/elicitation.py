@@ -1,6 +1,6 @@
-"""Has the client ask a person: by a form for what is theirs to say, or by opening the page where a call is reviewed.
+"""Asks a person through the client: with a form for their values, or by opening the page that reviews a call.
 
-That the page was opened decides nothing: only the page does.
+Opening the page approves nothing. Only a decision on the page does.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from aileron.mcp._texts import Pending, ToolResult
 from .clients import FOR_A_FORM, Beats, await_with_progress
 
 FORM = "arguments"
-"""What we call the question."""
+"""The name of the form request."""
 
 MOST_FORMS = 3
-"""After which a call is given up whose person says what cannot be taken."""
+"""The limit of forms for one call with invalid answers."""
 
 _log = logging.getLogger(__name__)
 
 
 def request_form(form: Form, so_far: Continuation) -> t.InputRequiredResult:
-    """Have a form filled in by a client without a handshake, which then calls again."""
+    """Return a form request for a client without a handshake, which then repeats the call."""
     schema: Any = plain(form.schema)
     question = t.ElicitRequest(params=t.ElicitRequestFormParams(message=form.message, requested_schema=schema))
     state = evolve(so_far, forms=so_far.forms + 1).as_state()
@@ -38,7 +38,7 @@ def request_form(form: Form, so_far: Continuation) -> t.InputRequiredResult:
 
 
 def merge_answers(so_far: Continuation, responses: Mapping[str, object] | None) -> Continuation | ToolResult:
-    """Merge what is known with what the client brings back; or tell why the call is over."""
+    """Merge the known answers with those that the client sent, or return the result that ends the call."""
     answer = (responses or {}).get(FORM)
     if not isinstance(answer, t.ElicitResult) or so_far.shown:
         return so_far
@@ -48,10 +48,10 @@ def merge_answers(so_far: Continuation, responses: Mapping[str, object] | None) 
 
 
 async def elicit_form(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | ToolResult | None:
-    """Have a form filled in by a client with a handshake, while the call waits.
+    """Show a form through a client with a handshake while the call waits.
 
-    :param seconds: how long the person has for that.
-    :return: what the person said; or why the call is over; L{None}: the client shows no form after all.
+    :param seconds: how long the person may take.
+    :return: the person's answers, the result that ends the call, or None if the client showed no form.
     """
     schema: Any = plain(form.schema)
     try:
@@ -74,27 +74,28 @@ _NOT_SAID = ToolResult(
 
 
 REVIEW = "review"
-"""What we call the question."""
+"""The name of the review request."""
 
 
 def request_review(pending: Pending, so_far: Continuation) -> t.InputRequiredResult:
-    """Have the page opened by a client without a handshake, which then calls again and goes on with the same run."""
+    """Return a request to open the review page, for a client without a handshake, which then continues the same run."""
     state = evolve(so_far, shown=True).as_state()
     return t.InputRequiredResult(input_requests={REVIEW: review_request(pending)}, request_state=state)
 
 
 def review_request(pending: Pending) -> t.ElicitRequest:
-    """Ask whether to open the page, by the protocol without a handshake, which cannot take it back.
+    """Return the question whether to open the page, for the protocol without a handshake, which cannot withdraw it.
 
-    A client may ask for no outcome while it stands on its screen, so it says that it is to be closed; and as it stands
-    there after the decision, too, it says nothing of how the call stands.
+    While the question is on the screen, a client may not poll for the outcome, so the text asks to close it. Since it
+    may
+    stay there after the decision, the text does not mention the call's status.
     """
     message = f"Decide on the page, not here, and then close this question: {pending.action}."
     return t.ElicitRequest(params=t.ElicitRequestURLParams(message=message, url=pending.review_url))
 
 
 async def review_while_waiting(ctx: Context, pending: Pending, waiting: Awaitable[ToolResult]) -> ToolResult:
-    """Have the page opened by a client with a handshake, while the call waits, which ends by itself."""
+    """Ask a client with a handshake to open the review page while the call waits. The question ends with the call."""
     asking = asyncio.ensure_future(_open_page(ctx, pending))
     try:
         result = await waiting
@@ -122,4 +123,4 @@ async def _tell_over(ctx: Context, pending: Pending) -> None:
     try:
         await ctx.session.send_elicit_complete(pending.run_id, related_request_id=ctx.request_id)
     except Exception:  # noqa: BLE001 - a rim: the call is answered whether or not somebody hears of it
-        _log.info("the client could not be told that the review is over", exc_info=True)
+        _log.info("could not notify the client that the review has ended", exc_info=True)

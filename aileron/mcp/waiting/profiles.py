@@ -1,6 +1,6 @@
-"""The profiles of clients, and what is known of the one that calls: measured, not promised by anyone.
+"""The profiles of known clients, and the facts about the calling client. The values are measured, not documented.
 
-Loads nothing of the SDK.
+Loads no part of the SDK.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from attrs import frozen
 from aileron.client import SessionEnvironment
 
 USUAL_SECONDS = 300.0
-"""How long a call waits for a person where nobody said and the client would wait longer."""
+"""How long a call waits for a decision if no limit was set and the client would wait longer."""
 
 MARGIN_SECONDS = 15.0
-"""How long before its client gives up a call has answered."""
+"""How long before its client's limit a call is answered."""
 
 
 class Learns(Enum):
-    """When a client hears that the list of tools is another."""
+    """When a client learns that the list of tools has changed."""
 
     LIVE = "at once"
     ANEW = "when it is restarted"
@@ -29,15 +29,15 @@ class Learns(Enum):
 
 @frozen
 class Profile:
-    """One program.
+    """The known behaviour of one program.
 
-    :ivar limit_seconds: after which it gives a call up where nobody set another limit; L{None}: it does not.
-    :ivar progress_extends: whether that time begins anew with each word of progress.
-    :ivar opens_urls: whether it shows a person an address that we ask it to open.
-    :ivar shows_forms: whether it shows a person a form, where it declares that.
-    :ivar structured_wins: whether its model reads a result's structured content, not the text, where there are both.
-    :ivar learns: when it hears that the list of tools is another, as its user has it.
-    :ivar launched_learns: the same where C{aileron launch} has set it up.
+    :ivar limit_seconds: its default limit for a call, or None if it has none.
+    :ivar progress_extends: whether each progress report restarts that limit.
+    :ivar opens_urls: whether it offers a person to open a URL.
+    :ivar shows_forms: whether it shows a form to a person, if it declares forms.
+    :ivar structured_wins: whether its model reads a result's structured content instead of its text, if both exist.
+    :ivar learns: when it learns that the list of tools has changed, if its user configured it.
+    :ivar launched_learns: when it learns that if C{aileron launch} configured it.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Profile:
     launched_learns: Learns = Learns.LIVE
 
     def patience(self, result: float | None, *, hears_progress: bool) -> float:
-        """Return how long a call waits for a person, in seconds.
+        """Return how long a call waits for a decision, in seconds.
 
-        :param result: what the starter of the client said, who knows which limit was set.
-        :param hears_progress: whether it asked to hear of this call's progress.
+        :param result: the limit that the launcher set, if known.
+        :param hears_progress: whether the client requested progress reports for this call.
         """
         if result is not None:
             return result
@@ -62,7 +62,7 @@ class Profile:
         return min(USUAL_SECONDS, self.limit_seconds - MARGIN_SECONDS)
 
     def hears_changes(self, launched: bool) -> bool:
-        """Tell whether it hears, as it runs, that the list of tools is another.
+        """Return True if the running client learns that the list of tools has changed.
 
         :param launched: whether C{aileron launch} started it.
         """
@@ -70,21 +70,21 @@ class Profile:
 
 
 UNKNOWN = Profile("any other", 60.0, shows_forms=True)
-"""Of whom nothing is known: the shortest limit that is known of anyone, and nobody is asked to open anything."""
+"""The profile of an unknown client: the shortest known limit, and no request to open a URL."""
 
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile("claude", None, opens_urls=True, shows_forms=True, structured_wins=True),
-        # It declares that it opens addresses and shows forms, and declines by itself, even on its own screen.
+        # It declares URLs and forms, but declines by itself, even on its own screen.
         Profile("codex", 300.0, structured_wins=True, learns=Learns.ANEW),
         Profile("opencode", 60.0, progress_extends=True),
-        # It declares elicitation, and without a screen its process ends when asked: it never is.
+        # It declares elicitation, but without a screen its process exits when asked, so it is never asked.
         Profile("goose", 300.0, learns=Learns.ANEW, launched_learns=Learns.ANEW),
         Profile("pi", 60.0, progress_extends=True),
     )
 }
-"""By the name that C{aileron launch} has for it."""
+"""The profiles by the client's name in C{aileron launch}."""
 
 _INTRODUCED_AS = {
     "claude-code": "claude",
@@ -100,22 +100,22 @@ _INTRODUCED_AS = {
 def find_profile(introduced_as: str, launched_as: str) -> Profile:
     """Find the profile of a client.
 
-    :param introduced_as: its own name for itself, in C{clientInfo}: believed first, for an agent may start another.
-    :param launched_as: the agent that was launched, or nothing.
+    :param introduced_as: its name in C{clientInfo}, which has precedence, because an agent may start another client.
+    :param launched_as: the launched agent, or empty.
     """
     return PROFILES.get(_INTRODUCED_AS.get(introduced_as, launched_as), UNKNOWN)
 
 
 @frozen
 class Client:
-    """One client, as far as one of its requests tells.
+    """One client, as one of its requests describes it.
 
-    :ivar modern: whether it speaks the protocol without a handshake, where a server asks nothing by itself.
-    :ivar opens_urls: whether a person will see an address that we ask it to open.
-    :ivar shows_forms: whether a person will see a form that we ask it to show.
-    :ivar runs_tasks: whether it can be given a task in place of a result.
-    :ivar patience_seconds: how long this call may wait for a person.
-    :ivar hears_changes: whether it hears that the list of tools is another.
+    :ivar modern: whether it uses the protocol without a handshake, in which a server sends no requests.
+    :ivar opens_urls: whether it shows a person a URL that we ask it to open.
+    :ivar shows_forms: whether it shows a person a form that we send.
+    :ivar runs_tasks: whether it accepts a task in place of a result.
+    :ivar patience_seconds: how long this call may wait for a decision.
+    :ivar hears_changes: whether it learns that the list of tools has changed.
     """
 
     modern: bool
@@ -128,15 +128,15 @@ class Client:
 
 @frozen
 class Introduction:
-    """The words of a client about itself in one request.
+    """A client's description of itself in one request.
 
-    :ivar name: its own name for itself; empty: it says none.
-    :ivar modern: whether it speaks the protocol without a handshake.
-    :ivar declares_urls: whether it says that it opens addresses.
-    :ivar declares_forms: whether it says that it shows forms.
-    :ivar runs_tasks: whether it says that it can be given a task in place of a result.
-    :ivar can_be_asked: whether a question reaches it while it waits for its answer.
-    :ivar hears_progress: whether it asked to hear of this request's progress.
+    :ivar name: its own name; empty if it gives none.
+    :ivar modern: whether it uses the protocol without a handshake.
+    :ivar declares_urls: whether it declares that it opens URLs.
+    :ivar declares_forms: whether it declares that it shows forms.
+    :ivar runs_tasks: whether it declares that it accepts tasks.
+    :ivar can_be_asked: whether a question can reach it while it waits for a response.
+    :ivar hears_progress: whether it requested progress reports for this request.
     """
 
     name: str
@@ -149,22 +149,22 @@ class Introduction:
 
 
 def introduce(name: str, capabilities: Mapping[str, Any], *, modern: bool) -> Introduction:
-    """Read what a client says of itself from its capabilities in JSON.
+    """Parse a client's description of itself from its capabilities in JSON.
 
-    Whether it can run tasks, or hears of progress, is not read.
+    Tasks and progress are not read.
     """
     elicitation = capabilities.get("elicitation")
     asked = elicitation if isinstance(elicitation, Mapping) else {}
     declares_urls = asked.get("url") is not None
-    # Before there were addresses to open, a client that could be asked at all showed forms.
+    # Before URLs were added, a client with elicitation always showed forms.
     declares_forms = elicitation is not None and (asked.get("form") is not None or not declares_urls)
     return Introduction(name, modern, declares_urls=declares_urls, declares_forms=declares_forms)
 
 
 def know_client(said: Introduction, session: SessionEnvironment) -> Client:
-    """Combine what a client says of itself with its profile and what its launcher set."""
+    """Combine a client's description of itself with its profile and its launcher's settings."""
     profile = find_profile(said.name, session.client)
-    # What the launcher saw and set, it did of the agent that it launched, not of one that this started in turn.
+    # The launcher's facts concern the agent that it launched, not another one that this agent started.
     launched = profile.name == session.client
     attended = session.attended and launched
     can_be_asked = said.modern or said.can_be_asked
@@ -174,6 +174,6 @@ def know_client(said: Introduction, session: SessionEnvironment) -> Client:
         shows_forms=(attended or not launched) and profile.shows_forms and said.declares_forms and can_be_asked,
         runs_tasks=said.modern and said.runs_tasks,
         patience_seconds=profile.patience(session.wait_seconds, hears_progress=said.hears_progress),
-        # Who opened its session itself may bear a launched agent's name, and was set up by nobody.
+        # A client that opened its own session may have a launched agent's name, but no launcher configured it.
         hears_changes=profile.hears_changes(launched and bool(session.token)),
     )

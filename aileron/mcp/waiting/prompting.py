@@ -1,4 +1,4 @@
-"""Answers one C{prompts/get}; what it lacks the person is asked for, where the client can show a form."""
+"""Answers one C{prompts/get}. If arguments are missing and the client shows forms, requests them from the person."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form
 from .profiles import Client
 
 MOST_CHOICES = 100
-"""Of more a person types the name."""
+"""If there are more choices, the person types the name."""
 
 
 class Prompting:
-    """Answers requests for a prompt."""
+    """A handler of prompt requests."""
 
     def __init__(self, offers: ITools, session: SessionEnvironment, beats: Beats) -> None:
         self._offers = offers
@@ -56,7 +56,7 @@ class Prompting:
         )
 
     async def _find_lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
-        """Tell what a prompt must be told and is not."""
+        """Return a form for the missing arguments of a prompt, or None if none is missing."""
         asked = next((each for each in PROMPTS if each.name == name), None)
         lacking = [each for each in (asked and asked.arguments) or () if each.required and not given.get(each.name)]
         if asked is None or not lacking:
@@ -72,6 +72,6 @@ class Prompting:
 
 
 def _with(given: Mapping[str, str] | None, answers: Answers | None) -> dict[str, str]:
-    """Return what was given; and of what was not, what the person said."""
+    """Return the given arguments, completed with the person's answers."""
     result = {name: value for name, value in (answers or {}).items() if isinstance(value, str)}
     return {**result, **(given or {})}

@@ -1,4 +1,4 @@
-"""Runs one action for one call, waiting for a person as long as its client can bear; and takes calls back."""
+"""Runs one action for one call, waits for a decision as long as its client allows, and cancels runs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _log = Logger()
 
 
 class Withdrawals:
-    """Begun calls that can be taken back, by their keys.
+    """Calls under way whose runs can be cancelled, by their keys.
 
-    Each is begun by a first request that no cancellation cuts off: without its answer nobody would know the run.
+    The first request of a call is never cancelled: without its response the run is unknown.
     """
 
     def __init__(self, daemon: Daemon) -> None:
@@ -38,9 +38,9 @@ class Withdrawals:
         self._begun: OrderedDict[str, _Begun] = OrderedDict()
 
     async def begin(self, key: str, ask: Callable[[], Coroutine[Any, Any, DaemonAnswer]]) -> DaemonAnswer:
-        """Begin: return what the first request answers; it is asked once for each key.
+        """Send the first request of a call, once for each key, and return its response.
 
-        Cancelling ends the wait for it, not the request.
+        Cancelling ends the wait for the response, not the request.
         """
         begun = self._begun.get(key)
         if begun is None:
@@ -49,11 +49,11 @@ class Withdrawals:
         return await begun.answer()
 
     def forget(self, key: str) -> None:
-        """Forget the call, which is answered: nothing can be cancelled any more."""
+        """Remove an answered call. It can no longer be cancelled."""
         self._begun.pop(key, None)
 
     async def withdraw(self, key: str) -> None:
-        """Take back the run of this key, if it can be; its failure is only logged, for nobody waits for it."""
+        """Cancel the run of this key if possible. A failure is only logged, because no caller waits for it."""
         begun = self._begun.pop(key, None)
         if begun is None:
             return
@@ -62,11 +62,11 @@ class Withdrawals:
             if answer.status == 202:
                 await self._daemon.withdraw(str(answer.body.get("run_id")), REASON)
         except DaemonError as error:
-            # Decided at the last moment, refused from the start, or the daemon is away: it is where a person sees it.
-            _log.info("a cancelled call was not taken back: {error}", error=str(error))
+            # Already decided or refused, or the daemon does not respond: the operator sees the run.
+            _log.info("could not cancel the run of a cancelled call: {error}", error=str(error))
 
     def stop(self) -> None:
-        """End what is still asked.  Twice is safe."""
+        """Cancel all requests under way. Idempotent."""
         self._drop(len(self._begun))
 
     def _drop(self, number: int) -> None:
@@ -75,7 +75,7 @@ class Withdrawals:
 
 
 class _Begun:
-    """One first request, whose answer many may wait for."""
+    """One first request, whose response several callers may await."""
 
     def __init__(self, asking: Coroutine[Any, Any, DaemonAnswer]) -> None:
         self._over = Waiting()
@@ -84,14 +84,14 @@ class _Begun:
         self._asking.addBoth(self._keep)
 
     async def answer(self) -> DaemonAnswer:
-        """Return the answer, or raise its failure."""
+        """Return the response, or raise its failure."""
         await self._over.wait(over=self._answer is not None)
         if isinstance(self._answer, DaemonAnswer):
             return self._answer
         raise (None if self._answer is None else self._answer.value) or CancelledError()
 
     def stop(self) -> None:
-        """End it, if it has not ended."""
+        """Cancel the request if it has not ended."""
         self._asking.cancel()
 
     def _keep(self, answer: DaemonAnswer | Failure) -> None:
@@ -107,9 +107,9 @@ _LONGEST_PAUSE_SECONDS = 2.0
 
 
 class Attempts:
-    """All attempts of one call, which together have one wait.
+    """All attempts of one call, which share one wait.
 
-    :ivar cut_off: whether one of them may have arrived and got no answer.
+    :ivar cut_off: whether an attempt that may have arrived got no response.
     """
 
     def __init__(self, clock: IReactorTime, wait_seconds: float) -> None:
@@ -119,12 +119,12 @@ class Attempts:
         self.cut_off = False
 
     async def answer(self, ask: Callable[[float], Awaitable[T]]) -> T:
-        """Ask until an answer comes: a daemon that went away meanwhile has the whole wait to come back.
+        """Retry until a response arrives. If the daemon disconnects, retry for the rest of the wait.
 
-        A program that turns out not to be the daemon is not asked again, unless it was the daemon before.
+        If the program at the address is not the daemon, do not retry, unless the daemon responded before.
 
-        :param ask: is told how much of the wait is left, in seconds.
-        :raises DaemonUnreachable: it did not come back, or was never there.
+        :param ask: called with the rest of the wait, in seconds.
+        :raises DaemonUnreachable: the daemon did not return, or was never reached.
         """
         pause = _FIRST_PAUSE_SECONDS
         while True:
@@ -151,9 +151,9 @@ _UNSETTLED = 202
 
 @frozen
 class ActionRunner:
-    """Runs actions.
+    """A runner of actions.
 
-    :ivar withdrawals: of the calls that their clients cancelled.
+    :ivar withdrawals: cancels the runs of calls that their clients cancelled.
     """
 
     daemon: Daemon
@@ -161,7 +161,7 @@ class ActionRunner:
     withdrawals: Withdrawals
 
     async def run(self, definition: ToolDefinition, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Run the action behind C{definition}.  Cancelling ends the wait, never the run."""
+        """Run the action of C{definition}. Cancelling ends the wait, never the run."""
         attempts = Attempts(self.clock, options.wait_seconds)
 
         async def ask(wait_seconds: float) -> DaemonAnswer:
@@ -174,7 +174,7 @@ class ActionRunner:
         try:
             answer = await self._begin(definition, options, begin)
             if answer is None or not _is_enough(answer, options):
-                answer = await attempts.answer(ask)  # by its key it is the same run
+                answer = await attempts.answer(ask)  # the key identifies the run
             result = add_structured_data(definition, answer, render_run(answer, definition.title))
         except DaemonError as error:
             result = render_error(error, cut_off=attempts.cut_off)
@@ -185,9 +185,9 @@ class ActionRunner:
     async def _begin(
         self, definition: ToolDefinition, options: CallOptions, begin: Callable[[], Coroutine[Any, Any, DaemonAnswer]]
     ) -> DaemonAnswer | None:
-        """Begin the run, and tell how it stands at once, where somebody wants to know that.
+        """Start the run and return its first status, if the caller needs it before the wait.
 
-        Most calls are one request, which waits.
+        Most calls need only one request, which waits.
         """
         if definition.gated and definition.withdrawn_on_cancel:
             return await self.withdrawals.begin(options.key, begin)
@@ -195,5 +195,5 @@ class ActionRunner:
 
 
 def _is_enough(first: DaemonAnswer, options: CallOptions) -> bool:
-    """Return whether there is nothing to wait for, or nobody who wants to wait yet."""
+    """Return True if the first response needs no further wait."""
     return first.status != _UNSETTLED or (options.early and first.body.get("status") == "pending_approval")

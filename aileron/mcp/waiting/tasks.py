@@ -1,6 +1,6 @@
-"""The extension C{io.modelcontextprotocol/tasks}: a call that waits for a person is handed out as a task.
+"""The extension C{io.modelcontextprotocol/tasks}: a pending call is returned as a task.
 
-The task is the run: its id is the run's, so that it outlives this process, the daemon's restart and the agent itself.
+The task is the run and has its ID, so it outlives this process, the daemon's restart and the agent itself.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ _log = logging.getLogger(__name__)
 
 
 class UpdateTaskParams(t.RequestParams):
-    """The answer of a client to what a task asked; that it answered is all that matters here."""
+    """A client's answer to a task's question. Only its arrival matters here."""
 
     task_id: str
 
 
 class McpTasks:
-    """Answers what clients ask of their tasks."""
+    """A handler of requests about tasks."""
 
     def __init__(self, calls: NotifyingCalls) -> None:
         self._calls = calls
         self._to_show: OrderedDict[str, Pending] = OrderedDict()
 
     def serve(self, server: Server[Any]) -> None:
-        """Have C{server} offer them."""
+        """Register the task handlers with C{server}."""
         server.extensions[TASKS] = {}
         server.add_request_handler("tasks/get", t.GetTaskRequestParams, self._get)
         server.add_request_handler("tasks/cancel", t.CancelTaskRequestParams, self._cancel)
         server.add_request_handler("tasks/update", UpdateTaskParams, self._update)
 
     async def begin(self, pending: Pending, *, shown: bool) -> dict[str, Any]:
-        """Make a call's answer that is a task.
+        """Return a task as the response to a call.
 
-        :param shown: whether the client is to show a person the review page.
+        :param shown: whether the client should show the review page to a person.
         """
         task = _to_task(await self._calls.run_status(pending.run_id))
         if shown:
@@ -86,9 +86,9 @@ class McpTasks:
         return {"result": {**result, "resultType": "complete"}}
 
     def question(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask what a task asks.
+        """Return the question of a task: to open the review page, while the run is pending.
 
-        To open the review page, until that was answered, while there is something to decide.
+        Once the client has answered, there is no question.
         """
         run_id = str(run.get("id"))
         if run.get("status") != "pending_approval":
@@ -100,12 +100,12 @@ class McpTasks:
         return {"status": "input_required", "inputRequests": {REVIEW: opening}}
 
     async def _cancel(self, ctx: Context, params: t.CancelTaskRequestParams) -> dict[str, Any]:
-        """Wish for a cancellation, as with a call's: the action says what comes of it, and it may come too late."""
+        """Request a cancellation, as for a call: the action decides its effect, and it may be too late."""
         await self._run(ctx, params.task_id)
         try:
             await self._calls.withdraw_run(params.task_id)
         except DaemonFault as error:
-            _log.info("a cancelled task was not taken back: %s", error)
+            _log.info("could not cancel the run of a cancelled task: %s", error)
         except DaemonError as error:
             raise _unreachable(error) from None
         return {}
@@ -116,9 +116,9 @@ class McpTasks:
         return {}
 
     async def _run(self, ctx: Context, run_id: str) -> Mapping[str, Any]:
-        """Find a run of this session.
+        """Return a run of this session.
 
-        :raises MCPError: the client never declared tasks, there is no such run, or it cannot be told.
+        :raises MCPError: the client did not declare tasks, there is no such run, or the daemon did not return it.
         """
         capabilities = ctx.session.client_capabilities
         if capabilities is None or TASKS not in (capabilities.extensions or {}):
@@ -139,11 +139,11 @@ def _unreachable(error: DaemonError) -> MCPError:
 
 
 def to_call_result(result: ToolResult, *, sound: bool = True) -> t.CallToolResult:
-    """Write a tool's result.
+    """Convert a tool's result to the SDK's result.
 
-    :param sound: whether the client's protocol knows of sound.
+    :param sound: whether the client's protocol has audio blocks.
     """
-    # Some clients show structured content instead of the text, others the text alone: each says everything.
+    # Some clients show only structured content, others only text: each is complete.
     data: Any = None if result.data is None else plain(result.data)
     content = [t.TextContent(text=result.text), *attachment_blocks(result, sound=sound)]
     return t.CallToolResult(content=content, structured_content=data, is_error=result.is_error)
@@ -154,7 +154,7 @@ def _to_task(run: Mapping[str, Any]) -> dict[str, Any]:
     settled = status in ("completed", "failed", "denied", "expired", "unknown")
     return {
         "taskId": run.get("id"),
-        # A task is over when its result is there; that of a call that came to nothing says so, as an error.
+        # A task is complete when its result exists. The task of a failed call completes with an error.
         "status": "completed" if settled else "cancelled" if status == "cancelled" else "working",
         "statusMessage": _WAITING.get(status, f"status: {status}"),
         "createdAt": run.get("received_at"),
@@ -165,9 +165,9 @@ def _to_task(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _task_result(run: Mapping[str, Any], definition: ToolDefinition | None) -> ToolResult:
-    """Tell what a run that is over comes to.
+    """Return the result of a settled run.
 
-    :param definition: its action's; L{None}: it is not there any more.
+    :param definition: the definition of its action, or None if it no longer exists.
     """
     if run.get("status") != "completed":
         return ToolResult(render_status(run).text, is_error=True)
