@@ -104,7 +104,7 @@ def repeats(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tu
 
 
 def twins(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-    """Return runs of this session that are identical to C{run}. See L{IRuns.twins}."""
+    """Return runs of the session of C{run} that are identical to C{run}. See L{IRuns.twins}."""
     same = (run.action, run.id, run.session_id, compact(run.asked_for))
     return RUNS.select(cursor, _TWINS, *same, *same, timestamp(since), limit)
 

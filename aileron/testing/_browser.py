@@ -23,7 +23,7 @@ class SigningBrowser:
     """The signing part of a page's script.
 
     :ivar seconds: returns the time by the daemon's clock.
-    :ivar instance: the id of the daemon, which it returns at registration.
+    :ivar instance: the id that the daemon returns at registration.
     """
 
     cookie: str = field(repr=False)

@@ -88,7 +88,10 @@ class FileControl:
         return mark.hex() in self._file.current().spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """Store a mark as used.  A mark that has ended already is dropped at the next write."""
+        """Store a mark as used.  A mark that has ended already is dropped at the next write.
+
+        :raises Conflict: the mark was used before.
+        """
         if self.spent(mark):
             raise Conflict("This decision was used.")
         self._use(mark.hex(), until, Seal(sequence, head))
