@@ -72,7 +72,7 @@ class CommitObserver:
             self._keep(self.state.advance(index - self.state.index))
 
     def begin_period(self, period: str, key: bytes) -> None:
-        """Begin a new locked period, which has no records yet.
+        """Start a new locked period, which has no records yet.
 
         :raises StoreUnavailable: the key could not be written. The old period stays in use.
         """
