@@ -1,4 +1,4 @@
-"""Computes the parts of a request that a person must see before the decision, alike for every surface.
+"""Computes what a person must see of a request before the decision.
 
 The page, the API and the terminal show the same warnings because they call the same functions.
 """

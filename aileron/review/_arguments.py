@@ -1,4 +1,4 @@
-"""Lists the arguments of a request as they are shown."""
+"""Lists the arguments of a request for display."""
 
 from __future__ import annotations
 

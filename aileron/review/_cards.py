@@ -11,7 +11,7 @@ from aileron.model.reviews import Card, ReviewedArgument
 
 
 def join_values(values: Sequence[JSON]) -> JSON:
-    """Join several values, such as the owner and the name of a repository, with slashes; return one value unchanged."""
+    """Return one value unchanged, or several, such as owner and name of a repository, joined with slashes."""
     if len(values) == 1:
         return values[0]
     return "/".join(each if isinstance(each, str) else json.dumps(plain(each), ensure_ascii=False) for each in values)

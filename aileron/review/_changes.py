@@ -1,4 +1,4 @@
-"""Finds where two JSON values or two texts differ, and names the place for a person."""
+"""Finds the differences of two JSON values, and names each place for a person."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MORE = "There are more differences than these; compare the whole."
 
 
 def differences(before: JSON, after: JSON) -> tuple[Change, ...]:
-    """Find where C{after} is otherwise than C{before}: objects by their keys, arrays by their places, all else whole.
+    """Return the differences of two values: objects by key, arrays by position, other values as a whole.
 
-    Types count: C{1} is not C{true}, and not C{"1"}.
+    Types count: C{1} differs from C{true} and from C{"1"}.
 
-    :return: at most L{MOST_CHANGES}; where there are more, one of the kind C{more} follows, and says so in C{after}.
+    :return: at most L{MOST_CHANGES}. If there are more, a last one of the kind C{more} is added.
     """
     found = tuple(islice(_changes("", before, after), MOST_CHANGES + 1))
     return found if len(found) <= MOST_CHANGES else (*found[:MOST_CHANGES], Change("", "more", None, _MORE))
 
 
 def edits(run: Run) -> tuple[Change, ...]:
-    """Find what the operator has edited of the arguments that were asked for; empty also where it was edited back."""
+    """Return the operator's edits of the requested arguments, or nothing if they are unchanged."""
     return () if run.asked is None else differences(run.asked, run.arguments)
 
 
@@ -62,10 +62,10 @@ def _same(before: JSON, after: JSON) -> bool:
 
 
 def place(pointer: str, review: Review) -> str:
-    """Name what stands at C{pointer} of C{review}: an argument or a line of the preview by its label, a step by its id.
+    """Return the name of a place in a review: the label of an argument or preview line, or the id of a step.
 
-    :param pointer: RFC 6901; what it leads to need not be there any more.
-    :return: foreign words among it; of a place that is not known the pointer.
+    :param pointer: RFC 6901. Its target need not exist any more.
+    :return: a name that contains foreign words, or the pointer if the place is not known.
     """
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     match parts:
@@ -86,6 +86,6 @@ def place(pointer: str, review: Review) -> str:
 
 
 def _name(names: Sequence[str], index: str) -> str | None:
-    """Return what the item at C{index} is called; L{None}: it is not there."""
+    """Return the name at C{index}, or None if there is none."""
     is_there = index.isdecimal() and len(index) <= 6 and int(index) < len(names)
     return names[int(index)] if is_there else None

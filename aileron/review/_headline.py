@@ -1,4 +1,4 @@
-"""Says in one line what a request would do, where, and as whom."""
+"""Builds the line that says what a request would do, at which host, and by which account."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MOST_CHARACTERS = 60
 
 @frozen
 class Headline:
-    """The parts of the first line of a review; all of them are foreign text.
+    """The parts of the first line of a review. All of them are foreign text.
 
     :ivar verb: such as C{wants to run}.
-    :ivar hosts: where the requests go.
-    :ivar places: where on those hosts, and by whose account, such as C{#general} and C{as me@example.org}.
+    :ivar hosts: the hosts of the requests.
+    :ivar places: places on these hosts, and accounts, such as C{#general} and C{as me@example.org}.
     """
 
     verb: str
@@ -34,9 +34,9 @@ class Headline:
     def of(
         cls, action: str, state: RunState, own: bool, steps: Sequence[ReviewedStep], cards: Sequence[Card]
     ) -> Headline:
-        """Compute the parts for a run.
+        """Build the parts for a run.
 
-        :param own: whether the operator asked for it, without an agent.
+        :param own: whether the operator requested it, without an agent.
         """
         verb = ("want to run" if own else "wants to run") if state is RunState.PENDING else "requested"
         accounts = (step.binding.account for step in steps if step.binding and step.binding.account)
@@ -45,7 +45,7 @@ class Headline:
 
 
 def find_places(cards: Sequence[Card]) -> Iterator[str]:
-    """Find where each card goes, in a few words."""
+    """Yield the destination of each card, if it is short."""
     for card in cards:
         place = join_values(dict(card.parts).get(PRESENTATIONS[card.kind][0], ("",)))
         if isinstance(place, str) and place.strip() and len(place) <= _MOST_CHARACTERS and "\n" not in place:

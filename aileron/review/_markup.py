@@ -1,4 +1,4 @@
-"""Reads texts for what misleads: links that lead elsewhere, people who are notified, addresses in disguise."""
+"""Finds misleading parts of texts: links with another target, mentions that notify people, disguised addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import idna
 from aileron.base.text import visible
 
 MOST_PLACES = 1000
-"""So many of a kind are looked at in one text."""
+"""The number of places of one kind that are checked in one text."""
 
 _MOST_BEFORE = 64
 _NAME_BACKWARDS = re.compile(r"[^\s<>\"'(),;:@\[\]{}|]{0,64}")
@@ -24,9 +24,9 @@ _OF_ONE_SCRIPT = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO")
 
 
 def addresses(text: str) -> Iterator[str]:
-    """One sentence for each mail address, host, or host of a URL in C{text} that needs a second look.
+    """Yield a sentence for each mail address, host, or host of a URL in C{text} that needs a second look.
 
-    A host by itself is looked for only where it is the whole of C{text}.
+    A host without a URL is checked only if it is the whole of C{text}.
     """
     for mail in _each(text, "@", _mail):
         name, _, host = mail.rpartition("@")
@@ -43,7 +43,7 @@ def addresses(text: str) -> Iterator[str]:
 
 
 def _each(text: str, sign: str, read: Callable[[str, int], str]) -> Iterator[str]:
-    """Yield what C{read} makes of the first places of C{sign} in C{text}, each once."""
+    """Yield the result of C{read} at the first places of C{sign} in C{text}, each result once."""
     found: dict[str, None] = {}
     place = text.find(sign)
     for _ in range(MOST_PLACES):
@@ -56,20 +56,20 @@ def _each(text: str, sign: str, read: Callable[[str, int], str]) -> Iterator[str
 
 
 def _mail(text: str, at: int) -> str:
-    """Find the address around an C{@}; empty where there is none."""
+    """Return the mail address around an C{@}, or an empty text if there is none."""
     host = _MAIL_HOST.match(text, at + 1)
     name = _NAME_BACKWARDS.match(_backwards(text, at)) if host else None
     return f"{name[0][::-1]}@{host[0]}".rstrip(".") if host and name and name[0] else ""
 
 
 def _authority(text: str, colon: int) -> str:
-    """Find what a URL names behind its scheme; empty where it is none."""
+    """Return the authority of the URL at C{colon}, or an empty text if there is no URL."""
     scheme, found = _SCHEME_BACKWARDS.match(_backwards(text, colon)), _AUTHORITY.match(text, colon + 3)
     return found[0] if scheme and len(scheme[0]) > 1 and found else ""
 
 
 def _backwards(text: str, place: int) -> str:
-    """Return what stands before a place, the nearest first."""
+    """Return the characters before a place in reverse order."""
     return text[max(0, place - _MOST_BEFORE) : place][::-1]
 
 
@@ -93,7 +93,7 @@ def _called(character: str) -> str:
 
 
 def _mixed(*words: str) -> str:
-    """Find those of the words, between dots, that are written in several scripts at once."""
+    """Return a sentence for each word, separated by dots, that mixes scripts."""
     found = ""
     for word in ".".join(words).split("."):
         scripts = sorted({_script(each) for each in word if each.isalpha()})
@@ -103,7 +103,7 @@ def _mixed(*words: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """Return the letter's script, read from its name, which begins with that."""
+    """Return a letter's script, which is the first word of its Unicode name."""
     first = _called(letter).partition(" ")[0] or "unknown"
     return "East Asian" if first in _OF_ONE_SCRIPT else first.capitalize()
 
@@ -124,12 +124,12 @@ def _u_label(host: str) -> str:
 
 
 MOST_MARKS = 1000
-"""So many of a kind are looked at in one text."""
+"""The number of marks of one kind that are checked in one text."""
 
 _MOST_QUOTED = 400
 _UNSEEN = f"Contains more than {MOST_MARKS:,} marks of one kind. The rest were not checked."
 
-# Told by the sign alone: whatever is written behind it, a service may close the mark.
+# Matched by its beginning alone: a service may close the mark itself.
 _EVERYBODY = re.compile(
     r"<!(?:channel|here|everyone|subteam\^\w++)\b>?|(?<![\w@])@(?:everyone|here|channel)\b", re.IGNORECASE
 )
@@ -154,7 +154,7 @@ _ANY_TAG = re.compile(r"<[^<>]*+>")
 
 
 def markup(text: str) -> Iterator[str]:
-    """One sentence for each thing in C{text} that a service may act on or hide, in words that are made visible."""
+    """Yield a sentence for each part of C{text} that a service may act on or hide. Quotes show invisible characters."""
     yield from _notes(
         _EVERYBODY.finditer(text),
         lambda found: f"{_read_quoted(found[0])} notifies a group of people, perhaps everybody.",
@@ -169,7 +169,7 @@ def markup(text: str) -> Iterator[str]:
 
 
 def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], str]) -> Iterator[str]:
-    """Tell what there is to say of the first of them, and that there are more."""
+    """Yield the notes on the first L{MOST_MARKS} places, and a last one if there are more."""
     for number, place in enumerate(places):
         if number == MOST_MARKS:
             yield _UNSEEN
@@ -180,14 +180,14 @@ def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], str]
 
 
 class _Next:
-    """Finds where a pattern comes next, for places that rise: no character is searched twice."""
+    """The next match of a pattern after a rising position. No character is searched twice."""
 
     def __init__(self, pattern: re.Pattern[str], text: str) -> None:
         self._pattern, self._text = pattern, text
         self._found = -1
 
     def after(self, place: int) -> int:
-        """Find the first one that does not begin before C{place}; the end of the text where there is none."""
+        """Return the start of the first match at or after C{place}, or the end of the text if there is none."""
         if self._found < place:
             found = self._pattern.search(self._text, place)
             self._found = len(self._text) if found is None else found.start()
@@ -202,7 +202,7 @@ class _Slack:
         self._tag_end = _Next(_TAG_END, text)
 
     def note(self, place: re.Match[str]) -> str:
-        """Return the note on the link at C{place}, asked in order; one that is not closed is no link."""
+        """Return the note on the link at C{place}, or an empty text if it is not closed. Call in order of the places."""
         end = self._tag_end.after(place.end())
         return "" if end == len(self._text) else _link_over(self._text, place.end(), end, place["target"])
 
@@ -215,7 +215,7 @@ class _Markdown:
         self._target_end, self._close = _Next(_TARGET_END, text), _Next(_CLOSE, text)
 
     def note(self, place: re.Match[str]) -> str:
-        """Return the note on the link at C{place}, asked in order; words with brackets in them are left out."""
+        """Return the note on the link at C{place}, or an empty text. Call in the order of the places."""
         start, words = place.end(), place["words"] or ""
         end = self._target_end.after(start)
         if end == start or self._close.after(start) == len(self._text):
@@ -227,7 +227,7 @@ class _Markdown:
 class _Html:
     """The targets of links and pictures of HTML in one text.
 
-    An attribute is one wherever it stands behind the first tag: the end of a tag may be quoted, and so may a tag.
+    After the first tag, every attribute counts, inside tags or not, because the end of a tag and a tag may be quoted.
     """
 
     def __init__(self, text: str) -> None:
@@ -235,7 +235,7 @@ class _Html:
         self._tag_end, self._words_end = _Next(_TAG_END, text), _Next(_WORDS_END, text)
 
     def note(self, place: re.Match[str]) -> str:
-        """Return the note on the link at C{place}, asked in order."""
+        """Return the note on the link at C{place}. Call in the order of the places."""
         name, target = place["name"].lower(), place["target"]
         if name.endswith("action"):
             return f"Contains a form that is sent to {_read_quoted(target)}."
@@ -246,12 +246,12 @@ class _Html:
 
 
 def _beginning(text: str, start: int, end: int, least: int) -> str:
-    """Cut a part of C{text} to what is quoted, and more than C{least} characters: parts may lie in one another."""
+    """Return a part of C{text}, cut to the longest quote but longer than C{least}: parts may overlap."""
     return text[start : min(end, start + max(least, _MOST_QUOTED) + 1)]
 
 
 def _link_over(text: str, start: int, end: int, target: str) -> str:
-    """Find where a link over a part of C{text} leads, without the tags in that."""
+    """Return the note on a link over a part of C{text}, ignoring tags in that part."""
     words = _beginning(text, start, end, len(target))
     return _link(_ANY_TAG.sub("", words), target, whole=len(words) == max(0, end - start))
 
@@ -261,9 +261,9 @@ def _picture(target: str) -> str:
 
 
 def _link(words: str, target: str, *, whole: bool = True) -> str:
-    """Find where a link leads, if it does not say so itself.
+    """Return a note with the link's target, or an empty text if the link shows its own target.
 
-    :param whole: whether both are; what is not is no word for where it leads.
+    :param whole: whether C{words} and C{target} are complete. If not, they are treated as different.
     """
     if whole and _plain(words) == _plain(target):
         return ""

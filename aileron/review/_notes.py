@@ -1,4 +1,4 @@
-"""Finds what may mislead the reader of a foreign text: unseen characters, look-alikes, odd addresses, and markup."""
+"""Finds parts of a foreign text that may mislead: invisible characters, look-alikes, odd addresses, and markup."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MARKS = frozenset("\u200e\u200f\u061c")
 
 
 def find_notes(value: JSON, text: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield a note on each thing in C{value} that may mislead its reader: an id of L{WARNINGS}, and a sentence.
+    """Yield a note on each part of C{value} that may mislead its reader: an id of L{WARNINGS}, and a sentence.
 
-    :param text: C{value} as the reader sees it, or None if that is how L{render_value} writes it.
+    :param text: C{value} as shown to the reader, or None if L{render_value} shows it.
     """
     yield from _find_in(list(strings_in(value, keys=True)))
     if has_gaps(render_value(value) if text is None else text):
@@ -35,13 +35,13 @@ def find_deceptive(value: JSON, text: str | None = None) -> Iterator[str]:
 
 
 def render_value(value: JSON) -> str:
-    """Write a value for its reader: a string unchanged, any other value as JSON; invisible characters are shown."""
+    """Return a value as shown: a text unchanged, another value as JSON, with invisible characters made visible."""
     text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
     return visible(text, multiline=True)
 
 
 def has_gaps(text: str) -> bool:
-    """Tell whether C{text} has runs of whitespace that may push a part of it out of sight."""
+    """Return whether C{text} has runs of whitespace that may push a part of it out of sight."""
     return _BLANKS.search(text) is not None
 
 
@@ -57,7 +57,7 @@ def _find_in(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unseen(text: str) -> str:
-    """Count the characters that are shown in their place since nobody would see them, or what they cover."""
+    """Return a sentence with the number of invisible or overlapping characters, or an empty text if there are none."""
     unseen = {each: times for each, times in Counter(text).items() if visible(each, multiline=True) != each}
     if not unseen:
         return ""
@@ -69,7 +69,7 @@ def _unseen(text: str) -> str:
 
 
 def _some(kind: str, what: str, notes: Iterator[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first notes of a kind, each once; no more are computed than are shown."""
+    """Yield the first distinct notes of a kind, and a last one if there are more. Further notes are not computed."""
     distinct: dict[str, None] = {}
     for note in notes:
         if note not in distinct and len(distinct) == _MOST_OF_A_KIND:

@@ -16,10 +16,10 @@ from aileron.model.runs import Approval, Run, RunState
 
 MOST_LOOKED_AT = 200
 MOST_PIECES = 20_000
-"""Of the calls of one action that were done no more is looked through; of a very long array its beginning counts."""
+"""The values of one action's completed calls that are compared. Only the beginning of a very long array counts."""
 
 MOST_COMPARED = 1000
-"""Elements of an array; those after them are taken for new."""
+"""The elements of an array that are compared. Later elements count as new."""
 
 _SHORT = 200
 _Key: TypeAlias = tuple[type, JSON]
@@ -27,7 +27,7 @@ _Key: TypeAlias = tuple[type, JSON]
 
 @frozen
 class _Done:
-    """Holds the calls of one action that were done, the newest first, and what was approved of the first of them."""
+    """The completed calls of one action, newest first, and the approval of the newest."""
 
     runs: tuple[Run, ...]
     whole: bool
@@ -35,7 +35,7 @@ class _Done:
 
 
 async def find_precedents(runs: IRuns, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-    """Compare each of C{approvals} with the newest L{MOST_LOOKED_AT} calls of its action that were done before."""
+    """Compare each approval with the newest L{MOST_LOOKED_AT} completed calls of its action."""
     actions = dict.fromkeys(approval.run.action for approval in approvals)
     done = {action: await _find_done(runs, action) for action in actions}
     known = {action: _list_known(found.runs) for action, found in done.items()}
@@ -62,7 +62,7 @@ def _compare(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) ->
 
 
 def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
-    """Yield the first of them, at least one, that have no more than L{MOST_PIECES} together."""
+    """Yield the first runs, at least one, that have at most L{MOST_PIECES} values together."""
     pieces = 0
     for number, run in enumerate(runs):
         pieces += sum(len(_beginning(value)) for value in run.arguments.values())
@@ -77,7 +77,7 @@ def _beginning(value: JSON) -> Sequence[JSON]:
 
 
 def _list_known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
-    """List by argument every short value that it ever had."""
+    """Return by argument every short value that the runs have."""
     found: dict[str, set[_Key]] = defaultdict(set)
     for run in runs:
         for name, value in run.arguments.items():
@@ -86,7 +86,7 @@ def _list_known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
 
 
 def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ...]]:
-    """Find, by argument, what it never had; what lies beyond the beginning of an array is taken for new."""
+    """Return by argument the values that no earlier run had. Elements after the compared ones count as new."""
     found = {}
     for name, value in run.arguments.items():
         before = known.get(name, ())
@@ -98,12 +98,12 @@ def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ..
 
 
 def _key(piece: JSON) -> _Key:
-    """By what it is known: 1 is not 1.0, and not "1"."""
+    """Return the key by which a value is compared: 1 differs from 1.0 and from "1"."""
     return type(piece), piece
 
 
 def _pieces(values: Iterable[JSON]) -> Iterator[JSON]:
-    """Yield the pieces that can occur twice: short texts in one line, and numbers."""
+    """Yield the values that are compared: short texts of one line, and numbers."""
     for piece in values:
         number = isinstance(piece, (int, float)) and not isinstance(piece, bool)
         if number or (isinstance(piece, str) and len(piece) <= _SHORT and "\n" not in piece):
@@ -111,7 +111,7 @@ def _pieces(values: Iterable[JSON]) -> Iterator[JSON]:
 
 
 def _others(approval: Approval, last: Approval | None) -> Iterator[str]:
-    """Find the connectors in both reviews that are not the same there."""
+    """Yield the connectors whose version or file differs between the two reviews."""
     before = {} if last is None else _connectors(last)
     for name, content in _connectors(approval).items():
         if before.get(name, content) != content:

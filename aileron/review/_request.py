@@ -1,4 +1,4 @@
-"""Gathers what a person must see of a request before the decision."""
+"""Collects what a person must see of a request before the decision."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ._warnings import ReviewWarning, find_warnings, new_here
 
 @frozen
 class RequestReview:
-    """One request with everything that its warnings rest on.
+    """One request with all the data for its warnings.
 
     :ivar before: the comparison with earlier calls of its action.
     :ivar offer: the action as it is offered now, or None if it is not offered.
-    :ivar cards: what would be sent, as a person knows it, such as a message.
+    :ivar cards: what would be sent, in a form that a person knows, such as a message.
     """
 
     approval: Approval
@@ -32,12 +32,12 @@ class RequestReview:
 
     @cached_property
     def warnings(self) -> tuple[ReviewWarning, ...]:
-        """The reasons to look twice, computed at the first use."""
+        """The warnings about the request, computed at the first use."""
         return find_warnings(self.approval, self.before, self.offer, self.cards)
 
     @property
     def novel(self) -> dict[str, str]:
-        """By argument, the note that its value was never used before."""
+        """The note on each argument whose value was never used before, by the argument's name."""
         notes = {name: new_here(name, self.before) for name in self.approval.run.arguments}
         return {name: note for name, note in notes.items() if note}
 

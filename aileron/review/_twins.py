@@ -1,4 +1,4 @@
-"""Finds requests of one session that are identical, and says how they stand to each other."""
+"""Finds identical requests of one session, and describes their order and state."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DENY_ALL = "If you deny it, the identical pending requests are denied as well."
 
 
 def describe_standing(run: Run) -> str:
-    """Say what became of an earlier request, as the end of a sentence."""
+    """Return the state of an earlier request, as the end of a sentence."""
     return _STANDINGS.get(run.state, "is approved and not finished")
 
 
 def describe_twins(run: Run, twins: Sequence[Run]) -> str:
-    """Say which of several identical requests of its session C{run} is; empty if there is no other.
+    """Return the position of C{run} among identical requests of its session, or an empty text if there are no others.
 
     :param twins: the others, oldest first.
     """
@@ -41,9 +41,9 @@ def describe_twins(run: Run, twins: Sequence[Run]) -> str:
 
 
 def is_twin(one: Run, other: Run) -> bool:
-    """Tell whether two pending runs are the same request of one session, which a list shows as one row.
+    """Return whether two pending runs are identical requests of one session, which a list shows as one row.
 
-    They are not if their agent gave them different idempotency keys.
+    They are not if their agent sent different idempotency keys.
     """
     same = (one.session_id, one.action, compact(one.asked_for)) == (
         other.session_id,

@@ -40,7 +40,7 @@ class WarningKind:
 
     :ivar label: one or two words, for a list.
     :ivar why: the reason why it matters.
-    :ivar located: True if a warning of this kind is about one text, and stands beneath that text.
+    :ivar located: True if a warning of this kind is about one text, and is shown beneath that text.
     """
 
     label: str
@@ -50,7 +50,7 @@ class WarningKind:
 
 
 STALE = "stale"
-"""The kind of warning that stands at the top of a request rather than among the others."""
+"""The kind of warning shown at the top of a request rather than among the others."""
 
 WARNINGS: Mapping[str, WarningKind] = {
     STALE: WarningKind(
@@ -213,7 +213,7 @@ def _list_values(approval: Approval, cards: Sequence[Card]) -> Iterator[tuple[st
 
 
 def host_of(step: ReviewedStep) -> str:
-    """Return the host to which a step goes; empty if the URL names none."""
+    """Return the host of a step, or an empty text if the URL names none."""
     return host_shown(step.base_url if step.request is None else step.request.url)
 
 
@@ -250,7 +250,7 @@ def _judge_requests(approval: Approval, offer: Offer | None) -> dict[str, str]:
 
 
 def _tell_repeats(before: Precedents) -> str:
-    """Name the identical calls of other sessions; nothing where there are none."""
+    """Return sentences about identical calls of other sessions, or an empty text if there are none."""
     return " ".join(
         f"An identical call of another session {describe_standing(run)} "
         f"(run {visible(run.id)}, since {run.changed_at:%Y-%m-%d %H:%M} UTC)."
@@ -259,14 +259,14 @@ def _tell_repeats(before: Precedents) -> str:
 
 
 def recipients(before: Precedents) -> Iterator[str]:
-    """Find the arguments that say to whom or where, and were never so before."""
+    """Yield the arguments that name a recipient or destination and have a new value."""
     for name, pieces in before.novel.items():
         if _says_who(name.lower()) or any(map(_is_address, pieces)):
             yield name
 
 
 def new_here(name: str, before: Precedents | None) -> str:
-    """Say that an argument has a value it never had; nothing where it had, or where every call is new."""
+    """Return a note on an argument's new value, or an empty text if the value, or every call, is not to be noted."""
     if before is None or not before.looked_at or name not in recipients(before):
         return ""
     pieces = before.novel[name]
@@ -286,7 +286,7 @@ def _says_who(name: str) -> bool:
 
 
 def _is_address(piece: JSON) -> bool:
-    """Tell whether it is one from end to end: C{#…}, C{@…}, C{…@….…}, a URL, or the number of a phone."""
+    """Return whether the whole value is an address: C{#…}, C{@…}, C{…@….…}, a URL, or a phone number."""
     if not isinstance(piece, str) or len(piece) < 2:
         return False
     if piece.split() != [piece]:

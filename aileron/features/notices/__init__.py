@@ -1,4 +1,4 @@
-"""Notifications: tells the operator what is pending, on the desktop, by webhook or by apprise."""
+"""Notifications: notifies the operator of pending work, on the desktop, by webhook or by apprise."""
 
 from __future__ import annotations
 

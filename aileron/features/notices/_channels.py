@@ -32,7 +32,7 @@ _CHATTY = ("apprise", "requests", "urllib3")
 PLACES = (Path("/usr/bin/notify-send"), Path("/usr/local/bin/notify-send"), Path("/bin/notify-send"))
 _PASSED_ON = ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "LANG", "HOME")
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"})
-"""Servers take the body, and it alone, as markup; before that the program reads backslashes in it as C does."""
+"""Escapes for the body: notification servers read it as markup, and C{notify-send} expands backslashes before."""
 
 
 def build_channels(
@@ -40,9 +40,9 @@ def build_channels(
 ) -> tuple[NoticeChannel, ...]:
     """Build the configured channels.
 
-    :param reactor: tells the time, connects and spawns.
+    :param reactor: the clock; also connects and spawns processes.
     :param in_thread: calls a function in another thread.
-    :param environ: the daemon's, of which the desktop's program gets the few variables that lead to the desktop.
+    :param environ: the daemon's. The desktop's program inherits the few variables that address the desktop.
     """
 
     def build() -> Iterator[NoticeChannel]:
@@ -61,9 +61,9 @@ def build_channels(
 
 
 async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
-    """Open the address or key of a channel, for one message: it is not kept, so that it is locked with the vault.
+    """Decrypt the address or key of a channel for one message. It is not cached, so locking the vault locks it too.
 
-    :raises Undelivered: there is none, or it does not open; not now at least.
+    :raises Undelivered: there is no secret, or it cannot be decrypted now.
     """
     scope, name = channel.scope(), channel.name
     bound = bindings.for_connector(channel.fqn)
@@ -82,10 +82,10 @@ async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
 
 @define(eq=False)
 class AppriseThread:
-    """Tells one address, which lies in the vault, in a thread: that library waits for the network.
+    """The sender to one apprise address from the vault. It sends in a thread, because the library blocks.
 
-    :param open_address: opens it.
-    :param notify: L{notify}, or another that waits; it says what went wrong, if anything did.
+    :param open_address: decrypts the address.
+    :param notify: L{notify}, or another function that blocks and returns the problem or None.
     """
 
     _open_address: Callable[[], Awaitable[bytes]]
@@ -94,7 +94,7 @@ class AppriseThread:
     _busy: bool = field(default=False, init=False)
 
     async def deliver(self, message: Message) -> None:
-        """Deliver a message; a thread cannot be called back, so there is never a second one."""
+        """Deliver a message. If the previous one is still being sent, raise L{Undelivered}: a thread cannot be cancelled."""
         address = (await self._open_address()).decode("ascii")
         if self._busy:
             raise Undelivered("The previous message is still being sent.")
@@ -108,7 +108,7 @@ class AppriseThread:
 
     def _over(self, result: str | Failure | None, answered: Deferred[str | None]) -> None:
         self._busy = False
-        if answered.called:  # nobody waits any more
+        if answered.called:  # it was cancelled
             return
         if isinstance(result, Failure):
             answered.callback(f"It failed ({result.type.__name__ if result.type else 'unknown'}).")
@@ -117,7 +117,7 @@ class AppriseThread:
 
 
 def notify(address: str, message: Message) -> str | None:
-    """Notify one address of C{message}, however long that takes; return what went wrong, or L{None}."""
+    """Send a message to one address, and return the problem, or None if it was sent. Blocks until then."""
     try:
         from apprise import Apprise as Library
         from apprise import AppriseAsset, NotifyFormat, NotifyType
@@ -136,7 +136,7 @@ def notify(address: str, message: Message) -> str | None:
 
 
 def find_command(configured: Path | None, places: tuple[Path, ...] = PLACES) -> Path | None:
-    """Find the program: what is configured, or the first of C{places} that can be run; L{None}: there is none."""
+    """Return the configured program, or the first of C{places} that is executable, or None if there is none."""
     candidates = places if configured is None else (configured,)
     return next((each for each in candidates if each.is_file() and os.access(each, os.X_OK)), None)
 
@@ -144,10 +144,10 @@ def find_command(configured: Path | None, places: tuple[Path, ...] = PLACES) -> 
 async def notify_desktop(command: Path | None, environ: Mapping[str, str], reactor: Any, message: Message) -> None:
     """Run C{notify-send} for a message, without contents: every user of this machine sees its arguments.
 
-    :param command: absolute; L{None}: it was not found.
-    :param environ: of which the few variables are passed on that lead to the desktop.
+    :param command: absolute, or None if it was not found.
+    :param environ: the few variables that address the desktop are passed on.
     :param reactor: spawns processes.
-    :raises Undelivered: there is no desktop to tell.
+    :raises Undelivered: there is no desktop, or the program failed.
     """
     if command is None:
         raise Undelivered("notify-send is not installed (package libnotify-bin).", again=False)
@@ -168,9 +168,9 @@ def _arguments(message: Message) -> tuple[str, ...]:
 
 
 class _ProgramRun(ProcessProtocol):
-    """One run of the program; what it writes is dropped.
+    """One run of the program. Its output is discarded.
 
-    :ivar ended: fires when it has ended well; cancelling ends it.
+    :ivar ended: fires when the program exits with code 0, or fails. Cancelling kills the program.
     """
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class _ProgramRun(ProcessProtocol):
                 return
 
     def processEnded(self, reason: Failure) -> None:
-        """Note that it is over."""
+        """Fire L{ended} according to the exit code."""
         if self.ended.called:
             return
         code = getattr(reason.value, "exitCode", None)

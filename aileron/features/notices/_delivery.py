@@ -1,4 +1,4 @@
-"""Delivers messages by one channel: each is tried a few times, and none keeps anything waiting."""
+"""Delivers messages by one channel, with retries, without delaying other work."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ MOST_WAITING = 20
 _log = Logger()
 
 Done = Callable[[bool], None]
-"""Called once for each message: whether it arrived."""
+"""Called once for each message, with True if it was delivered."""
 
 
 @frozen
 class Undelivered(Exception):
-    """A channel could not be told.
+    """The error of a message that a channel did not deliver.
 
-    :ivar problem: for the operator and the log: a sentence of ours, so that no address and no secret is in it.
-    :ivar again: whether another attempt is worth it.
+    :ivar problem: for the operator and the log: a sentence of our own, without addresses and secrets.
+    :ivar again: whether a retry may succeed.
     """
 
     problem: str
@@ -41,13 +41,12 @@ class Undelivered(Exception):
 
 @frozen
 class NoticeChannel:
-    """One way to the operator.
+    """A channel by which messages are sent to the operator.
 
-    :ivar name: by which the operator calls it.
+    :ivar name: the name in the configuration.
     :ivar kind: C{desktop}, C{webhook} or C{apprise}.
-    :ivar deliver: brings a message there, once; cancelling gives it up.  It raises L{Undelivered} where the message did
-        not arrive, as far as can be told.  Whatever else it raises counts as a failure too, of which only the class is
-        told.
+    :ivar deliver: delivers a message in one attempt, and can be cancelled. It raises L{Undelivered} if the message was
+        not delivered as far as is known. Of any other exception only the class is reported.
     """
 
     name: str
@@ -57,7 +56,7 @@ class NoticeChannel:
 
 @define(eq=False)
 class DeliveryQueue:
-    """Delivers messages one after the other, in their order; where too many wait the oldest are given up."""
+    """The queue of one channel, which delivers messages in order. If it is full, the oldest message is dropped."""
 
     _channel: NoticeChannel
     _clock: IReactorTime
@@ -75,26 +74,29 @@ class DeliveryQueue:
         return evolve(self._state, waiting=len(self._waiting))
 
     def put(self, message: Message, done: Done) -> None:
-        """Have C{message} delivered."""
+        """Queue a message for delivery.
+
+        :param done: called once with True if it was delivered, or with False if it was dropped or all attempts failed.
+        """
         if len(self._waiting) >= MOST_WAITING:
             self._give_up(self._waiting.popleft()[1])
         self._waiting.append((message, done))
         if self._delivering is None:
             self._delivering = Deferred.fromCoroutine(self._deliver_all())
             self._delivering.addErrback(self._on_end)
-            if self._delivering.called:  # it went through at once
+            if self._delivering.called:  # it was delivered at once
                 self._delivering = None
 
     def stop(self) -> None:
-        """Deliver nothing more."""
+        """Cancel the delivery of all messages."""
         self._waiting.clear()
         if self._delivering is not None:
             self._delivering.cancel()
 
     async def attempt(self, message: Message) -> Undelivered | None:
-        """Deliver C{message} now, by one attempt.
+        """Deliver a message now, in one attempt.
 
-        :return: why it did not arrive; L{None}: it did.
+        :return: the error, or None if it was delivered.
         """
         delivering = Deferred.fromCoroutine(self._channel.deliver(message))
         try:
@@ -113,7 +115,9 @@ class DeliveryQueue:
         while self._waiting:
             message, done = self._waiting[0]
             arrived = await self._insist(message)
-            if self._waiting and self._waiting[0][0] is message:  # else it was given up meanwhile, or all was stopped
+            if (
+                self._waiting and self._waiting[0][0] is message
+            ):  # else it was dropped meanwhile, or the queue was stopped
                 self._waiting.popleft()
                 if arrived:
                     done(True)
@@ -148,5 +152,5 @@ def _to_undelivered(error: Exception) -> Undelivered:
         return error
     if isinstance(error, TimeoutError):
         return Undelivered(f"No response within {ATTEMPT_SECONDS:g} s.")
-    # Not what the error says: that may repeat an address, and an address may be a secret.
+    # Not the error's text: it may contain an address, and an address may be a secret.
     return Undelivered(f"It failed ({type(error).__name__}).")

@@ -1,4 +1,4 @@
-"""Tells a program of the operator's, by HTTP."""
+"""Sends notifications to a program of the operator's by HTTP."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TOO_SOON = frozenset((408, 425, 429))
 async def post_message(
     url: str, reactor: Any, open_key: Callable[[], Awaitable[bytes]] | None, message: Message
 ) -> None:
-    """Post a message as JSON; a status of 2xx says that it arrived.
+    """Post a message as JSON. A status of 2xx means that it was delivered.
 
-    Where a key is bound to it the header C{Aileron-Signature: t=SECONDS,v1=HEX} is an HMAC-SHA256 over the seconds, a
-    full stop and the body.
+    If a key is bound, the header C{Aileron-Signature: t=SECONDS,v1=HEX} is an HMAC-SHA256 over the seconds, a full
+    stop and the body.
 
-    :param reactor: connects, and tells the time.
-    :param open_key: opens the key; L{None}: nothing is signed.
-    :raises Undelivered: it was refused.
+    :param reactor: connects, and is the clock.
+    :param open_key: decrypts the key, or None if messages are not signed.
+    :raises Undelivered: the program answered with another status, or could not be reached.
     """
     body = json.dumps(to_json(message)).encode("ascii")
     headers = {"Aileron-Delivery": message.id}

@@ -1,4 +1,4 @@
-"""Desktop notifications, offered to whoever has a desktop and no configuration yet."""
+"""Desktop notifications, offered by setup if there is a desktop and no configuration yet."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 def can_notify(environ: Mapping[str, str]) -> bool:
-    """Tell whether there is a desktop, and the program that shows notifications on it."""
+    """Return whether there is a desktop, and a program that shows notifications on it."""
     has_desktop = any(environ.get(name) for name in _DISPLAYS)
     return has_desktop and shutil.which("notify-send", path=environ.get("PATH")) is not None
 
 
 async def offer_notifications(cli: CliContext, operator: Operator) -> None:
-    """Ask whether to show desktop notifications; at a yes write C{config.yaml} and trust it, if there is none."""
+    """If there is no C{config.yaml}, ask whether to show desktop notifications. On yes, write the file and trust it."""
     path = cli.home.config
     if path.exists() or not can_notify(cli.environ):
         return

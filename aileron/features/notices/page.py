@@ -1,4 +1,4 @@
-"""Parts of pages about notifications: the channels among the settings, and failing ones at home."""
+"""Parts of pages about notifications: the channels on the settings page, and failing ones on the home page."""
 
 from __future__ import annotations
 

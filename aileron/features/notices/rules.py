@@ -1,4 +1,4 @@
-"""The rules by which the operator is notified of the core's audit events, and of what is no event."""
+"""The rules by which the operator is notified of the core's audit events, floods and tests."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class RunningNotices(RunningFeature):
-    """The notifier and its settings.
+    """The running notifier and its settings.
 
     :ivar settings: the operator's channels.
-    :ivar notifier: sends to them.
+    :ivar notifier: sends notifications to the channels.
     """
 
     settings: NoticeSettings

@@ -118,9 +118,9 @@ class ChannelSettings:
 class NoticeSettings:
     """The operator's settings of notifications. By default there is no channel.
 
-    :ivar contents: True if channels that no other user of this machine can see get the arguments of calls.
+    :ivar contents: True if messages contain the arguments of calls. Desktop notifications never do.
     :ivar desktop: True if there are desktop notifications.
-    :ivar desktop_command: the program that shows them, or None for the usual places of C{notify-send}.
+    :ivar desktop_command: the program that shows them, or None for the usual paths of C{notify-send}.
     :ivar channels: the other channels, with distinct names.
     """
 
@@ -156,7 +156,7 @@ class ChannelState:
 
 
 class INotifier(Interface):
-    """Notifies the operator of audit events, by the configured channels.
+    """The notifier of the operator, by the configured channels.
 
     A notification never fails or delays the work that it is about.
     """

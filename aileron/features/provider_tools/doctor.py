@@ -9,9 +9,9 @@ from aileron.cli.doctor.findings import DoctorFinding, remark
 
 
 def find_unwatched(status: Mapping[str, Any]) -> Iterator[DoctorFinding]:
-    """Find that no request is read for tools that its provider is to run.
+    """Yield a remark if no request is read for tools that its provider runs.
 
-    :param status: the answer of C{GET /v1/status}.
+    :param status: the response of C{GET /v1/status}.
     """
     tools = [each.get("provider_tools") for each in status.get("gateway", {}).get("providers", ())]
     if tools and set(tools) <= {"off"}:

@@ -1,4 +1,4 @@
-"""Counts the tools that providers were asked to run, and puts each on record when a session first asks for it."""
+"""Counts the tools that providers were asked to run, and records each in the audit log once per session."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from aileron.model.interfaces.store import IAudit
 
 MOST_SESSIONS = 1024
 MOST_TOOLS = 64
-"""That are told apart for one session; hosts beyond these are counted together."""
+"""The number of tools counted apart for one session. Further hosts are counted together."""
 
 _log = Logger()
 
 
 class ToolNotes:
-    """The counts since the daemon's start, of those sessions that asked last."""
+    """The counts since the daemon's start, for the sessions with the latest requests."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
-        """Begin at nought.
+        """Start all counts at zero.
 
         :param ids: fresh ULIDs.
         """
@@ -35,7 +35,7 @@ class ToolNotes:
         self._sessions: OrderedDict[str | None, dict[tuple[str, ProviderTool, bool], int]] = OrderedDict()
 
     def note(self, provider: str, session_id: str | None, tools: Iterable[ProviderTool], *, refused: bool) -> None:
-        """Note what one request asked for; what is put on record for it is not waited for."""
+        """Count the tools of one request. A tool's first occurrence is recorded in the background."""
         counts = self._sessions.setdefault(session_id, {})
         self._sessions.move_to_end(session_id)
         if len(self._sessions) > MOST_SESSIONS:
@@ -49,7 +49,7 @@ class ToolNotes:
                 Deferred.fromCoroutine(self._record(session_id, *key)).addErrback(_note_lost)
 
     def counts(self) -> tuple[ToolCount, ...]:
-        """Return what was counted."""
+        """Return the counts."""
         return tuple(
             ToolCount(provider, session_id, tool, refused, count)
             for session_id, counts in self._sessions.items()

@@ -36,7 +36,7 @@ async def draw_for_session(deps: Dependencies, visit: Visit, subject: Session) -
 
 
 async def draw_for_settings(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
-    """Draw where the operator finds the rules for tools that providers run."""
+    """Draw a link to the rules for tools that providers run."""
     return [
         tags.h2("Tools that providers run"),
         quiet("Web search, remote MCP servers and the like can be noted or refused: ", link("/gateway", "Gateway")),
@@ -44,7 +44,7 @@ async def draw_for_settings(deps: Dependencies, visit: Visit, subject: None) -> 
 
 
 def _draw_tools(tools: Sequence[ToolCount], *, watched: bool) -> Iterator[Part]:
-    """Draw the tools that providers were asked to run, or what the operator can do to know of them."""
+    """Draw the tools that providers were asked to run, or a hint how to note them if requests are not read."""
     yield tags.h2("Tools that providers run")
     if watched:
         yield quiet("Requests since the daemon started. Only the kind of tool and the host are kept.")

@@ -1,4 +1,4 @@
-"""The watch over tools that providers run, as the daemon runs it."""
+"""The running watch over tools that providers run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .watch import ToolWatch
 class RunningProviderTools(RunningFeature):
     """The watch over the gateway's requests.
 
-    :ivar watch: reads them.
+    :ivar watch: reads the requests.
     """
 
     watch: ToolWatch
@@ -28,7 +28,7 @@ class RunningProviderTools(RunningFeature):
 
 
 def start_provider_tools(core: Core) -> RunningProviderTools | None:
-    """Have the gateway's requests read, or return None if the gateway was not started."""
+    """Start reading the gateway's requests, or return None if the gateway is off."""
     gateway, process = core.find(RunningGateway), core.process
     if gateway is None:
         return None

@@ -1,7 +1,7 @@
-"""Finds the tools that a provider is to run in a request's JSON, as it comes: in bounded memory and linear time.
+"""Finds provider-run tools in a request's JSON while it streams, in bounded memory and linear time.
 
-A request that is no JSON is unreadable, since another reader might find other tools in it.  More than JSON is taken
-only where every reader that takes it too finds the same, such as a comma too many.
+A request that is not JSON is unreadable, since another parser might find other tools in it. Deviations from JSON, such
+as a trailing comma, are accepted only if every parser that accepts them finds the same tools.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from aileron.features.gateway.values import ProviderTool, ToolKind
 from .shapes import REQUEST, Facts, ToolShape
 
 MOST_FOUND = 64
-"""In one request; the hosts of what is found beyond that are not told."""
+"""The number of tools of one request that are found with their hosts. Further tools have no host."""
 
 _MOST_LEVELS = 32
 _LONGEST_TEXT = 8192  # of a name, a type or a URL, as it is written
 _BOM = b"\xef\xbb\xbf"
 _QUOTE, _BACKSLASH = b'"\\'
 _OPENING, _CLOSING = frozenset(b"{["), frozenset(b"}]")
-# Of numbers, true, false, null, NaN and Infinity; no name that is looked for consists of these.
+# The characters of numbers, true, false, null, NaN and Infinity. No name of interest consists of these.
 _LITERAL = rb"[-+.0-9EINaefilnrstuy]"
 
 _token = re.compile(rb"[ \t\r\n]*+(?:([][{}:,\"])|(" + _LITERAL + rb"++)|\Z)").match
-_NAME = rb'[ \t\r\n]*+"([ !#-\[\]-~]{0,40}+)"[ \t\r\n]*+:'  # as most are written
+_NAME = rb'[ \t\r\n]*+"([ !#-\[\]-~]{0,40}+)"[ \t\r\n]*+:'  # without escapes
 _first_member = re.compile(_NAME).match
 _next_member = re.compile(rb"[ \t\r\n]*+," + _NAME).match
 _uninteresting = re.compile(rb"(?:[ \t\r\n,:]++|" + _LITERAL + rb'++|"[^"\\]{0,64}+")*').match
@@ -34,14 +34,14 @@ _string = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*', re.DOTALL).match
 
 
 class _NotJson(Exception):
-    """It is no JSON, or nested too deeply where tools are."""
+    """The error for a request that is not JSON, or is nested too deeply where tools are."""
 
 
 class _Level(Facts):
     """An array or object that is being read.
 
-    :ivar name: of the member whose value is read; L{None}: a name comes next.
-    :ivar awaits: whether that value comes next.
+    :ivar name: of the member whose value is read, or None if a name comes next.
+    :ivar awaits: whether the value comes next.
     """
 
     __slots__ = ("array", "awaits", "name", "shape")
@@ -54,35 +54,35 @@ class _Level(Facts):
 
     @property
     def value(self) -> object:
-        """The shape of the value that comes next, or what reads it."""
+        """The shape of the next value, or the function that reads it, or None if it is skipped."""
         return self.shape if self.array else self.shape.fields.get(self.name or "")
 
     def literal(self) -> None:
-        """Take a number or so, of which more may come."""
+        """Accept a literal, such as a number, of which more bytes may follow."""
         if self.name is None and not self.array:
             raise _NotJson
         self.awaits = self.array
 
 
 class ToolScan:
-    """Reads one request.
+    """The scan of one request.
 
-    :ivar found: the tools so far, each once.
-    :ivar unreadable: whether it cannot be read; then nothing more of it is looked at.
+    :ivar found: the tools found so far, each once.
+    :ivar unreadable: whether it cannot be parsed. Then the rest is not read.
     """
 
     def __init__(self) -> None:
         self.found: dict[ProviderTool, None] = {}
         self.unreadable = False
         self._step: Callable[[bytes, int], int] = self._begin
-        self._levels = [_Level(REQUEST, array=True)]  # as if the document was the one item of an array
-        self._depth = 0  # of what is passed over
-        self._text: bytearray | None = None  # of the string that is read; None: it is passed over
+        self._levels = [_Level(REQUEST, array=True)]  # the document is treated as the only item of an array
+        self._depth = 0  # of the value that is skipped
+        self._text: bytearray | None = None  # of the string that is read, or None if it is skipped
         self._escaped = False  # its next byte
         self._mark = b""
 
     def feed(self, data: bytes) -> None:
-        """Read a piece of it."""
+        """Read a piece of the request."""
         position = 0
         try:
             while position < len(data) and not self.unreadable:
@@ -91,14 +91,14 @@ class ToolScan:
             self.unreadable = True
 
     def finish(self) -> None:
-        """Note that nothing more comes."""
+        """End the request. If it is not complete JSON, it is unreadable."""
         if self._step != self._end:
             self.unreadable = True
 
     # each reads from a position on, and returns how far --------------------------------------------------------------
 
     def _begin(self, data: bytes, position: int) -> int:
-        """Pass over a byte order mark, which may come in pieces."""
+        """Skip a byte order mark, which may arrive in pieces."""
         end = min(len(data), position + len(_BOM) - len(self._mark))
         mark = self._mark + data[position:end]
         if mark != _BOM and _BOM.startswith(mark):
@@ -165,7 +165,7 @@ class ToolScan:
                 self.found[ProviderTool(kind, host if len(self.found) < MOST_FOUND else "")] = None
 
     def _pass_over(self, data: bytes, position: int) -> int:
-        """Read a value that names no tools, to its end."""
+        """Skip a value that names no tools."""
         while (position := _end_of(_uninteresting(data, position))) < len(data):
             sign = data[position]
             position += 1
@@ -198,7 +198,7 @@ class ToolScan:
         if end > position and data[end - 1] == _BACKSLASH:
             end = _end_of(_string(data, position))
         if end == len(data) or (end >= 0 and data[end] != _QUOTE):
-            end = -1  # it goes on, maybe with half of an escape
+            end = -1  # the string continues, maybe with half of an escape
         if self._text is not None and len(self._text) <= _LONGEST_TEXT:
             self._text += data[start : len(data) if end < 0 else end]
         if end >= 0:
@@ -216,7 +216,7 @@ class ToolScan:
             return
         self._step, level = self._between, self._levels[-1]
         if level.name is None and not level.array:
-            level.name = _decode(text or b"").casefold()  # some readers know names whatever their case
+            level.name = _decode(text or b"").casefold()  # some parsers ignore the case of names
             return
         leaf, level.awaits = level.value, level.array
         if text is not None and callable(leaf):
@@ -224,12 +224,12 @@ class ToolScan:
 
 
 def _end_of(found: re.Match[bytes] | None) -> int:
-    """Return the end of a match that is always found, if only of nothing."""
+    """Return the end of a match of a pattern that always matches."""
     return found.end() if found else 0
 
 
 def _decode(text: bytes | bytearray) -> str:
-    """Return a string as it is meant; empty: it is longer than any that is looked for."""
+    """Return the text of a JSON string, or an empty text if it is longer than any text of interest."""
     if len(text) > _LONGEST_TEXT:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""The keys C{provider_tools} in the settings of the gateway: the rules for tools that providers run themselves."""
+"""The keys C{provider_tools} in the gateway's settings: the rules for tools that providers run themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _provider_tools(node: Node, name: str, line: int) -> ToolRules:
-    """Return one rule for every kind of tool, or what is said of each kind, and of C{others}."""
+    """Return the rules from a node: one rule for all kinds, or one for each kind and for C{others}."""
     from yaml import ScalarNode
 
     if isinstance(node, ScalarNode):

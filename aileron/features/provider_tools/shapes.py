@@ -1,4 +1,4 @@
-"""The places in a request that name tools which the provider runs, as Anthropic and OpenAI publish them."""
+"""The places in a request that name provider-run tools, as documented by Anthropic and OpenAI."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aileron.base.addresses import read_origin
 from aileron.features.gateway.values import ToolKind
 
 _MOST_HOSTS = 8
-# What the client runs itself, or what only orders the tools that are there.
+# Tools that the client runs, or that only order the present tools.
 _OF_THE_CLIENT = re.compile(
     r"function|custom|namespace|tool_search|local_shell|shell|apply_patch|programmatic_tool_calling"
     r"|(?:bash|text_editor|memory)_[0-9]+|tool_search_tool_(?:regex|bm25)(?:_[0-9]+)?"
@@ -31,7 +31,7 @@ _BEGINNINGS: Mapping[str, ToolKind] = {
 
 @define(eq=False)
 class Facts:
-    """The facts of one object: kinds of tools, and hosts of remote MCP servers (empty: one that cannot be told)."""
+    """The facts of one object: kinds of tools, and hosts of remote MCP servers (empty if the host is not readable)."""
 
     kinds: set[ToolKind]
     hosts: set[str] = field(factory=set)
@@ -45,8 +45,8 @@ Leaf = Callable[[Facts, str], None]
 class ToolShape:
     """The members that are read of an object, or of each object in an array.
 
-    :ivar fields: what its members are, by their names in lower case; others are passed over.
-    :ivar kinds: those that it names by being there.
+    :ivar fields: the shapes of its members, by their names in lower case. Other members are skipped.
+    :ivar kinds: kinds of tools that are present if the object is.
     """
 
     fields: Mapping[str, ToolShape | Leaf]
@@ -68,7 +68,7 @@ def _read_host(facts: Facts, text: str) -> None:
 
 
 def _read_environment(facts: Facts, text: str) -> None:
-    """Read that of OpenAI's C{shell}, which the provider runs where it is not C{local}."""
+    """Read the environment of OpenAI's C{shell}, which the provider runs unless it is C{local}."""
     if text != "local":
         facts.kinds.add(ToolKind.CODE_EXECUTION)
 
@@ -77,7 +77,7 @@ def _make_request() -> ToolShape:
     tool: dict[str, ToolShape | Leaf] = {"type": _read_type, "server_url": _read_host}
     tool["environment"] = ToolShape({"type": _read_environment})
     tool["tools"] = tools = ToolShape(tool)  # those of a namespace are tools as well
-    # Within a conversation tools can be added.
+    # Tools can be added within a conversation.
     block: dict[str, ToolShape | Leaf] = {"tool": ToolShape({"definition": tools})}
     block["tool_changes"] = ToolShape(block)
     with_tools = ToolShape({"tools": tools})

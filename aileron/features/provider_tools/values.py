@@ -1,4 +1,4 @@
-"""The rules for tools that a provider runs itself: what becomes of a request that asks for one."""
+"""The rules for tools that a provider runs itself: whether a request for one is sent, noted or refused."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SETTING = "provider_tools"
 
 
 TOOL_KINDS = tuple(kind for kind in ToolKind if kind is not ToolKind.UNREADABLE)
-"""Those that a rule can be set for."""
+"""The kinds that can have a rule."""
 
 
 class ToolRule(StrEnum):
-    """The rule for a request that asks for such a tool: it goes on unread, is noted, or is refused."""
+    """The rule for requests that ask for a tool: they are not read, or the tool is noted, or they are refused."""
 
     OFF = "off"
     NOTE = "note"
@@ -37,33 +37,33 @@ def _without_off(given: Mapping[ToolKind, ToolRule]) -> Mapping[ToolKind, ToolRu
 class ToolRules:
     """The rule for each kind of tool.
 
-    :ivar kinds: those that have one other than L{ToolRule.OFF}; where there are none, no request is read.
+    :ivar kinds: the kinds with a rule other than L{ToolRule.OFF}. If there are none, no request is read.
     """
 
     kinds: Mapping[ToolKind, ToolRule] = field(factory=dict, converter=_without_off)
 
     @classmethod
     def all(cls, rule: ToolRule) -> ToolRules:
-        """Return the same rule for every kind."""
+        """Return rules with one rule for every kind."""
         return cls(dict.fromkeys(TOOL_KINDS, rule))
 
     @property
     def refuses(self) -> bool:
-        """True if there is anything that it refuses, so that a request must be read before it is sent."""
+        """True if any kind is refused, so that a request must be read before it is sent."""
         return ToolRule.REFUSE in self.kinds.values()
 
     def noting(self) -> ToolRules:
-        """Return the same, but that what had no rule is noted."""
+        """Return these rules with L{ToolRule.NOTE} for kinds without a rule."""
         return evolve(self, kinds={**dict.fromkeys(TOOL_KINDS, ToolRule.NOTE), **self.kinds})
 
     def rule(self, kind: ToolKind) -> ToolRule:
-        """Return the rule for a kind; for what could not be read, the strictest that there is."""
+        """Return the rule for a kind. For an unreadable request, it is the strictest rule of all kinds."""
         if kind is not ToolKind.UNREADABLE:
             return self.kinds.get(kind, ToolRule.OFF)
         return ToolRule.REFUSE if self.refuses else ToolRule.NOTE if self.kinds else ToolRule.OFF
 
     def __str__(self) -> str:
-        """Return it in words: one rule, or that of each kind."""
+        """Return the rules as text: one rule, or the rule of each kind."""
         rules = {kind: self.rule(kind).value for kind in TOOL_KINDS}
         if len(set(rules.values())) == 1:
             return rules[TOOL_KINDS[0]]

@@ -1,4 +1,4 @@
-"""Reads requests for the tools that their provider is to run: beside the relay to note them, or before it to refuse."""
+"""Reads requests for tools that their provider runs: during the relay to note them, or before it to refuse them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .scan import ToolScan
 from .values import ToolRule, ToolRules, rules_of
 
 MOST_HELD_BYTES = 8 * 1024 * 1024
-"""Of a request that is read before it is sent."""
+"""The size of a request that is read before it is sent."""
 
 MOST_QUEUED_BYTES = 16 * 1024 * 1024
-"""Of all requests together, that went on and are still to be read."""
+"""The size of all queued pieces together, which were sent and wait to be read."""
 
-_PIECE_BYTES = 512  # what keeping a piece takes besides
-_SLICE_BYTES = 4096  # of a piece; those that are made for it take milliseconds
+_PIECE_BYTES = 512  # the overhead of a stored piece
+_SLICE_BYTES = 4096  # of a piece, because reading a large piece takes milliseconds
 _PAUSE_SECONDS = 0.004
 _MOST_SECONDS = 0.002  # of reading before a pause
-_REST = 3  # times as long as was read, at least: others' traffic goes on meanwhile
+_REST = 3  # the pause is at least so many times as long as the reading, so that traffic is not delayed
 _LAST_SECONDS = 1.0  # of reading at the end
 
 _UNREADABLE = ProviderTool(ToolKind.UNREADABLE)
@@ -40,12 +40,12 @@ _coded = re.compile(rb"\r\n(?i:content[-_]encoding):(?![ \t]*+(?i:identity)?[ \t
 
 
 class _Reading:
-    """One request that is read; what it takes to read is made when it is first read."""
+    """The reading of one request. The parser is created when the first piece is read."""
 
     def __init__(self, exchange: UpstreamExchange, rules: ToolRules, tell: Callable[..., None], head: bytes) -> None:
-        """Begin.
+        """Create a reading.
 
-        :param tell: notes tools, and whether they were C{refused}.
+        :param tell: counts tools, and whether they were C{refused}.
         """
         self._exchange, self._rules, self._tell, self._head = exchange, rules, tell, head
         self._scan: ToolScan | None = None
@@ -71,13 +71,13 @@ class _Reading:
         return [tool for tool in found if self._rules.rule(tool.kind) is rule]
 
     def note(self, data: bytes, last: bool) -> None:
-        """Read a piece, and note at the end what the request asks for."""
+        """Read a piece. After the last one, count the tools of the request."""
         scan = self._read(data, last=last)
         if last:
             self._tell(self._under(ToolRule.NOTE, scan), refused=False)
 
     def decide(self, provider: str, go: Callable[[], None], data: bytes, last: bool) -> None:
-        """Read a piece, and refuse the request as soon as that is clear, or have it sent at its end."""
+        """Read a piece. Refuse the request once it has a refused tool, or send it after the last piece."""
         if self._exchange.over:
             return
         scan = self._read(data, last=last)
@@ -96,9 +96,9 @@ class _Reading:
 
 
 class ToolWatch:
-    """Reads the requests for which there is a rule, as the rule wants it.  It is the gateway's L{RequestWatch}.
+    """The reader of requests that have a rule. It is the gateway's L{RequestWatch}.
 
-    :ivar providers: names of those for which there is one whatever the session.
+    :ivar providers: names of the providers whose requests are read in every session.
     """
 
     def __init__(self, settings: GatewaySettings, notes: ToolNotes, clock: IReactorTime) -> None:
@@ -121,12 +121,14 @@ class ToolWatch:
         go: Callable[[], None],
         go_later: Callable[[], None],
     ) -> None:
-        """Have a request read that was just begun.
+        """Read a request that has just started.
 
-        :param noting: whether what has no rule is noted.
-        :param head: as it goes to the provider.
-        :param go: sends it, and is called at once.
-        :param go_later: sends it instead, if it may still be sent; called when it has come whole and is not refused.
+        :param noting: whether tools that have no rule are noted.
+        :param head: as sent to the provider.
+        :param go: sends the request. Called at once.
+        :param go_later: sends the request after it was held, if it may still be sent. Called when the request is
+            complete and
+            not refused.
         """
         rules = (self._noting if noting else self._rules)[provider.name]
         tell = partial(self._notes.note, provider.name, session_id)
@@ -140,7 +142,7 @@ class ToolWatch:
             go()
 
     def describe(self, provider: Provider) -> str:
-        """Return the rules for the tools that a provider runs, in words."""
+        """Return the rules for the tools that a provider runs, as text."""
         return str(self._rules[provider.name])
 
     def counts(self) -> tuple[ToolCount, ...]:
@@ -148,7 +150,7 @@ class ToolWatch:
         return self._notes.counts()
 
     def read_rest(self) -> None:
-        """Read at once what is still to be read, for a second at most; what is left then counts as not read."""
+        """Read the queued pieces for a second at most. Requests with pieces left count as unreadable."""
         self._read_for(_LAST_SECONDS)
         while self._queue:
             reading, _, last = self._queue.popleft()
@@ -156,7 +158,7 @@ class ToolWatch:
             reading.note(b"", last)
 
     def _put_off(self, reading: _Reading, data: bytes, last: bool) -> None:
-        """Have a piece read once it is on its way, and so are those that came with it."""
+        """Queue a piece for reading after it was sent. If the queue is full, the request counts as unreadable."""
         reading.lost |= self._queued_bytes + len(data) > MOST_QUEUED_BYTES
         if reading.lost:
             data = b""
@@ -173,7 +175,7 @@ class ToolWatch:
             self._clock.callLater(max(_PAUSE_SECONDS, _REST * took), self._read_some)
 
     def _read_for(self, seconds: float) -> float:
-        """Read slice by slice until nothing is left, or so much time has passed; return how much has."""
+        """Read slices until the queue is empty or C{seconds} have passed, and return the seconds used."""
         began, took = self._clock.seconds(), 0.0
         while self._queue and took < seconds:
             self._read_slice()

@@ -1,4 +1,4 @@
-"""Setup: leads from an empty home to an action that an agent can request."""
+"""Setup: from an empty home to an action that an agent can request."""
 
 from __future__ import annotations
 

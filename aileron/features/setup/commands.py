@@ -1,4 +1,4 @@
-"""C{aileron setup}: from an empty home to an action that an agent can request, in one go."""
+"""The command C{aileron setup}: from an empty home to an action that an agent can request."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, cho
 
 
 def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:
-    """Say how to go on without being asked."""
+    """Return instructions for the steps without questions."""
     if not cli.home.secrets.exists():
         return "Set up each part by itself, first the vault: aileron vault init"
     if not words:
@@ -69,9 +69,9 @@ def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:
 
 
 def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
-    """Find what the arguments mean.
+    """Return the service that the arguments stand for.
 
-    :raises CommandError: nothing that can be set up.
+    :raises CommandError: they stand for no service.
     """
     from aileron.features.importing.description import NotImported
 
@@ -85,9 +85,9 @@ def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
 
 
 def _read(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: bool) -> ReadyService | None:
-    """Return the service that a name, a number of the list, a URL or a curl command stands for, or None.
+    """Return the service for a name, a number of the list, a URL or a curl command, or None if none is known.
 
-    :raises NotImported: nothing can be made of the URL or the command.
+    :raises NotImported: no connector can be made of the URL or the command.
     """
     if is_request(words):
         _refuse_without_importing(cli)
@@ -111,7 +111,7 @@ def _refuse_without_importing(cli: CliContext) -> None:
 
 
 def _choose(cli: CliContext, name: str) -> ReadyService:
-    """Ask for a service; it is read as the arguments are."""
+    """Ask for a service until the answer is a valid number, name, URL or curl command."""
     from aileron.features.importing.description import NotImported
 
     for number, (title, about) in enumerate(find_services().values(), 1):

@@ -1,4 +1,4 @@
-"""C{aileron setup --choose}: a service's credential, its actions, trust, and a read that shows that it works."""
+"""The command C{aileron setup --choose}: credential, actions, trust, and a test read of a service."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def connect(cli: CliContext, words: tuple[str, ...], listing: bool, dry_run: boo
 
 
 def connect_by(cli: CliContext, words: Sequence[str], *, listing: bool, dry_run: bool) -> None:
-    """List services, or connect one, and ask which of its actions to add.
+    """List services, or connect one and ask which of its actions to add.
 
-    :param dry_run: only show what would be done.
+    :param dry_run: only show the steps and files.
     """
     if listing or not words:
         _list(words)
@@ -70,9 +70,9 @@ def connect_by(cli: CliContext, words: Sequence[str], *, listing: bool, dry_run:
 
 @contextmanager
 def telling_saved(cli: CliContext) -> Iterator[list[str]]:
-    """If the person presses Ctrl-C meanwhile, say what was saved until then, and how to go on.
+    """On Ctrl-C, print what was saved until then, and how to resume.
 
-    :return: takes what is saved inside the vault, in words.
+    :return: a list to which each thing saved inside the vault is added, in words.
     """
     in_vault, before = list[str](), _list_saved(cli.home)
     try:
@@ -108,7 +108,7 @@ def _find(words: Sequence[str]) -> ReadyService:
 
 
 def describe_steps(service: ReadyService) -> str:
-    """Say how to connect a service without being asked."""
+    """Return instructions to connect a service without questions."""
     return (
         f"Do each step by itself: aileron credential setup {service.connector} --secret-fd N, then "
         f"aileron action new NAME --connector {service.connector} --op OPERATION, then aileron action trust"
@@ -116,7 +116,7 @@ def describe_steps(service: ReadyService) -> str:
 
 
 def show_service(service: ReadyService) -> None:
-    """Print where to get the credential."""
+    """Print where the user gets the credential."""
     say("Credential: {secret}", secret=service.secret)
     for number, step in enumerate(service.steps, 1):
         say("  {number}. {step}", number=number, step=step.replace("`", ""))  # Markdown, for the pages
@@ -140,11 +140,11 @@ def _show_actions(service: ReadyService) -> None:
 def connect_service(
     cli: CliContext, service: ReadyService, key: bytes | None, saved: list[str], *, usual: bool = False
 ) -> None:
-    """Lead a person through everything behind the vault.
+    """Run all steps after the vault: files, trust, credential and check.
 
     :param key: the operator's key, or None to ask for the passphrase.
-    :param saved: takes what is saved inside the vault, in words.
-    :param usual: take the usual actions, and ask for no others.
+    :param saved: each thing saved inside the vault is added to it, in words.
+    :param usual: add the usual actions without asking.
     """
     from .mail import describe_mail  # asks as this module does
 
@@ -194,7 +194,7 @@ def _take_usual(service: ReadyService) -> Sequence[ReadyAction]:
 
 
 async def _bind(cli: CliContext, client: Operator, service: ReadyService, saved: list[str]) -> str:
-    """Bind the credential, unless one is bound already; its name."""
+    """Bind the service's credential, unless one is bound already, and return its name."""
     for each in (await client.get("bindings"))["items"]:
         if each["connector"] == service.connector:
             say("{name} is already bound to {connector}.", name=each["name"], connector=service.connector)
@@ -220,26 +220,26 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService, saved:
 
 
 async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, Any]) -> Mapping[str, str]:
-    """Sign in at the service, or ask for its secret. No browser is started, since this process held the passphrase.
+    """Sign in at the service, or ask for its secret.
 
-    No label is asked for: it tells one account from others, and this is the first.
+    No browser is started, since this process held the passphrase. No label is asked for: it tells one account from
+    others, and this is the first.
     """
     account, secret = service.user or None, ""
     if signs_in(cli, service.connector):
         signed = await sign_in(cli, target, SignInChoice(opens_browser=False))
         account, secret = signed.account, signed.secret
     secret = secret or read_secret(cli, f"{service.secret} for {service.user or service.connector}", None)
-    if service.user:  # what is kept is a name with its password
+    if service.user:  # the stored secret is a name with its password
         secret = f"{service.user}:{secret}"
     return {**({"account": account} if account else {}), "secret": secret}
 
 
 async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
-    """Run the read that shows whether it works, as an agent's would run.
+    """Run the read that tests the connection, as an agent would run it.
 
     :param bound: the name of the credential.
-
-    :raises CommandError: it does not.
+    :raises CommandError: the read failed.
     """
     from aileron.client import DaemonFault
 
@@ -261,7 +261,7 @@ async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
 
 
 def tell_agents(cli: CliContext, service: ReadyService) -> None:
-    """Print how to start an agent, unless the feature is off, and how to decide what the agent asks for."""
+    """Print how to start an agent, unless the feature is off, and how to decide the agent's requests."""
     if "launch" not in cli.features.off:
         _tell_launch(cli)
     chosen = [each for each in service.actions if each.name in service.chosen]

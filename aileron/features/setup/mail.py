@@ -1,4 +1,4 @@
-"""The connector file of a mail account of the user's own, made of a few answers."""
+"""The connector file of the user's own mail account, made from a few answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MOST_BYTES = 64 * 1024
 
 
 def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
-    """Ask for the account, and write down what its connector's file will say; a file that is there is kept."""
+    """Ask for the account, and return the service with its connector file. An existing file is not changed."""
     name = f"{service.connector.rpartition('/')[2]}.toml"
     there = read_private(cli.home.connectors / name, _MOST_BYTES)
     if there is not None:
@@ -99,7 +99,7 @@ def _read_user(text: str) -> str:
 
 
 def _find_user(file: bytes) -> str:
-    """Find who logs in by a connector's file; empty where it does not say that, as after an edit."""
+    """Return the login name in a connector file, or an empty text if it cannot be read."""
     try:
         return str(read_toml(file.decode("utf-8")).values["mail"]["user"])
     except (ValueError, LookupError, TypeError):
@@ -112,7 +112,7 @@ def _split(place: str) -> tuple[str, int]:
 
 
 def _write_server(place: str) -> str:
-    """Write one of the servers: TLS from the first byte at its ports, else asked for; none only to this machine."""
+    """Return the settings of a server: implicit TLS at its ports, else STARTTLS, or no TLS on loopback."""
     host, port = _split(place)
     tls = "implicit" if port in _IMPLICIT_TLS else "none" if is_loopback(host) else "starttls"
     return f'host = "{bracketed(host)}"\nport = {port}\ntls = "{tls}"\n'

@@ -1,4 +1,4 @@
-"""A service of the user's own: its connector and its action, made of a C{curl} command or of a URL."""
+"""The user's own service: a connector and an action, made from a C{curl} command or a URL."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def is_request(words: Sequence[str]) -> bool:
 
 
 def describe_own(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: bool) -> ReadyService:
-    """Make a connector and an action of a command, or of a URL, whose fields are asked for.
+    """Create a connector and an action from a command, or from a URL and fields that the user enters.
 
-    :param name: of the service; empty: it follows from the host.
-    :param in_arguments: whether the words are arguments of this process, which others can read.
-    :raises NotImported: nothing can be made of it.
+    :param name: of the service, or empty to derive it from the host.
+    :param in_arguments: whether the words are arguments of this process, which other processes can read.
+    :raises NotImported: no connector can be made of the words.
     """
     from aileron.features.importing.curl import CurlCommand
     from aileron.features.importing.description import NotImported
@@ -74,7 +74,7 @@ def describe_own(cli: CliContext, words: Sequence[str], name: str, *, in_argumen
 
 
 def _ask_name(cli: CliContext, command: CurlCommand) -> str:
-    """Ask for the service's short name; empty: the one that follows from its host, or the next that is free."""
+    """Ask for the service's short name. Return an empty text if the user accepts the default, derived from the host."""
     from aileron.features.importing.readers import connector_name
 
     usual = connector_name(command.title).rpartition("/")[2]
@@ -94,9 +94,9 @@ def _requires_inputs(action: str) -> bool:
 
 
 def _write_command(cli: CliContext, url: str) -> Sequence[str]:
-    """Write the command that sends a POST request to a URL with fields that are asked for.
+    """Return the command that sends a POST request to a URL, with the fields that the user enters.
 
-    :raises NotImported: it is no URL for that.
+    :raises NotImported: the URL cannot be used.
     """
     from aileron.features.importing.curl import CurlCommand
     from aileron.features.importing.description import NotImported
@@ -115,9 +115,9 @@ def _read_fields(text: str) -> Sequence[str]:
 
 
 def _write(cli: CliContext, command: CurlCommand, name: str) -> tuple[WrittenFiles, str]:
-    """Write the files under a name that no other service has, and say whether the action needs approval.
+    """Write the files under a name that no other service has, and return them with the action's need of approval.
 
-    :raises NotImported: the command cannot be expressed, or the name that was given is another service's.
+    :raises NotImported: the command cannot be expressed, or another service has the given name.
     """
     from aileron.features.importing.commands import check_written
     from aileron.features.importing.description import NotImported
@@ -144,7 +144,7 @@ def _write(cli: CliContext, command: CurlCommand, name: str) -> tuple[WrittenFil
 
 
 def _is_free(home: Home, written: WrittenFiles) -> bool:
-    """Return whether the connector exists with the same text, or neither it nor its action exists."""
+    """Return whether the connector exists with equal text, or neither the connector nor its actions exist."""
     there = read_private(home.connectors / written.connector.name, _MOST_BYTES)
     if there is not None:
         return there == written.connector.text.encode()

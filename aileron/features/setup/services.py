@@ -1,4 +1,4 @@
-"""The services that come with Aileron: where to get a credential for each, and the actions that are ready for it."""
+"""The services that come with Aileron: where to get a credential for each, and its ready actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FENCE = "+++\n"
 
 @frozen
 class ReadyAction:
-    """An action file that is ready.
+    """A ready action file.
 
     :ivar about: its first sentence for the model.
     :ivar kind: whether it needs approval, in words: L{READ}, L{ASKED} or L{DESTRUCTIVE}.
@@ -35,11 +35,12 @@ class ReadyAction:
 class MailProvider:
     """A provider of mail accounts.
 
-    :ivar domains: of the addresses that are surely there.
-    :ivar smtp: host and port; empty: the user says them; C{imap} likewise.
-    :ivar save_sent: whether Aileron puts what was sent into the mailbox of sent messages.
-    :ivar steps: how a person gets the credential.
-    :ivar instead: the service by which such accounts are connected, where their servers take no password.
+    :ivar domains: mail domains known to belong to the provider.
+    :ivar smtp: host and port, or empty if the user must enter them.
+    :ivar imap: host and port, or empty if the user must enter them.
+    :ivar save_sent: whether Aileron stores sent messages in the mailbox of sent messages.
+    :ivar steps: how the user gets the credential.
+    :ivar instead: the service that connects such accounts, if the servers accept no password.
     """
 
     title: str
@@ -55,16 +56,16 @@ class MailProvider:
 class ReadyService:
     """A service that can be connected.
 
-    :ivar connector: its name.
-    :ivar steps: how a person gets the credential.
-    :ivar secret: what the service calls it.
-    :ivar chosen: the names of the actions that a person gets who does not choose.
-    :ivar check: the action that shows whether it works; it needs no arguments.  Empty: none does.
+    :ivar connector: the connector's name.
+    :ivar steps: how the user gets the credential.
+    :ivar secret: the service's name for the credential.
+    :ivar chosen: the names of the actions that are added by default.
+    :ivar check: the action that tests the connection, without arguments, or empty if there is none.
     :ivar address: its base URL, empty if a binding must name one, or None if a binding can name no other.
     :ivar template: its base URL, if that has variables.
-    :ivar connector_file: name and text of the connector's file, where it does not come with the program.
-    :ivar providers: of which one is chosen, for whose servers the connector's file is then written.
-    :ivar user: who logs in; then the secret is the password alone.
+    :ivar connector_file: name and text of the connector's file, if it does not ship with Aileron, or None.
+    :ivar providers: mail providers to choose from. The connector's file is written for the servers of the chosen one.
+    :ivar user: the login name, or empty. If it is set, the secret is the password alone.
     """
 
     title: str
@@ -82,9 +83,9 @@ class ReadyService:
 
 
 def find_services(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
-    """Return the title of each service and what it is for, by its name, in order of the titles.
+    """Return title and purpose of each service by its name, ordered by title.
 
-    :param words: each of them is in its name, its title, what it is for or the name of an action.
+    :param words: only services whose name, title, purpose or actions contain all of them.
     """
     found = {}
     for directory in _BUILTIN.joinpath("actions").iterdir():
@@ -96,9 +97,9 @@ def find_services(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
 
 
 def read_service(name: str) -> ReadyService:
-    """Read one that L{find_services} names."""
+    """Read a service by a name that L{find_services} returns."""
     data = _read_toml("actions", name, "setup.toml")
-    own = "connector" not in data  # else its file is written when it is connected
+    own = "connector" not in data  # else its file is written by setup
     connector = _read_toml(f"{name}.toml") if own else {"connector": {"name": data["connector"]}, "operations": {}}
     base_url = connector["connector"].get("base_url", {"bindable": False})
     return ReadyService(
