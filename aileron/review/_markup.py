@@ -202,7 +202,7 @@ class _Slack:
         self._tag_end = _Next(_TAG_END, text)
 
     def note(self, place: re.Match[str]) -> str:
-        """Return the note on the link at C{place}, or an empty text if it is not closed. Call in order of the places."""
+        """Return the note on the link at C{place}, or an empty text if it is not closed. Call in rising order."""
         end = self._tag_end.after(place.end())
         return "" if end == len(self._text) else _link_over(self._text, place.end(), end, place["target"])
 

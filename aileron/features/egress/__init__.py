@@ -1,4 +1,4 @@
-"""Network access of sandboxed agents: a proxy to the hosts that the operator allows, each connection on record."""
+"""Network access of sandboxed agents: a proxy to the hosts that the operator allows. Each connection is recorded."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _MOST_LOOKUPS = 4  # at once: a lookup occupies a thread of the daemon until the
 
 
 class Unreachable(Exception):
-    """The host has no address, or no address of the host answers."""
+    """The error for a host without an address, or without an address that answers."""
 
     why = "it cannot be reached"
 

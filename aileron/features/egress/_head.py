@@ -24,9 +24,9 @@ _CONNECT = b"CONNECT"
 
 @frozen
 class HeadRefused(Exception):
-    """The proxy does not serve this connection.
+    """The error for a connection that the proxy does not serve.
 
-    :ivar status: the status of the answer.
+    :ivar status: the status of the response.
     :ivar why: the reason, as a sentence without its full stop.
     """
 

@@ -13,10 +13,10 @@ from attrs import frozen
 from aileron.base.addresses import read_host
 
 MOST_HELLO_BYTES = 16 * 1024
-"""Of a whole hello; those of current clients have two thousand."""
+"""The limit of a whole hello. Hellos of current clients have about two thousand bytes."""
 
 SERVER_HELLO_BYTES = 43
-"""So many first bytes of a server tell whether it asks for another hello."""
+"""The number of first bytes that show whether a server requests another hello."""
 
 _RECORD_HEAD, _MESSAGE_HEAD = 5, 4
 _MOST_RECORD = 2**14
@@ -44,7 +44,7 @@ class Hello:
 
 @frozen
 class HelloRefused(Exception):
-    """The first bytes of a client are no hello with exactly one visible name.
+    """The error for first bytes of a client that are no hello with exactly one visible name.
 
     :ivar why: the reason, as the end of a sentence whose subject is the client's message.
     """

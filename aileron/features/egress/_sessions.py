@@ -62,7 +62,7 @@ class Tunnel(Protocol):
 
 @frozen
 class EgressRefused(Exception):
-    """A session may not connect to a host.
+    """The error for a host to which a session may not connect.
 
     :ivar why: the reason and what to do, as a sentence without its full stop and without secrets.
     """
