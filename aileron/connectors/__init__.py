@@ -1,4 +1,4 @@
-"""Talks to one service each; found by registry, declared by interface or by file."""
+"""Connectors, one for each service: found by a registry, declared by a file or written in Python."""
 
 from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
 from ._connection import ConnectionOpener

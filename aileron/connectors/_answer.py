@@ -1,4 +1,4 @@
-"""The outcome of a sending as its transport tells it: an answer, or the way it failed."""
+"""The result of sending a request: a response, or an error."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _REQUEST_TIMEOUT, _TOO_MANY = 408, 429
 
 
 def may_pass(status: int) -> bool:
-    """Tell whether the same request may succeed later."""
+    """Return whether a retry of a request with this status may succeed."""
     return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
 
 
 @frozen
 class OutgoingRequest:
-    """A request as it leaves, its credential among the headers: never shown.
+    """A request as sent, with its credential among the headers. It must never be displayed.
 
     :ivar headers: name and value, in order.
     :ivar private_network: whether loopback and private addresses may be connected to.
-    :ivar max_response_bytes: what its answer may have.
-    :ivar private_key: what logs in over SSH; empty for HTTP.
+    :ivar max_response_bytes: the limit of the response.
+    :ivar private_key: the key for SSH, or empty for HTTP.
     """
 
     method: str
@@ -40,10 +40,10 @@ class OutgoingRequest:
 
 @frozen
 class ServiceAnswer:
-    """An answer, whole.
+    """A complete response.
 
-    :ivar headers: by lower-case name; of a repeated one the first, but all challenges, with commas between.
-    :ivar head: the reason phrase, and every header as it came: its name, then its value.
+    :ivar headers: by lower-case name. Of a repeated header the first, but all challenges, separated by commas.
+    :ivar head: the reason phrase, and every header as received: its name, then its value.
     """
 
     status: int
@@ -54,10 +54,10 @@ class ServiceAnswer:
 
 @define
 class Flight:
-    """The progress of one sending.
+    """The progress of sending one request.
 
-    :ivar sent: whether the transport was handed the first byte of the request, after the TLS handshake.
-    :ivar overdue: whether it was given up because that took too long.
+    :ivar sent: whether the first byte of the request was written, after the TLS handshake.
+    :ivar overdue: whether it was cancelled by a timeout before that.
     """
 
     sent: bool = False
@@ -65,51 +65,51 @@ class Flight:
 
 
 class AddressRefused(Exception):
-    """No address that may be connected to; nothing was sent."""
+    """The error for a host without a permitted address. Nothing was sent."""
 
 
 class ServiceUnreachable(Exception):
-    """No connection came about, or it broke; L{Flight} says whether before or after sending."""
+    """The error for a connection that failed or broke. L{Flight} records whether the request was sent."""
 
 
 @define(eq=False)
 class TooLarge(Exception):
-    """The answer is larger than allowed.
+    """The error for a response that is larger than allowed.
 
-    :ivar status: of its head, if that came.
+    :ivar status: the response's status, or None if its head did not arrive.
     """
 
     status: int | None
 
 
 TakeBody = Callable[[bytes], bool]
-"""Takes a piece of a body, and returns whether that is enough: then the connection is closed."""
+"""Processes a piece of a body, and returns whether it has enough. Then the connection is closed."""
 
 BeginBody = Callable[[ServiceAnswer], TakeBody]
-"""From an answer without its body to what takes this."""
+"""Returns the function that processes the body of a response."""
 
 
 class Transport(Protocol):
-    """Sends one request on a connection of its own."""
+    """The sender of requests, each on a new connection."""
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
-        """Send C{message}, once; C{flight} is kept true to what happens.
+        """Send C{message} once, and update C{flight}.
 
-        Follows no redirect.  Cancelling drops the connection and errbacks with C{CancelledError}.
+        Redirects are not followed. Cancelling closes the connection and errbacks with C{CancelledError}.
 
-        :return: the answer, whatever its status, or a failure: L{AddressRefused}, L{ServiceUnreachable} or L{TooLarge}.
+        :return: the response with any status, or a failure: L{AddressRefused}, L{ServiceUnreachable} or L{TooLarge}.
         """
 
 
 class StreamingTransport(Transport, Protocol):
-    """A transport that can hand on an answer piece by piece."""
+    """A transport that can deliver a response in pieces."""
 
     def stream(
         self, message: OutgoingRequest, flight: Flight, begin: BeginBody, consumer: IConsumer | None = None
     ) -> Deferred[ServiceAnswer]:
-        """Send C{message} as L{send} does, and hand each piece of the body on as it comes.
+        """Send C{message} like L{send}, and deliver each piece of the body as it arrives.
 
-        :param consumer: has the body wait where it cannot take more; the body is its producer until it is over.
-        :return: the answer without a body, once it ended or enough of it came, or a failure: of those of L{send}, or
-            what C{begin} or the taking raises, if that is L{NotUnderstood}.
+        :param consumer: pauses the body if it cannot accept more. The body is registered as its producer.
+        :return: the response without a body, when it ended or enough of it arrived, or a failure: those of L{send}, or
+            L{NotUnderstood} raised by C{begin} or its result.
         """

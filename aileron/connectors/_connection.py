@@ -1,4 +1,4 @@
-"""One connection to an address that was checked, open only when its TLS handshake is done."""
+"""One connection to a checked address, which counts as open after its TLS handshake."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ._answer import AddressRefused, Flight, ServiceUnreachable
 from ._conversation import AskForTls, TlsEndpoint
 
 Resolve = Callable[[str], Deferred[Sequence[str]]]
-"""From a host name to its addresses; a failure or none at all: it is not known."""
+"""Resolves a host name to its addresses. It fails, or returns none, if the name is unknown."""
 
 _MOST_ADDRESSES = 4
 _CONNECT_SECONDS = 10
@@ -38,13 +38,13 @@ _LENGTH = re.compile(rb"^content-length:[ \t]*+([0-9]{1,18})[ \t]*+\r?$", re.IGN
 
 @define(eq=False)
 class ServiceConnection:
-    """The state of one connection while a request is on it.
+    """The state of one connection while it carries a request.
 
     :ivar private_network: whether loopback and private addresses may be connected to.
-    :ivar ask_for_tls: what is said before TLS, where a protocol begins without; L{None}: TLS comes first.
-    :ivar given_up: set when nobody waits any more: no further address is tried.
-    :ivar reason: why the last address that was tried did not do.
-    :ivar keeps_head: whether the head of the answer is kept as it came: what reads it leaves out its length.
+    :ivar ask_for_tls: converses before TLS, for protocols that start without, or None if TLS comes first.
+    :ivar given_up: whether the request was cancelled. Then no further address is tried.
+    :ivar reason: the error of the last address that was tried.
+    :ivar keeps_head: whether the response's head is stored as received, because the HTTP client omits its length.
     """
 
     flight: Flight
@@ -56,27 +56,27 @@ class ServiceConnection:
     _guard: GuardedConnection | None = None
 
     def give_up(self) -> None:
-        """Nobody waits any more."""
+        """Stop trying further addresses."""
         self.given_up = True
 
     def carried_by(self, guard: GuardedConnection) -> None:
-        """Note that the connection is there, and that the request is written in this very turn."""
+        """Store the open connection. The request is written in the same turn of the reactor."""
         self._guard = guard
         guard.head = bytearray() if self.keeps_head else None
         self.flight.sent = True
 
     def length_headers(self) -> tuple[str, ...]:
-        """Return the name and the value of the length that a kept head tells; nothing: it tells none."""
+        """Return name and value of the Content-Length in a stored head, or nothing if it has none."""
         found = _LENGTH.findall(b"" if self._guard is None else self._guard.head or b"")
         return ("Content-Length", found[-1].decode("ascii")) if found else ()
 
     def is_whole(self, reason: Failure) -> bool:
-        """Tell by why a body ended whether it is all there: it may have no other end than its connection's."""
+        """Return whether a body that ended with C{reason} is complete: it may end with its connection."""
         lost = reason.check(PotentialDataLoss) is not None
         return is_response_done(reason) or (lost and self._guard is not None and self._guard.closed_cleanly)
 
     def drop(self) -> None:
-        """Abort the connection, if there is one.  Twice is safe."""
+        """Close the connection at once, if there is one. Idempotent."""
         guard, self._guard = self._guard, None
         if guard is not None:
             guard.transport.abortConnection()
@@ -84,11 +84,11 @@ class ServiceConnection:
 
 @frozen
 class ConnectionOpener:
-    """Opens connections.
+    """The opener of connections.
 
-    :ivar own_ports: the ports that the daemon itself listens on now.
-    :ivar tls: from a host name to what verifies it.
-    :ivar reach: what connects to an origin whose address was checked, in a proof; L{None}: TCP, and TLS above it.
+    :ivar own_ports: returns the ports that the daemon itself listens on.
+    :ivar tls: returns the verifier of a host's certificate.
+    :ivar reach: in a proof, returns the endpoint of an origin whose address was checked. None for TCP and TLS.
     """
 
     reactor: IConnectingReactor
@@ -98,10 +98,10 @@ class ConnectionOpener:
     reach: Callable[[Origin], IStreamClientEndpoint] | None = None
 
     async def open(self, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory) -> IProtocol:
-        """Connect to C{origin}: to the very addresses that were checked, one after the other.
+        """Connect to C{origin}: to each permitted address in turn.
 
         :raises AddressRefused: it has no address that may be connected to.
-        :raises ServiceUnreachable: none of them answers, or none is who it should be.
+        :raises ServiceUnreachable: no address answers, or none has a valid certificate.
         """
         for address in await self._list_permitted(origin, connection.private_network):
             protocol = await self._try(address, origin, connection, speakers)
@@ -129,7 +129,7 @@ class ConnectionOpener:
         try:
             endpoint = GuardedEndpoint(self._endpoint(address, origin, connection), _MOST_HEAD_BYTES)
             speaker: Any = await endpoint.connect(speakers)
-        except Exception as error:  # whatever a stack or a handshake raises: this address does not do
+        except Exception as error:  # any error of the network or the handshake: try the next address
             connection.reason = error.reason if isinstance(error, NotConnected) else error
             if connection.given_up:
                 raise
@@ -149,9 +149,9 @@ class ConnectionOpener:
 
 
 def verifying(bundles: Iterable[str] = SYSTEM_BUNDLES) -> Callable[[str], IOpenSSLClientConnectionCreator]:
-    """From a host name to what verifies it by the system's authorities, which are read once, when first needed.
+    """Return a function from a host name to its verifier by the system's authorities, which are read at first use.
 
-    Where there are none, no certificate is good.
+    Without authorities, no certificate is valid.
     """
 
     @cache

@@ -1,4 +1,4 @@
-"""A conversation in lines with a server: read only when asked for, up to a number of bytes, and turned into TLS."""
+"""A line-based conversation with a server: bounded, read on demand, and upgradable to TLS."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _MOST_BYTES_BEFORE_TLS = 64 * 1024
 
 
 class HungUp(Exception):
-    """The connection ended before what was waited for."""
+    """The error for a connection that ended before the awaited data."""
 
 
 class NotUnderstood(Exception):
-    """The server said what its protocol does not allow, or more than is taken."""
+    """The error for a response that violates the protocol or is too long."""
 
 
 @define(eq=False)
 class Rejected(Exception):
-    """The server refused a step, or does not offer it.
+    """The error for a step that the server refused or does not offer.
 
     :ivar step: in words, such as C{the recipient a@b.example}.
-    :ivar text: what the server said; empty: nothing.
-    :ivar code: its code; L{None}: its protocol has none.
+    :ivar text: the server's reason, or empty.
+    :ivar code: its code, or None if the protocol has none.
     """
 
     step: str
@@ -44,23 +44,23 @@ class Rejected(Exception):
     code: int | None = None
 
     def tell(self, name: str, said: str) -> str:
-        """Return a sentence about it.
+        """Return the sentence for an error message.
 
         :param name: of the connector.
-        :param said: C{text}, fit to be shown, and behind a colon.
+        :param said: C{text}, safe to show, with a colon before it, or empty.
         """
         return f"{name} refused {self.step}{said}."
 
     @property
     def may_pass(self) -> bool:
-        """Tell whether the same may be accepted later, as the server says."""
+        """Return whether the server reports a temporary failure, so that a retry may succeed."""
         return self.code is not None and 400 <= self.code <= 499
 
 
 class LineConversation(Protocol):
-    """The client's side of it.
+    """The client side of a line-based protocol (SMTP, IMAP).
 
-    :ivar most_bytes: how many the server may say in all.
+    :ivar most_bytes: how many more bytes the server may send.
     """
 
     transport: Any
@@ -77,10 +77,10 @@ class LineConversation(Protocol):
         self.transport.write(data)
 
     async def line(self) -> bytes:
-        """Wait for the next line; without its end.
+        """Wait for the next line, and return it without its end.
 
         :raises HungUp: the connection ended before.
-        :raises NotUnderstood: the server says too much.
+        :raises NotUnderstood: the server sent too much.
         """
         seen = 0
         while (end := self._heard.find(b"\r\n", seen)) < 0:
@@ -89,7 +89,7 @@ class LineConversation(Protocol):
         return self._take(end + 2)[:-2]
 
     async def exactly(self, size: int) -> bytes:
-        """Wait for the next C{size} bytes; raises as L{line}."""
+        """Wait for the next C{size} bytes, and return them. Raises the errors of L{line}."""
         if size > self.most_bytes + len(self._heard):
             raise NotUnderstood
         while len(self._heard) < size:
@@ -97,18 +97,15 @@ class LineConversation(Protocol):
         return self._take(size)
 
     def check_turn(self) -> None:
-        """Refuse a server that has said more than was asked: it would be taken for an answer to what comes.
+        """Check that no bytes are buffered, which would be read as the response to the next command.
 
-        :raises NotUnderstood: it has.
+        :raises NotUnderstood: there are buffered bytes.
         """
         if self._heard:
             raise NotUnderstood
 
     def become_tls(self, speakers: TLSMemoryBIOFactory) -> IProtocol:
-        """Hand the connection over: from here on everything is TLS; what speaks inside of it.
-
-        Raises as L{check_turn}.
-        """
+        """Upgrade the connection to TLS, and return the protocol inside of it. Raises the errors of L{check_turn}."""
         self.check_turn()
         tls: Any = speakers.buildProtocol(self.transport.getPeer())
         self._next = tls
@@ -152,19 +149,19 @@ class LineConversation(Protocol):
 
 
 AskForTls = Callable[[LineConversation], Awaitable[None]]
-"""Says what comes before TLS, up to the server's consent.
+"""Converses before TLS, until the server agrees to TLS.
 
-It raises L{Rejected} where the server does not offer TLS, as after somebody on the way has taken the offer out.
+It raises L{Rejected} if the server does not offer TLS, for example after a man in the middle removed the offer.
 """
 
 
 @implementer(IStreamClientEndpoint)
 @frozen
 class TlsEndpoint:
-    """Puts TLS, by which the server is verified, between a protocol and what connects it.
+    """An endpoint that puts TLS between a protocol and another endpoint.
 
     :ivar creator: verifies the server.
-    :ivar ask: is said before, on a connection in the clear; L{None}: TLS comes first.
+    :ivar ask: converses before TLS on the plain connection, or None if TLS comes first.
     """
 
     endpoint: IStreamClientEndpoint

@@ -1,4 +1,4 @@
-"""Reads the table C{[credential]} of a connector file, where it is one of a service."""
+"""Reads the table C{[credential]} of a connector file for a service."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def read_credential(
     logins: Collection[str] = KINDS,
     resource: str = "",
 ) -> CredentialNeed | None:
-    """Read what a connector needs.
+    """Read the credential that a connector needs, or return None if C{table} is None. Faults are added to the table.
 
     :param variables: of the base URL, with examples of their values.
-    :param header: where it goes, if that is no matter of the file's: then it is something to log in with.
-    :param logins: the kinds of credential that it may be.
-    :param resource: for which alone tokens are asked for (RFC 8707): the URL of an MCP server.
+    :param header: the header to use if the file cannot choose it, for credentials that log in.
+    :param logins: the permitted kinds of credential.
+    :param resource: the only resource for which tokens are requested (RFC 8707): the URL of an MCP server.
     """
     if table is None:
         return None
     kind = KINDS.get(table.choice("kind", logins))
     if kind is None:
-        table.skip(*table.values)  # which keys there are, the kind says
+        table.skip(*table.values)  # the kind is unknown, so its keys are too
         return None
     settings = _settings(table, kind, variables)
     settings |= _implied(kind, private_network=private_network, resource=resource)
@@ -58,9 +58,9 @@ def read_credential(
 
 
 def _settings(table: FileTable, kind: CredentialKind, variables: Mapping[str, str]) -> dict[str, str]:
-    """Read the keys that are the kind's own.
+    """Read the keys of a kind of credential.
 
-    :param variables: what the variables of the base URL, to which they may refer, are for example.
+    :param variables: examples of the variables of the base URL. The settings may refer to them.
     """
     found = {}
     for name, rule in kind.settings.items():
@@ -74,7 +74,7 @@ def _settings(table: FileTable, kind: CredentialKind, variables: Mapping[str, st
 
 
 def _implied(kind: CredentialKind, *, private_network: bool, resource: str) -> Mapping[str, str]:
-    """Return the settings that the rest of the file makes."""
+    """Return the settings implied by the rest of the file."""
     network = {PRIVATE_NETWORK: "true"} if kind.exchanges and private_network else {}
     return network | ({RESOURCE: resource} if resource and DISCOVER in kind.settings else {})
 

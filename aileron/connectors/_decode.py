@@ -1,4 +1,4 @@
-"""Reads what a service wrote: its JSON strictly, and its text made fit to be shown on one line."""
+"""Decodes a service's JSON strictly, and makes its text safe to show in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_SHOWN = 200
 
 
 def show_safely(text: str, most: int = MAX_SHOWN) -> str:
-    """C{text} as people can read all of it, cut after C{most} characters."""
+    """Return C{text} with all characters visible, cut after C{most} characters."""
     return visible(text[:most]) + ("…" if len(text) > most else "")
 
 
@@ -24,9 +24,9 @@ _LONG_NUMBER, _SURROGATE = re.compile("[0-9]{16}"), re.compile(r"\\u[dD][89a-fA-
 
 
 def decode(body: bytes) -> JSON:
-    """Read a JSON answer.
+    """Parse a JSON response.
 
-    An integer beyond 2^53-1 comes as its digits; a lone surrogate as U+FFFD.
+    An integer beyond 2^53-1 becomes its digits as a text. A lone surrogate becomes U+FFFD.
 
     :raises ValueError: it is not UTF-8, not JSON, not finite, or nested too deep.
     """
@@ -60,7 +60,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def _is_too_deep(value: JSON) -> bool:
-    """Tell whether anything is deeper than L{_MOST_DEPTH}, by one level after the other."""
+    """Return whether a value is nested deeper than L{_MOST_DEPTH}, checking one level after the other."""
     level = [value]
     for _ in range(_MOST_DEPTH):
         below: list[JSON] = []
@@ -81,5 +81,5 @@ def _carry(value: JSON) -> JSON:
 
 
 def proper(text: str) -> str:
-    """C{text} without lone surrogates."""
+    """Return C{text} with U+FFFD in place of lone surrogates."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""Connector files, each opened once, so that the bytes that were hashed run."""
+"""Connector files. Each is opened once, so that the bytes that were hashed are the bytes in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aileron.base.files import Unreadable, list_files, printable, read_file
 from aileron.base.load_error import LoadError
 
 BOUNDARY = "connector_manifest"
-"""The kind of file, for its faults."""
+"""The kind of file in its faults."""
 
 MOST_FILE_BYTES = 64 * 1024
 MOST_FIXTURE_BYTES = 1024 * 1024
@@ -20,7 +20,7 @@ _SUFFIX = ".toml"
 _BUILTIN = resources.files(__package__).joinpath("builtin")
 
 FIXTURES = ".fixtures.toml"
-"""The end of the name of the file beside a connector's that holds its recorded answers; the daemon never reads it."""
+"""The suffix of the file with a connector's recorded answers. The daemon never reads it."""
 
 SHIPPED = "builtin"
 LOCAL = "local"
@@ -28,10 +28,10 @@ LOCAL = "local"
 
 @frozen
 class ConnectorFile:
-    """One file as it was found: its bytes, or why they cannot be had.
+    """A connector file as found: its bytes, or the error of reading it.
 
     :ivar name: for people.
-    :ivar scheme: what its connector's name must begin with, L{SHIPPED} or L{LOCAL}.
+    :ivar scheme: the required start of its connector's name, L{SHIPPED} or L{LOCAL}.
     """
 
     name: str
@@ -41,14 +41,14 @@ class ConnectorFile:
 
 
 def shipped() -> Iterator[ConnectorFile]:
-    """Yield the files of the package, by name."""
+    """Yield the connector files that ship with Aileron, by name."""
     for each in sorted(_BUILTIN.iterdir(), key=lambda each: each.name):
         if _is_connector(each.name):
             yield ConnectorFile(each.name, SHIPPED, each.read_bytes())
 
 
 def of_directory(path: Path) -> Iterator[ConnectorFile]:
-    """Yield the files of a directory of the user's, by name; none where there is no directory."""
+    """Yield the connector files of the user's directory, by name, or none if there is no directory."""
     try:
         paths = list_files(str(path), _SUFFIX)
     except Unreadable as fault:
@@ -58,7 +58,7 @@ def of_directory(path: Path) -> Iterator[ConnectorFile]:
 
 
 def all_files(directory: Path) -> tuple[ConnectorFile, ...]:
-    """Return the files of the package and those of a directory of the user's."""
+    """Return the connector files that ship with Aileron and those of the user's directory."""
     return *shipped(), *of_directory(directory)
 
 
@@ -67,7 +67,7 @@ def _is_connector(name: str) -> bool:
 
 
 def one_file(path: str) -> ConnectorFile:
-    """One file of the user's."""
+    """Read a connector file of the user's."""
     try:
         data = read_file(path, MOST_FILE_BYTES).data
     except Unreadable as fault:
@@ -79,14 +79,14 @@ def one_file(path: str) -> ConnectorFile:
 
 
 def name_fixtures(file: ConnectorFile) -> str:
-    """Return the name of the file with the recorded answers of a connector's."""
+    """Return the name of the file with a connector's recorded answers."""
     return file.name.removesuffix(_SUFFIX) + FIXTURES
 
 
 def read_fixtures(file: ConnectorFile) -> str:
-    """Read them.
+    """Return the text of a connector's recorded answers.
 
-    :raises Unreadable: there are none, or they are no text.
+    :raises Unreadable: the file is missing, or not UTF-8.
     """
     name = name_fixtures(file)
     try:

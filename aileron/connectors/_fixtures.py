@@ -1,4 +1,4 @@
-"""Replays the recorded answers of a service, as the kind of its connector does."""
+"""Replays the recorded answers of a service through the kind of its connector."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHIPPED = KindTable()
 class Replayed:
     """The result of a replay.
 
-    :ivar seen: for each operation, which outcomes its fixtures show; C{reconcile}: its effect is looked for in one.
+    :ivar seen: for each operation, the outcomes in its fixtures. C{reconcile} means that one looks for the effect.
     """
 
     seen: Mapping[str, Sequence[str]] = field(factory=dict)
@@ -33,11 +33,11 @@ class Replayed:
 
 
 def replay(target: str, directory: Path, kinds: KindTable = _SHIPPED) -> Replayed | None:
-    """Replay every fixture of a connector, and report what comes out otherwise than recorded.
+    """Replay every fixture of a connector, and report differences from the recorded results.
 
     :param target: the path of its file, or its name.
     :param directory: of the user's connectors, for a name.
-    :return: L{None}: there is no connector of that name.
+    :return: the result, or None if there is no connector of that name.
     """
     if "://" not in target:
         return replay_file(one_file(target), kinds)
@@ -49,7 +49,7 @@ def replay(target: str, directory: Path, kinds: KindTable = _SHIPPED) -> Replaye
 
 
 def replay_file(file: ConnectorFile, kinds: KindTable) -> Replayed:
-    """Replay those of one file."""
+    """Replay the fixtures of one connector file."""
     reading, name = read_connector(file, kinds), name_fixtures(file)
     if reading.kind is None:
         return Replayed(problems=reading.problems)

@@ -1,4 +1,4 @@
-"""Kinds of connector from other packages: found by entry points, in named packages alone."""
+"""Kinds of connector from other packages: found by entry points, in the configured packages only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 @frozen
 class LoadedKinds:
-    """The kinds that ship with Aileron and those of other packages, and why others are not among them."""
+    """The kinds that ship with Aileron and those of other packages, with the errors of kinds that were not loaded."""
 
     kinds: KindTable = field(factory=KindTable)
     problems: tuple[LoadError, ...] = ()
@@ -41,7 +41,7 @@ class LoadedKinds:
 def load_kinds(packages: Collection[str]) -> LoadedKinds:
     """Load the kinds of connector that packages declare.
 
-    :param packages: the only ones whose code may be loaded.
+    :param packages: the only packages whose code may be loaded.
     """
     known, problems = {each.name: each for each in BUILT_IN}, list[LoadError]()
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda each: (each.name, each.value)):
@@ -57,7 +57,7 @@ def load_kinds(packages: Collection[str]) -> LoadedKinds:
 
 
 def _load(point: EntryPoint) -> ConnectorKind[Any] | str:
-    """Load a kind, or return why it is none."""
+    """Return the kind of an entry point, or the reason why it cannot be loaded."""
     try:
         if find_package(point.module.partition(".")[0]) is None:
             return "there is no such package, or it lies in the working directory"
@@ -73,7 +73,7 @@ def _load(point: EntryPoint) -> ConnectorKind[Any] | str:
 
 @frozen(eq=False)
 class ForeignKind(ConnectorKind[Any]):
-    """A kind of another package: its faults stay its own, and its connectors' answers are searched for the secret."""
+    """A kind of another package. Its exceptions become faults, and its connectors' responses are redacted."""
 
     kind: ConnectorKind[Any]
 
@@ -88,7 +88,7 @@ class ForeignKind(ConnectorKind[Any]):
         return self.kind.recorded
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> Any:
-        """Read a connector file, and check that the result is of that file."""
+        """Read a connector file, and check that the description is of that file. If not, add a fault."""
         try:
             spec = self.kind.read(document, head, identity)
             about = spec.description
@@ -101,13 +101,16 @@ class ForeignKind(ConnectorKind[Any]):
         return spec
 
     def make(self, spec: Any, workshop: Workshop) -> IConnector:
-        """Make the connector of a file."""
+        """Create the connector of a file, which is checked and redacts secrets.
+
+        :raises NotMade: the kind raises, or its result provides no L{IConnector}.
+        """
         try:
             made = self.kind.make(spec, workshop)
             verifyObject(IConnector, made)
         except Invalid as error:
             raise NotMade(f"makes what does not provide IConnector: {error}") from None
-        except Exception as error:  # noqa: BLE001  (likewise)
+        except Exception as error:  # noqa: BLE001  (a stranger's code: the other files are read all the same)
             raise NotMade(f"raises {type(error).__name__}") from None
         return Screened(made)
 
@@ -116,7 +119,7 @@ class ForeignKind(ConnectorKind[Any]):
         return self.kind.schema()
 
     def bench(self, specimen: Specimen, bench: Any) -> Any:
-        """Put a connector on the bench."""
+        """Return the rig of the proof, or the reason why the connector cannot be proved."""
         return self.kind.bench(specimen, bench)
 
     def check(self, file: ConnectorFile, spec: Any, note: Callable[[str], None]) -> Sequence[LoadError]:

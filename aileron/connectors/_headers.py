@@ -1,4 +1,4 @@
-"""Header names and values: what a file may set, and what no input can break out of."""
+"""Header names and values: what a file may set, and encodings that no input can escape from."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from aileron.base.addresses import PARTIAL_HEADERS
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\x20-\x7e]*")
-_MOST_CHARACTERS = 900  # of what stands in one header of a mail
+_MOST_CHARACTERS = 900  # of one header of a mail
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_PLAIN = re.compile(r"(?!.*=\?)[\x20-\x7e]*")  # what looks like an encoded word is encoded: it would be read as one
+_PLAIN = re.compile(
+    r"(?!.*=\?)[\x20-\x7e]*"
+)  # text that looks like an encoded word is encoded, else it would be decoded
 
 OURS = frozenset(
     {
@@ -36,9 +38,9 @@ OURS = frozenset(
 
 
 def header_name(text: str) -> str:
-    """Read the name of a header that a file may set.
+    """Check the name of a header that a file sets, and return it.
 
-    :raises ValueError: it is none, or one that only the daemon sets.
+    :raises ValueError: it is invalid, or only the daemon sets this header.
     """
     if not _TOKEN.fullmatch(text):
         raise ValueError("is not a valid header name")
@@ -50,9 +52,9 @@ def header_name(text: str) -> str:
 
 
 def header_value(text: str) -> str:
-    """C{text} as it is.
+    """Check a header's value, and return it.
 
-    :raises ValueError: it holds anything but visible ASCII and spaces inside.
+    :raises ValueError: it has characters other than visible ASCII and inner spaces.
     """
     if not _VALUE.fullmatch(text) or text != text.strip():
         raise ValueError("must be visible ASCII without a line break")
@@ -60,7 +62,7 @@ def header_value(text: str) -> str:
 
 
 def credential_format(text: str) -> str:
-    """Read the format of a credential's header.
+    """Check the format of a credential's header, and return it.
 
     :raises ValueError: C{{key}} is not in it exactly once, or it is no header value.
     """
@@ -70,9 +72,9 @@ def credential_format(text: str) -> str:
 
 
 def read_line(text: str) -> str:
-    """Read one line of a mail, without control characters: anything else could end a header and begin another.
+    """Check one line of a mail, and return it. Control characters could end a header and start another.
 
-    :raises ValueError: what it must be.
+    :raises ValueError: it has control characters, or is too long.
     """
     if _CONTROL.search(text):
         raise ValueError("must not contain line breaks or control characters")
@@ -82,9 +84,9 @@ def read_line(text: str) -> str:
 
 
 def encode_line(text: str) -> str:
-    """Write a text as a header of a mail has it (RFC 2047), so that it is read as it is."""
+    """Encode a text as a mail header (RFC 2047). Plain text is returned unchanged."""
     if _PLAIN.fullmatch(text):
         return text
     charset = Charset("utf-8")
-    charset.header_encoding = SHORTEST  # whatever a library has told the registry of this process: apprise does
+    charset.header_encoding = SHORTEST  # a library such as apprise may have changed the process-wide default
     return Header(text, charset, header_name="Subject").encode(linesep="\r\n")

@@ -1,4 +1,4 @@
-"""Reads what a connector file calls its connector."""
+"""Reads the name and version of a connector from its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the JSON Schema of connector files, made of the tables and limits by which the readers themselves go."""
+"""Parts of the JSON Schema of connector files, built from the tables and limits of the parsers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def tables(name: str, one: Schema, **more: Any) -> Schema:
 
 
 def one_of(keys: Iterable[str]) -> Schema:
-    """Exactly one of them."""
+    """Return a schema that requires exactly one of the keys."""
     return {"oneOf": [{"required": [key]} for key in keys]}
 
 
@@ -55,7 +55,7 @@ def without(*keys: str) -> Schema:
 
 
 def head_of(kind: str, more: Schema, required: Collection[str] = ()) -> Schema:
-    """Make that of the table C{[connector]} of one kind."""
+    """Return the schema of the table C{[connector]} of one kind."""
     properties = {
         "name": {"type": "string", "pattern": rf"^(?:{CONNECTOR_NAME})$"},
         "version": {"type": "string", "pattern": rf"^(?:{SEMVER})$"},
@@ -83,7 +83,7 @@ def variable() -> Schema:
 
 
 def places() -> Schema:
-    """Make those of the tables C{[variables]} and C{[hosts]}."""
+    """Return the schemas of the tables C{[variables]} and C{[hosts]}."""
     return {
         "variables": tables(_places.NAME.pattern, variable()),
         "hosts": tables(_places.NAME.pattern, TEXT),
@@ -91,7 +91,7 @@ def places() -> Schema:
 
 
 def operations(one: Schema, **more: Any) -> Schema:
-    """Make that of the tables C{[operations.…]}."""
+    """Return the schema of the tables C{[operations.…]}."""
     return tables(_operations.NAME.pattern, one, **more)
 
 
@@ -100,9 +100,9 @@ def _setting(rule: SettingRule) -> Schema:
 
 
 def credential_of(kind: CredentialKind, more: Collection[str] = ()) -> Schema:
-    """Make that of a credential.
+    """Return the schema of a kind of credential.
 
-    :param more: settings that not every kind of connector has.
+    :param more: settings that only some kinds of connector have.
     """
     rules = {name: rule for name, rule in kind.settings.items() if name not in FOUND or name in more}
     properties: Schema = {"kind": {"const": kind.name}}

@@ -1,4 +1,4 @@
-"""Reads what operations of every kind of connector declare in the same way."""
+"""Reads the keys that operations of every kind of connector have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Identity: TypeAlias = tuple[str, str, str]
 
 
 def read_operations(document: FileTable, read: Callable[[str, FileTable], T]) -> Mapping[str, T]:
-    """Read the tables C{[operations.…]} of a file, each by C{read}; faults go where the document's go."""
+    """Read the tables C{[operations.…]} of a file, each by C{read}. Faults are added to the document."""
     table, found = document.optional_table("operations", required=True), {}
     if table is None:
         return {}
@@ -34,7 +34,7 @@ def read_operations(document: FileTable, read: Callable[[str, FileTable], T]) ->
 
 
 def read_declared(name: str, table: FileTable, effect: str, *, most_seconds: float, usual_seconds: float) -> Operation:
-    """Read the keys that every operation may have; faults go where the table's go."""
+    """Read the keys that every operation may have. Faults are added to the table."""
     return Operation(
         name,
         effect,
@@ -47,7 +47,7 @@ def read_declared(name: str, table: FileTable, effect: str, *, most_seconds: flo
 
 
 def read_presentation(table: FileTable | None, inputs: Collection[str]) -> Presentation | None:
-    """Read the table C{present}; faults go where the table's go.
+    """Read the table C{present}, or return None if C{table} is None. Faults are added to the table.
 
     :param inputs: of the operation.
     """
@@ -58,13 +58,13 @@ def read_presentation(table: FileTable | None, inputs: Collection[str]) -> Prese
     if kind and not parts:
         table.fault("kind", f"needs at least one of its parts: {', '.join(PRESENTATIONS[kind])}")
     if not kind:
-        table.skip(*table.values)  # which parts there are, the kind says
+        table.skip(*table.values)  # the kind is unknown, so its parts are too
     table.close()
     return Presentation(kind, parts)
 
 
 def _inputs_shown(table: FileTable, part: str, inputs: Collection[str]) -> tuple[str, ...]:
-    """Read the input that a part of a presentation shows, or an array of them."""
+    """Return the inputs that a part of a presentation shows. The key names one or an array of them."""
     several = isinstance(table.values[part], list)
     names = table.texts(part) if several else (table.text(part),)
     for name in filter(None, names):

@@ -1,4 +1,4 @@
-"""Reads where a connector talks to: its base URL, the variables in it, and its other hosts."""
+"""Reads the addresses of a connector: its base URL, the variables in it, and its other hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Places:
     """The base URLs and hosts that a file declares.
 
     :ivar hosts: C{host:port}, with variables in braces.
-    :ivar others: base URLs by the names that operations know them by, with variables in braces.
+    :ivar others: base URLs, with variables in braces, by the names that operations use.
     """
 
     base_url: str | None
@@ -38,16 +38,16 @@ class Places:
 
     @property
     def examples(self) -> Mapping[str, str]:
-        """Return an example of each variable's value."""
+        """An example value of each variable."""
         return {} if self.template is None else _examples(self.template.variables)
 
 
 def own_base_url(text: str, *, private_network: bool, ssh: bool = False) -> BaseUrl:
-    """Read the base URL of a connector; digests bind it as it is.
+    """Check the base URL of a connector, and return it. Digests include its exact text.
 
-    :param private_network: whether the connector declares one, without which it speaks plain http to nobody.
+    :param private_network: whether the connector declares a private network. If not, plain http is refused.
     :param ssh: whether it may be a URL of SSH.
-    :raises ValueError: what it must be.
+    :raises ValueError: the URL is not permitted. The message is the end of a sentence.
     """
     base = read_base_url(text, exact=True, ssh=ssh)
     if base.origin.scheme == "http" and not private_network:
@@ -56,7 +56,7 @@ def own_base_url(text: str, *, private_network: bool, ssh: bool = False) -> Base
 
 
 def read_places(document: FileTable, head: FileTable, *, private_network: bool, ssh: bool = False) -> Places:
-    """Read C{[connector]}, C{[variables]} and C{[hosts]} as far as they say where to; faults go where theirs go."""
+    """Read the addresses from C{[connector]}, C{[variables]} and C{[hosts]}. Faults are added to the tables."""
     variables = tuple(_variables(document.table("variables")))
     reader = _BaseUrlReader(_examples(variables), private_network, ssh)
     base_url, bindable = reader.base_url(head)
@@ -83,9 +83,9 @@ def read_places(document: FileTable, head: FileTable, *, private_network: bool, 
 
 @frozen
 class _BaseUrlReader:
-    """Reads base URLs with variables.
+    """The reader of base URLs with variables.
 
-    :ivar examples: what these are for example.
+    :ivar examples: values of the variables, used to check the URLs.
     """
 
     examples: Mapping[str, str]
@@ -93,7 +93,7 @@ class _BaseUrlReader:
     ssh: bool
 
     def base_url(self, head: FileTable) -> tuple[str | None, bool]:
-        """Return the base URL, and whether a binding may choose any."""
+        """Return the base URL, or None, and whether a binding may choose any base URL."""
         if not isinstance(head.values.get("base_url"), dict):
             return head.read("base_url", self.read, None, required=True), False
         table = head.table("base_url")
@@ -113,9 +113,9 @@ class _BaseUrlReader:
         return {name: url for name, url in found.items() if url}
 
     def read(self, text: str) -> str:
-        """Read one, and return it in its plainest form.
+        """Check a base URL with variables, and return it in normal form.
 
-        :raises ValueError: what it must be.
+        :raises ValueError: it is invalid. The message is the end of a sentence.
         """
         if (problem := misplaced(text)) is not None:
             raise ValueError(problem)
@@ -132,7 +132,7 @@ class _BaseUrlReader:
 
 
 def _beside_another(name: str, text: str) -> bool:
-    """Tell whether the values of the variables in a setting could not be told apart once they are set."""
+    """Return whether a variable in a setting is adjacent to another, so that their values would be ambiguous."""
     return name in variables_in(text) and misplaced(f"https://{text}") is not None
 
 
@@ -171,9 +171,9 @@ def _pattern(text: str) -> str:
 
 
 def _hosts(head: FileTable, declared: list[str], examples: Mapping[str, str], *, bindable: bool) -> tuple[str, ...]:
-    """Read C{hosts}; if they are left out, they are those of the base URLs.
+    """Read C{hosts}. If the key is missing, return the hosts of the base URLs.
 
-    :param declared: these, with variables in braces.
+    :param declared: the base URLs, with variables in braces.
     """
     needed = list(dict.fromkeys(_host(each, examples) for each in declared))
     if "hosts" not in head.values:
@@ -194,7 +194,7 @@ def _hosts(head: FileTable, declared: list[str], examples: Mapping[str, str], *,
 
 
 def _host(url: str, examples: Mapping[str, str]) -> str:
-    """Return C{host:port} of a base URL, its variables in braces."""
+    """Return C{host:port} of a base URL, with its variables in braces."""
     origin = read_base_url(fill(url, examples), ssh=True).origin
     if not variables_in(url):
         return origin.host_and_port

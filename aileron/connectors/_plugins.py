@@ -1,4 +1,4 @@
-"""Connectors written in Python: found in named packages alone, their answers searched for the secret."""
+"""Connectors written in Python: found in the configured packages only. Secrets in their responses are redacted."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ._screened import Screened
 
 @frozen
 class FoundPlugin:
-    """One connector, or why it is none.
+    """A connector, or the errors of loading it.
 
-    :ivar file: where it comes from, for people.
-    :ivar candidate: what the operator is asked about, where it comes from a file of the user's.
+    :ivar file: its origin, for people.
+    :ivar candidate: the file that the operator must trust, or None if it is not a file of the user's.
     """
 
     file: str
@@ -39,9 +39,9 @@ class FoundPlugin:
 
 
 def of_package(name: str) -> Iterator[FoundPlugin]:
-    """Every plugin of the package C{name}.
+    """Yield every plugin of the package C{name}.
 
-    :return: C{missing} where there is no such package, C{malformed} for what is no connector.
+    If there is no such package, the problem's kind is C{missing}. If a plugin is no connector, it is C{malformed}.
     """
     try:
         package = find_package(name)
@@ -61,7 +61,7 @@ def of_package(name: str) -> Iterator[FoundPlugin]:
 
 
 def find_package(name: str) -> ModuleType | None:
-    """Import a package, or return None if there is none, or if it lies in the working directory."""
+    """Import a package, or return None if there is none or it is in the working directory."""
     try:
         top = find_spec(name.partition(".")[0])
         if top is None or any(_in_working_directory(each) for each in top.submodule_search_locations or [""]):

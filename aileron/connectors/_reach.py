@@ -1,4 +1,4 @@
-"""Checks where the requests of a connector to a service go, and that a request is its own."""
+"""Checks the destinations of a connector's requests, and that the connector prepared a request itself."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ._template import Omitted, ReferenceScope, Template, problem, render
 class Reach:
     """The addresses that a connector declares.
 
-    :ivar private_network: whether it may be connected to loopback and private addresses.
-    :ivar ssh: whether it speaks SSH. Then its base URL is the only address.
+    :ivar private_network: whether loopback and private addresses may be connected to.
+    :ivar ssh: whether it uses SSH. Then its base URL is the only address.
     """
 
     about: ConnectorDescription
@@ -29,9 +29,9 @@ class Reach:
     ssh: bool = False
 
     def find_base_url(self, place: str | None, base_url: str) -> BaseUrl:
-        """Find where an operation goes, if its connector is at C{base_url}.
+        """Return the base URL of an operation, if its connector's is C{base_url}.
 
-        :param place: the host that the operation names; None: the base URL's own.
+        :param place: the host that the operation names, or None for the connector's base URL.
         :raises CapabilityDenied: the host is not declared.
         """
         about = self.about
@@ -48,9 +48,9 @@ class Reach:
             raise CapabilityDenied(f"The base URL of {about.name} {error}.") from error
 
     def check_own(self, request: Request, operation: Operation, method: str, place: str | None) -> None:
-        """Check that the connector prepared a request itself, and its host once more.
+        """Check that the connector prepared a request itself, and that its host is declared.
 
-        :raises CapabilityDenied: it is another connector's, or was changed.
+        :raises CapabilityDenied: the request is of another connector, or was changed.
         """
         expected = (self.about.name, operation.effect, operation.idempotent, method)
         if expected != (request.connector, request.effect, request.idempotent, request.method):
@@ -64,7 +64,7 @@ class Reach:
             raise self._refuse(origin)
 
     def _leads_to(self, place: str | None, origin: Origin) -> bool:
-        """Tell whether an operation may go there: to the host that it names, or where the base URL may be."""
+        """Return whether an operation may send requests to C{origin}: its own host, or a permitted base URL."""
         about = self.about
         if self.ssh:
             return origin == read_origin(about.base_url or "", ssh=True)
@@ -80,7 +80,7 @@ class Reach:
         return True
 
     def _refuse(self, origin: Origin) -> CapabilityDenied:
-        """Make the error for a host that the connector does not declare."""
+        """Return the error for a host that the connector does not declare."""
         details: dict[str, JSON] = {
             "requested": f"network:{origin.host_and_port}",
             "granted": [f"network:{each}" for each in self.about.hosts],
@@ -91,7 +91,7 @@ class Reach:
 def refuse_strangers(inputs: Mapping[str, JSON], known: Collection[str]) -> None:
     """Check that an operation knows all its inputs.
 
-    :raises InvalidRequest: it does not know one.
+    :raises InvalidRequest: an input is unknown.
     """
     for name in inputs:
         if name not in known:
@@ -99,9 +99,9 @@ def refuse_strangers(inputs: Mapping[str, JSON], known: Collection[str]) -> None
 
 
 def encode_json(template: Template, scope: ReferenceScope) -> bytes:
-    """Write the body that a template of JSON makes.
+    """Return the JSON body made from a template.
 
-    :raises InvalidRequest: an input makes no body.
+    :raises InvalidRequest: an input cannot be encoded.
     """
     try:
         value = render(template, scope)

@@ -1,4 +1,4 @@
-"""The form in which recipients among an operation's inputs are counted for limits and compared with denied ones."""
+"""Normalizes the recipients among an operation's inputs, for limits and for the comparison with denied requests."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NAMES = frozenset(
 def normalize_recipients(
     operation: Operation, name: str, value: JSON, read: Callable[[str], Iterable[str]] = normalize_addresses
 ) -> JSON:
-    """Return the addresses in an input that holds recipients, each once and in order; any other value as it is.
+    """Return the addresses in an input that holds recipients, each once and in order, or any other value unchanged.
 
-    The presentation of the operation says which inputs hold recipients.  Without one, their names do.
+    The presentation of the operation declares the inputs with recipients. Without one, their names decide.
 
     :param read: returns the addresses that one text lists.
     """

@@ -1,4 +1,4 @@
-"""Every connector by its name: those shipped, those of named plugin packages, and those of the user's directory."""
+"""The registry of connectors by name: shipped, from plugin packages, and from the user's directory."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SHIPPED = KindTable()
 
 
 def check(path: Path, note: Callable[[str], None] = lambda _: None, kinds: KindTable = _SHIPPED) -> list[LoadError]:
-    """Every fault of one connector file of the user's; none: it would load, and its GraphQL is what it says.
+    """Return all faults of a connector file of the user's, or an empty list if it can be loaded.
 
-    :param note: told what could not be checked.
+    :param note: called with each check that could not be made.
     """
     found = one_file(str(path))
     reading = read_connector(found, kinds)
@@ -43,7 +43,7 @@ def check(path: Path, note: Callable[[str], None] = lambda _: None, kinds: KindT
 def read_descriptions(
     directory: Path, kinds: KindTable = _SHIPPED
 ) -> Iterator[tuple[ConnectorDescription, Mapping[str, Sequence[str]]]]:
-    """Yield each sound connector file of the package and of C{directory}, with each operation's inputs by name."""
+    """Yield the description of each valid connector file, shipped or in C{directory}, with the inputs by operation."""
     for file in all_files(directory):
         spec = read_connector(file, kinds).spec
         if spec is not None:
@@ -52,7 +52,7 @@ def read_descriptions(
 
 @frozen
 class _Loaded:
-    """One state of the registry."""
+    """The state of the registry after one load."""
 
     connectors: Mapping[str, IConnector]
     candidates: Mapping[str, Candidate]
@@ -62,13 +62,14 @@ class _Loaded:
 @implementer(IConnectors)
 @define
 class Registry:
-    """Keeps the connectors of all sources.
+    """The connectors of all sources.
 
-    An earlier source keeps its name; within one source a name that is used twice is nobody's.
+    If two sources have a connector of one name, the earlier source wins. If one source has a name twice, neither is
+    loaded.
 
-    :ivar directory: where the user's connector files lie, or L{None}.
-    :ivar workshop: what kinds make connectors with.
-    :ivar plugin_packages: the only packages in which connectors and kinds written in Python are looked for, once.
+    :ivar directory: of the user's connector files, or None.
+    :ivar workshop: the parts from which kinds build connectors.
+    :ivar plugin_packages: the only packages searched for Python connectors and kinds, once.
     """
 
     directory: Path | None
@@ -114,7 +115,7 @@ class Registry:
         return _merge((*self._fixed, own))
 
     def _make_once(self, file: ConnectorFile) -> FoundPlugin:
-        """Return what was made of the same bytes before, else make it now."""
+        """Return the connector built from equal bytes before, or build it."""
         if file.data is None:
             return self._make(file)
         key = file.name, digest_of_bytes(file.data)
@@ -155,7 +156,7 @@ def _merge(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:
 
 
 def _add(loaded: dict[str, FoundPlugin], found: list[FoundPlugin]) -> Iterator[LoadError]:
-    """Add those of one source whose names are free and used once; a fault for each of the others."""
+    """Add the connectors of one source whose names are free and unique. Yield a fault for each other."""
     named = [(each.connector.describe().name, each) for each in found if each.connector is not None]
     names = Counter(fqn for fqn, _ in named)
     taken = set(loaded)

@@ -1,4 +1,4 @@
-"""Finds connector files with what the bench of a proof needs of them."""
+"""Finds connector files with samples for the bench of a proof."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHIPPED = KindTable()
 
 
 def find_specimens(place: Path, wanted: Collection[str] = (), kinds: KindTable = _SHIPPED) -> Iterator[Specimen]:
-    """Yield one connector file, or those of the package and of a directory; where names are C{wanted}, only those."""
+    """Yield one connector file, or those shipped and in a directory. If names are C{wanted}, yield only those."""
     for file in all_files(place) if place.is_dir() or not place.exists() else (one_file(str(place)),):
         found = _specimen(file, wanted, kinds)
         if found is not None:
@@ -41,7 +41,7 @@ def _specimen(file: ConnectorFile, wanted: Collection[str], kinds: KindTable) ->
     toml, has_fixtures = read_toml(""), True
     try:
         toml = read_toml(read_fixtures(file))
-    except (Unreadable, NotToml) as fault:  # what is wrong with them, replaying tells
+    except (Unreadable, NotToml) as fault:  # replaying reports the faults
         has_fixtures = isinstance(fault, NotToml)
     replayed = replay_file(file, kinds) if has_fixtures else None
     if replayed is not None and replayed.problems:
@@ -53,5 +53,5 @@ def _specimen(file: ConnectorFile, wanted: Collection[str], kinds: KindTable) ->
 
 
 def keys_of(effect_key: str) -> tuple[str, str]:
-    """Return the forms in which a request may carry an effect key."""
+    """Return the two forms in which a request may contain an effect key."""
     return effect_key, str(ReferenceScope({}, effect_key).value("effect.uuid"))

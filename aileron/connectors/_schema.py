@@ -1,4 +1,4 @@
-"""From the bytes of a connector file to its specification, or to every fault with its line."""
+"""Parses the bytes of a connector file into a specification, or all faults with their lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FileReading:
 
 
 def read_connector(file: ConnectorFile, kinds: KindTable) -> FileReading:
-    """Read a connector file as it was found."""
+    """Parse a connector file, or return the error of reading it."""
     if file.data is None:
         return FileReading(None, (file.problem,) if file.problem else ())
     return read_file(file.data, file.name, file.scheme, kinds)
@@ -36,11 +36,11 @@ def read_connector(file: ConnectorFile, kinds: KindTable) -> FileReading:
 
 @lru_cache(maxsize=64)
 def read_file(data: bytes, file: str, scheme: str | None = None, kinds: KindTable | None = None) -> FileReading:
-    """Read the bytes of a connector file; what ships with the package is read several times by some commands.
+    """Parse the bytes of a connector file. The result is cached, since some commands read shipped files several times.
 
     :param file: its name, for the faults.
     :param scheme: C{builtin} or C{local}, if the name must begin with it.
-    :param kinds: None: those that ship with Aileron.
+    :param kinds: the known kinds, or None for those that ship with Aileron.
     """
     try:
         toml = read_toml(data.decode("utf-8"))
@@ -58,7 +58,7 @@ def _refuse_unparsed(what: str, file: str, line: int | None = None) -> FileReadi
 
 
 def read_document(document: FileTable, content_hash: str, scheme: str | None, kinds: KindTable) -> FileReading:
-    """Read the whole of a file; faults go where the table's go, and then what is returned is of no use."""
+    """Read the whole of a file. Faults are added to the document. If there are any, the result is not valid."""
     head = document.table("connector", required=True)
     name = head.choice("kind", kinds.names, USUAL_KIND)
     head.text("description", ANY_TEXT, required=False)  # for people who read the file
@@ -70,7 +70,7 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None, ki
 
 
 def make_schema(kinds: KindTable) -> dict[str, Any]:
-    """Make the JSON Schema of connector files: a form for each kind, and that of the usual kind for all others."""
+    """Return the JSON Schema of connector files: a form for each kind. Files without a kind use the default form."""
     forms: dict[str, dict[str, Any]] = {each.name: dict(each.schema()) for each in kinds.known}
     shared: dict[str, Any] = {}
     for form in forms.values():

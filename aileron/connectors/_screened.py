@@ -1,4 +1,4 @@
-"""Puts between a connector and the rest of the daemon what searches its answers for the secret."""
+"""Redacts the secret in a connector's responses before the rest of the daemon receives them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _Answered = TypeVar("_Answered", Outcome, Finding)
 
 
 class Broke(Exception):
-    """A connector raised what none may raise; of that only the kind is told."""
+    """The error for an unexpected exception of a connector. It names only the exception's class."""
 
 
 @implementer(ICredential)
 @define
 class _Overheard:
-    """A credential that remembers what it revealed."""
+    """A credential that records the secrets it reveals."""
 
     credential: ICredential
     revealed: set[str] = field(factory=set, repr=False, eq=False)
@@ -56,7 +56,7 @@ class _Overheard:
 @implementer(IConnector, IInputNormalizer)
 @frozen
 class Screened:
-    """Another connector, between which and the rest of the daemon no secret passes back."""
+    """A wrapper of a connector that redacts secrets in outcomes, findings and errors."""
 
     connector: IConnector
 

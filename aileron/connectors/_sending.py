@@ -1,4 +1,4 @@
-"""Opens the credential, waits for what is sent within its time, and says why it failed."""
+"""Decrypts the credential, sends with timeouts, and describes failures."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ async def open_credential(
     seconds: float,
     clock: IReactorTime,
 ) -> Authorization:
-    """Open the credential for C{request}; nothing where none is wanted.
+    """Decrypt the credential for C{request}, or return an empty authorization if the connector needs none.
 
-    Nothing was sent where it raises.
+    If an error is raised, nothing was sent.
 
-    :raises BindingRequired: it wants one and none was given.
-    :raises BindingFailed: it cannot stand in a header.
-    :raises NetworkError: it had to be renewed, which took too long or did not work.
+    :raises BindingRequired: a credential is needed and none was given.
+    :raises BindingFailed: the credential has another kind, or cannot be sent in a header.
+    :raises NetworkError: the credential had to be renewed, which took too long or failed.
     """
     fqn = description.name
     if description.credential is None:
@@ -74,7 +74,7 @@ def _fits(sent: Authorization) -> bool:
 
 
 def with_credential(url: str, sent: Authorization) -> str:
-    """Write what goes into the path behind the host, and parameters behind those that are there."""
+    """Return C{url} with the credential's path prefix after the host and its parameters at the end of the query."""
     if sent.prefix:
         origin = read_origin(url).url
         url = f"{origin}{sent.prefix}{url.removeprefix(origin)}"
@@ -86,10 +86,10 @@ def with_credential(url: str, sent: Authorization) -> str:
 async def wait_in_time(
     work: Deferred[T], clock: IReactorTime, flight: Flight, *, seconds: float, late_seconds: float = 0.0
 ) -> T:
-    """Wait for what C{work} sends; what has not begun to leave within C{seconds} never does.
+    """Wait for C{work}. If the request was not sent within C{seconds}, cancel it.
 
-    :param late_seconds: how much longer the answer to what has left is waited for.
-    :raises Exception: of L{FAILURES}, where no whole answer came.
+    :param late_seconds: how much longer to wait for the response to a request that was sent.
+    :raises Exception: one of L{FAILURES}, if no complete response arrived.
     """
 
     def give_up() -> None:
@@ -106,16 +106,16 @@ async def wait_in_time(
 
 
 FAILURES = (AddressRefused, Overdue, CancelledError, TooLarge, ServiceUnreachable, HungUp, NotUnderstood, Rejected)
-"""What a sending raises where no whole answer came."""
+"""The errors of sending if no complete response arrived."""
 
 
 def not_understood(name: str) -> Fault:
-    """Make the fault for an answer that is none of the protocol, or not as the file declares it."""
+    """Return the fault for a response that violates the protocol or the file's declaration."""
     return ExternalApiError(f"{name} returned an answer that the connector cannot read.").fault()
 
 
 def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds: float, most_bytes: int) -> Fault:
-    """Describe why a sending failed.
+    """Return the fault that describes why sending failed.
 
     :raises CancelledError: the caller cancelled it.
     """

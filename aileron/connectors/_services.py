@@ -1,4 +1,4 @@
-"""Reads what a connector file says of a service: its addresses, and the credential that it wants."""
+"""Reads a service's addresses and its credential from a connector file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DeclaredService:
     private_network: bool
 
     def describe(self, identity: Identity, operations: Mapping[str, Operation]) -> ConnectorDescription:
-        """Describe the connector to the service."""
+        """Return the description of the connector."""
         places = self.places
         return ConnectorDescription(
             *identity,

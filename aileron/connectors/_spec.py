@@ -1,4 +1,4 @@
-"""The content of connector files, as far as all kinds have it."""
+"""The content of connector files that all kinds share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._recipients import normalize_recipients
 
 @frozen
 class BaseSpec:
-    """The content of a connector file; each kind extends it."""
+    """The content of a connector file. Each kind extends it."""
 
     description: ConnectorDescription
 
@@ -26,9 +26,9 @@ class BaseSpec:
         return self.description.name
 
     def describe(self, why_approval: str) -> ConnectorDescription:
-        """Describe the connector on this machine.
+        """Return the description of the connector on this machine.
 
-        :param why_approval: why its operations are done only after an approval, in a clause; empty: they need none.
+        :param why_approval: the reason, as a clause, why its operations need approval, or empty if they need none.
         """
         declared = self.description.operations.items()
         operations = {name: evolve(each, needs_approval=why_approval) for name, each in declared}
@@ -57,7 +57,7 @@ class BaseSpec:
     def normalize_input(
         self, operation: str, name: str, value: JSON, read: Callable[[str], Iterable[str]] = normalize_addresses
     ) -> JSON:
-        """Return the form in which an input is counted and compared; recipients are in the form of their addresses.
+        """Return an input in the form used for limits and comparisons. Recipients become normalized addresses.
 
         :param read: returns the addresses that one text lists.
         """

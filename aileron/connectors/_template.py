@@ -1,6 +1,7 @@
-"""Templates of a connector file: C{${in.<name>}}, C{${effect.key}} and C{${effect.uuid}} in strings, tables, arrays.
+"""Templates in connector files: C{${in.<name>}}, C{${effect.key}} and C{${effect.uuid}} in texts, tables and arrays.
 
-A table C{{ each = "${in.to}", as = … }} makes an array of one C{as} for each element of the input, which is C{${item}}.
+A table C{{ each = "${in.to}", as = … }} makes an array of one C{as} for each element of the input, which is
+C{${item}}.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ OMITTED = Omitted()
 
 @frozen
 class ReferenceScope:
-    """The values that the references of one request stand for.
+    """The values of the references in one request.
 
-    :ivar effect_key: minted by the daemon for this run and step.
-    :ivar since: a moment before the effect, where it is looked for.
-    :ivar item: the element of an input for which a part is made.
+    :ivar effect_key: created by the daemon for this run and step.
+    :ivar since: a moment before the effect, if the effect is being looked for.
+    :ivar item: the element of an input for which an C{as} is rendered.
     """
 
     inputs: Mapping[str, JSON]
@@ -50,7 +51,7 @@ class ReferenceScope:
     item: JSON | Omitted = OMITTED
 
     def value(self, reference: str) -> JSON | Omitted:
-        """Return what C{reference} stands for."""
+        """Return the value of C{reference}, or L{OMITTED} if there is none."""
         if reference == _ITEM:
             return self.item
         if reference == "effect.key":
@@ -63,7 +64,7 @@ class ReferenceScope:
 
 
 def references(template: Template) -> frozenset[str]:
-    """Every reference in C{template}."""
+    """Return every reference in C{template}."""
     return frozenset(name for text in strings_in(template) for name in REFERENCE.findall(text))
 
 
@@ -74,15 +75,15 @@ def inputs_of(*templates: Template) -> frozenset[str]:
 
 
 def check_references(table: FileTable, key: str, template: Template, more: Collection[str] = ()) -> None:
-    """Keep each of L{faults} as one of C{key}."""
+    """Add each fault of C{template} to the key C{key} of the table."""
     for fault in faults(template, more):
         table.fault(key, fault)
 
 
 def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
-    """Find what is wrong with the references in C{template}.
+    """Yield the faults of the references in C{template}.
 
-    :param more: references that are known here beside those of a request.
+    :param more: further known references.
     """
     if _is_each(template):
         yield from _each_faults(template)
@@ -106,7 +107,7 @@ def _is_each(template: Template) -> TypeGuard[Mapping[str, Template]]:
 
 
 def _each_faults(template: Mapping[str, Template]) -> Iterator[str]:
-    """Find what is wrong with an C{each}; C{as} knows nothing but the element, so that the array grows as the input."""
+    """Yield the faults of an C{each}. C{as} may refer to the element only, so the array grows linearly with the input."""
     if not isinstance(template["each"], str) or not _LONE_INPUT.fullmatch(template["each"]):
         yield "`each` must be exactly one ${in.<name>}"
     for name in sorted(references(template["as"]) - {_ITEM}):
@@ -115,9 +116,9 @@ def _each_faults(template: Mapping[str, Template]) -> Iterator[str]:
 
 
 def render(template: Template, scope: ReferenceScope) -> JSON | Omitted:
-    """Render C{template}: a lone reference keeps its type, and what was omitted drops its key or element.
+    """Render C{template}: a lone reference retains its type, and an omitted one drops its key or element.
 
-    :raises InvalidRequest: an omitted input, or one that is no text, number or boolean, inside a longer string.
+    :raises InvalidRequest: a longer text refers to an omitted input, or to one that is no text, number or boolean.
     """
     if isinstance(template, str):
         lone = REFERENCE.fullmatch(template)
@@ -144,17 +145,17 @@ def _each(template: Mapping[str, Template], scope: ReferenceScope) -> JSON | Omi
 
 
 def text(template: str, scope: ReferenceScope) -> str:
-    """Render C{template} as a string, every reference in it put as text.
+    """Render C{template} as a text, with each reference as text.
 
-    :raises InvalidRequest: as in L{render}.
+    :raises InvalidRequest: see L{render}.
     """
     return REFERENCE.sub(lambda found: scalar(scope.value(found[1]), found[1]), template)
 
 
 def scalar(value: JSON | Omitted, reference: str) -> str:
-    """Write a string as it is, a number or boolean as JSON writes it.
+    """Return a text unchanged, or a number or boolean as JSON.
 
-    :raises InvalidRequest: anything else.
+    :raises InvalidRequest: the value has another type, or was omitted.
     """
     name = reference.removeprefix("in.")
     if isinstance(value, Omitted):
@@ -174,6 +175,6 @@ def _number(value: float, name: str) -> str:
 
 
 def problem(name: str, what: str) -> InvalidRequest:
-    """Make the error for the input C{name}."""
+    """Return the error for the input C{name}."""
     message = f"The input {name!r} {what}."
     return InvalidRequest.listing(message, (f"/inputs/{name}", message))

@@ -1,4 +1,4 @@
-"""Sends one request on a connection of its own: no pool, no cookies, no redirects, no proxies, no decoding."""
+"""Sends each request on a new connection: no pool, no cookies, no redirects, no proxies, no decoding."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OK, _REDIRECTS = 200, range(300, 400)
 
 @frozen
 class HttpTransport:
-    """Keeps the promises of L{aileron.connectors._answer.Transport}.
+    """The HTTP implementation of L{aileron.connectors._answer.Transport}.
 
     :ivar opener: opens the connections.
     """
@@ -64,13 +64,13 @@ class HttpTransport:
     opener: ConnectionOpener = field(repr=False)
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
-        """Send it on a fresh connection, which is dropped whatever happens."""
+        """Send the request on a new connection, which is always closed afterwards."""
         return self._exchange(message, flight, None, None)
 
     def stream(
         self, message: OutgoingRequest, flight: Flight, begin: BeginBody, consumer: IConsumer | None = None
     ) -> Deferred[ServiceAnswer]:
-        """Send it as L{send} does, and hand on each piece of the body as it comes, as long as more is wanted."""
+        """Send the request like L{send}, and deliver each piece of the body until no more is wanted."""
         return self._exchange(message, flight, begin, consumer)
 
     def _exchange(
@@ -97,7 +97,7 @@ class HttpTransport:
             return evolve(head, body=await _read(response, most, connection, take, consumer))
         except (AddressRefused, TooLarge, ServiceUnreachable, NotUnderstood):
             raise
-        except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
+        except Exception:  # noqa: BLE001  (any error of the HTTP client: the connection broke)
             raise ServiceUnreachable from None
         finally:
             connection.drop()
@@ -115,13 +115,17 @@ class HttpTransport:
 
 @frozen
 class HttpExchange:
-    """A L{TokenExchange} over HTTP: no redirect is followed, and no answer is waited for longer than 20 seconds."""
+    """A L{TokenExchange} over HTTP, with a timeout of 20 seconds. Redirects are not followed."""
 
     transport: Transport = field(repr=False)
     clock: IReactorTime = field(repr=False)
 
     async def __call__(self, asked: TokenRequest) -> TokenAnswer:
-        """Ask once, on a connection of its own."""
+        """Send one request on a new connection, and return the response.
+
+        :raises BindingFailed: the URL or its address is not permitted.
+        :raises NetworkError: no complete response arrived in time.
+        """
         try:
             own_base_url(read_origin(asked.url).url, private_network=asked.private_network)
         except ValueError as error:
@@ -147,9 +151,9 @@ class HttpExchange:
 
 @frozen
 class HttpFetch:
-    """Fetches a document that a person names, without any credential; no redirect is followed.
+    """The fetcher of documents that a person names, without credentials. Redirects are not followed.
 
-    :ivar most_bytes: that it may have.
+    :ivar most_bytes: the limit of a document.
     """
 
     transport: Transport = field(repr=False)
@@ -159,7 +163,7 @@ class HttpFetch:
     async def __call__(self, url: str) -> bytes:
         """Fetch C{url}: https, or http on loopback.
 
-        :raises NetworkError: it has no such document, and why, as far as that can be told.
+        :raises NetworkError: the document could not be fetched. The message has the reason.
         """
         try:
             origin = read_origin(url)
@@ -187,14 +191,14 @@ class HttpFetch:
 @implementer(IAgentEndpointFactory, IStreamClientEndpoint)
 @frozen
 class _CheckedEndpoint:
-    """The endpoint to which the agent connects: our origin, as we connect."""
+    """The endpoint of the HTTP client, which connects to the checked origin."""
 
     opener: ConnectionOpener
     origin: Origin
     connection: ServiceConnection
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """Return always the same: the URL was read by us."""
+        """Return this endpoint for every URL, because the URL was parsed and checked before."""
         return self
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
@@ -238,7 +242,7 @@ def _head(response: IResponse) -> Iterator[str]:
 
 @implementer(IResolutionReceiver)
 class _Addresses:
-    """Gathers what a name resolves to."""
+    """The receiver of the addresses of a name."""
 
     def __init__(self) -> None:
         self._found: list[str] = []
@@ -262,7 +266,7 @@ class _Addresses:
 
 
 def system_resolver(reactor: IConnectingReactor) -> Resolve:
-    """Resolve by the system's resolver; an address resolves to itself."""
+    """Return a function that resolves names by the system's resolver. An address resolves to itself."""
 
     def resolve(host: str) -> Deferred[Sequence[str]]:
         if read_address(host) is not None:
@@ -275,9 +279,9 @@ def system_resolver(reactor: IConnectingReactor) -> Resolve:
 
 
 def system_transport(reactor: IConnectingReactor, own_ports: Callable[[], Collection[int]]) -> HttpTransport:
-    """Make the transport of the daemon: no proxy, the system's certificate authorities, nothing from the environment.
+    """Build the daemon's transport: no proxy, the system's certificate authorities, nothing from the environment.
 
     :param reactor: a real one.
-    :param own_ports: the ports that the daemon listens on now; never connected to on loopback.
+    :param own_ports: returns the daemon's ports, to which no loopback connection is made.
     """
     return HttpTransport(ConnectionOpener(reactor, system_resolver(reactor), verifying(), own_ports))

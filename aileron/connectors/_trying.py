@@ -1,4 +1,4 @@
-"""Builds the request of one operation, as a call would, and sends nothing."""
+"""Builds the request of one operation, as a call would, without sending it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .kinds import KindTable
 
 _SHIPPED = KindTable()
 EFFECT_KEY = "dry-run"
-"""Stands where a call would have its own effect key."""
+"""The effect key of a tried request."""
 
 
 class NotTried(Exception):
-    """No request can be built; the text is a sentence.
+    """The error for a request that cannot be built. Its text is a sentence.
 
-    :ivar connector: the name of the connector; empty: it was not found.
+    :ivar connector: the name of the connector, or empty if it was not found.
     :ivar missing: inputs of the operation that were not given.
     """
 
@@ -39,8 +39,8 @@ class NotTried(Exception):
 class TriedRequest:
     """A request that a call would send, without its credential.
 
-    :ivar credential: the kind of credential that is added to it, or None.
-    :ivar missing: inputs of the operation that were not given, and are left out of the request.
+    :ivar credential: the kind of credential that would be added, or None.
+    :ivar missing: inputs of the operation that were not given, and are omitted in the request.
     """
 
     request: Request
@@ -56,12 +56,12 @@ def build_request(
     base_url: str | None = None,
     kinds: KindTable = _SHIPPED,
 ) -> TriedRequest:
-    """Build the request of an operation of a connector, if its kind can.
+    """Build the request of an operation of a connector, if its kind supports it.
 
     :param target: the path of its file, or its name.
     :param directory: of the user's connectors, for a name.
-    :param base_url: of the service; None: the connector's own.
-    :raises NotTried: there is no such connector or operation, or the inputs make no request.
+    :param base_url: of the service, or None for the connector's own.
+    :raises NotTried: there is no such connector or operation, or no request can be built from the inputs.
     """
     files = all_files(directory) if "://" in target else (one_file(target),)
     readings = [read_connector(file, kinds) for file in files]

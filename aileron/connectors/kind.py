@@ -1,4 +1,4 @@
-"""The contract of a kind of connector, and what a kind gets from the daemon."""
+"""The contract of a kind of connector, and the parts that the daemon provides to it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class DeclaredOperation(Protocol):
 
     @property
     def inputs(self) -> frozenset[str]:
-        """The names of its inputs, as far as the file says them."""
+        """The names of its inputs, if the file declares them."""
 
 
 class Spec(Protocol):
-    """The content of a connector file, whatever its kind; kinds have classes of their own."""
+    """The content of a connector file. Each kind has a class of its own."""
 
     @property
     def description(self) -> ConnectorDescription:
@@ -43,7 +43,7 @@ class Spec(Protocol):
 
     @property
     def operations(self) -> Mapping[str, DeclaredOperation]:
-        """Its operations, by name."""
+        """The operations, by name."""
 
 
 S = TypeVar("S", bound=Spec)
@@ -59,16 +59,17 @@ def _no_report(_connector: str) -> None:
 
 @frozen
 class Workshop:
-    """The things of the daemon that kinds make connectors with.
+    """The parts of the daemon from which kinds build connectors.
 
-    :ivar reactor: has the clock, and starts processes.
-    :ivar transport: sends HTTP; its C{opener} opens other connections.
+    :ivar reactor: the clock, which also starts processes.
+    :ivar transport: sends HTTP. Its C{opener} opens other connections.
     :ivar environment: the daemon's environment variables.
-    :ivar threads: returns what calls functions in at most so many threads at once; calls with one name share them.
-        None: there are no threads.
-    :ivar find_sandbox: returns what puts programs into sandboxes, or None if this machine makes none.
+    :ivar threads: returns a function that calls others in at most so many threads at once. Equal names share the
+        threads.
+        None if there are no threads.
+    :ivar find_sandbox: returns a function that puts programs into sandboxes, or None if this machine has no sandbox.
     :ivar servers: the processes of local MCP servers, by connector.
-    :ivar bridge: starts the loop of the client of MCP servers, when it is first needed.
+    :ivar bridge: starts the event loop of the MCP client at first use.
     :ivar report: records that the server of a connector used its API while no operation of it was executing.
     """
 
@@ -86,24 +87,24 @@ class Workshop:
         return utc(self.reactor.seconds())
 
     def in_thread(self, name: str, at_once: int = 8) -> InThread | None:
-        """Return what calls functions in other threads, or None if everything runs in one."""
+        """Return a function that calls others in threads, or None if there are no threads."""
         return None if self.threads is None else self.threads(name, at_once)
 
 
 class RecordedAnswers(Generic[S]):
-    """Reads the recorded answers of a service, which stand in a file beside the connector's."""
+    """The reader of a service's recorded answers, in a file next to the connector's."""
 
     def replay(self, spec: S, document: FileTable) -> Mapping[str, Sequence[str]]:
-        """Replay each, and add to the tables what comes out otherwise than recorded.
+        """Replay each answer, and add a fault for each difference from the recorded result.
 
-        :return: the outcomes that were shown, by operation.
+        :return: the outcomes that occurred, by operation.
         """
         raise NotImplementedError
 
     def find_samples(self, spec: S, base_url: str, recorded: FileFaults) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        """Return a sample of each operation, for the bench, and for each without one the reason.
+        """Return a sample of each operation for the bench, and the reason for each operation without one.
 
-        :param recorded: the file; empty if there is none.
+        :param recorded: the file, or an empty one if there is none.
         """
         raise NotImplementedError
 
@@ -112,11 +113,11 @@ class RecordedAnswers(Generic[S]):
 class Specimen:
     """A connector file with a sample of each operation that has one.
 
-    :ivar kind: None if the file has faults; then there is no C{spec} either.
-    :ivar base_url: where it talks to; an example where a binding says.
+    :ivar kind: None if the file has faults. Then there is no C{spec} either.
+    :ivar base_url: of the service, or an example if a binding must name it.
     :ivar samples: by operation, in the form of the kind.
-    :ivar without: by operation, why there is no sample.
-    :ivar problems: of the file and of its recorded answers; then there is no sample.
+    :ivar without: the reason why there is no sample, by operation.
+    :ivar problems: of the file and of its recorded answers. If there are any, there is no sample.
     """
 
     name: str
@@ -129,13 +130,13 @@ class Specimen:
 
 
 class NotMade(Exception):
-    """A kind makes no connector of a file; the text ends the sentence that begins with its name."""
+    """The error of a kind that cannot build a connector. The text ends a sentence that begins with the kind's name."""
 
 
 class ConnectorKind(Generic[S]):
-    """A kind of connector: reads its part of connector files, and makes connectors of them.
+    """A kind of connector: reads its part of connector files, and builds connectors from them.
 
-    Extend this class, and override L{read}, L{make} and L{schema}, and of the rest what the kind can do.
+    Extend this class, and override L{read}, L{make} and L{schema}, and other methods that the kind supports.
     """
 
     name: str = ""
@@ -145,9 +146,9 @@ class ConnectorKind(Generic[S]):
     """The reader of recorded answers, if connectors of this kind have such."""
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> S:
-        """Read a connector file. Add faults to the tables; if there are any, the result is not used.
+        """Read a connector file. Add faults to the tables. If there are any, the result is not used.
 
-        Keys and tables that no reader asks for are faults as well: close each table that you read, except these two.
+        Keys and tables that are not read are faults as well: close each table that you read, except these two.
 
         :param document: the whole file.
         :param head: its table C{[connector]}, of which C{name}, C{version}, C{kind} and C{description} were read.
@@ -155,9 +156,9 @@ class ConnectorKind(Generic[S]):
         raise NotImplementedError
 
     def make(self, spec: S, workshop: Workshop) -> IConnector:
-        """Make the connector of a file. Do nothing else: sockets, processes and credentials are for its calls.
+        """Build the connector of a file. Open no sockets, processes or credentials: these belong to its calls.
 
-        If the connector does not search every answer for the secret, wrap it in L{Screened}.
+        If the connector does not redact the secret in every response, wrap it in L{Screened}.
         """
         raise NotImplementedError
 
@@ -166,25 +167,25 @@ class ConnectorKind(Generic[S]):
         raise NotImplementedError
 
     def bench(self, specimen: Specimen, bench: Any) -> Any:
-        """Put a connector on the bench of C{aileron connector prove}, or return in a clause why it cannot be proved.
+        """Build the rig of C{aileron connector prove}, or return a clause with the reason why there is none.
 
-        :param bench: has the clock, the network and the processes of the proof.
-        :return: a rig, as C{doc/writing-a-kind.md} describes it.
+        :param bench: the clock, the network and the processes of the proof.
+        :return: a rig, described in C{doc/writing-a-kind.md}.
         """
         return f"there is no double of a service for connectors of the kind {self.name}"
 
     def check(self, file: ConnectorFile, spec: S, note: Callable[[str], None]) -> Sequence[LoadError]:
-        """Return faults of a valid file that only C{aileron connector check} looks for.
+        """Return faults of a valid file that only C{aileron connector check} searches for.
 
-        :param note: prints what could not be checked.
+        :param note: prints a check that could not be made.
         """
         return ()
 
     def build_request(
         self, spec: S, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
     ) -> Request | None:
-        """Build a request for C{aileron connector try}, or return None if that works only through an action.
+        """Build a request for C{aileron connector try}, or return None if the kind needs an action for that.
 
-        :raises AileronError: the inputs make no request.
+        :raises AileronError: no request can be built from the inputs.
         """
         return None

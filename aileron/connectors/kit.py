@@ -1,4 +1,4 @@
-"""The parts that kinds of connector of other packages are made of."""
+"""The parts from which other packages build kinds of connector."""
 
 from aileron.base.tables import FileTable
 

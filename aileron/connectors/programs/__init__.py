@@ -1,4 +1,4 @@
-"""Programs of this machine: their surroundings, their sandbox, and their processes, for each kind that runs some."""
+"""Programs on this machine: their environment, sandbox and processes, shared by the kinds that run programs."""
 
 from .enclosure import Confinement, Enclose, Enclosure
 from .environment import READERS, ProgramEnvironment

@@ -1,4 +1,4 @@
-"""The sandbox around a declared program: what is shown of it at once, and what is built when a process is started."""
+"""The sandbox of a declared program: its description for review, and the parts built when a process starts."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from attrs import field, frozen
 from twisted.internet.interfaces import IProtocolFactory
 
 FILTER = 3
-"""The descriptor from which a sandbox reads the program by which the kernel judges calls."""
+"""The descriptor from which a sandbox reads its seccomp filter."""
 
 MEETING = 6
-"""The descriptor by which a sandbox hands out a socket that listens inside."""
+"""The descriptor of the socket pair over which a sandbox passes a socket that listens inside."""
 
 OPENED = 10
-"""The first descriptor of what a sandbox mounts where a program writes: a path could lead elsewhere by then."""
+"""The first descriptor of paths that a sandbox mounts in writable places. A path could lead elsewhere by then."""
 
 
 @frozen
 class Confinement:
-    """The sandbox of one process, as it was when it was built.
+    """The sandbox of one process, as built.
 
-    :ivar argv: what the program's own stands behind.
+    :ivar argv: the command put before the program's own.
     :ivar opened: paths that are opened for it, from the descriptor L{OPENED} on, in this order.
-    :ivar is_current: whether what must stay as it is there is still mounted.
-    :ivar changes: lists, reading the whole directory, the paths that are new or changed and that other programs obey by
+    :ivar is_current: returns whether everything that must not change is still mounted.
+    :ivar changes: reads the whole directory, and returns the new or changed paths that other programs load by
         themselves.
     """
 
@@ -37,13 +37,16 @@ class Confinement:
 
 @frozen
 class Enclosure:
-    """A sandbox, as it is put around a program.
+    """A sandbox for a program.
 
-    :ivar root: the directory that it can write, but for what is read-only there.
-    :ivar confine: builds it as it must be now, in a thread; it may raise L{InvalidRequest}.
-    :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
-    :ivar entry: what a program's argv stands behind that is to find us at C{api_port}; empty: it shares our network.
-    :ivar listen: has a factory take what connects to that: the socket for L{MEETING}, and what ends the listening.
+    :ivar root: the writable directory, except for its protected parts.
+    :ivar confine: builds the sandbox in a thread. It may raise L{InvalidRequest}.
+    :ivar seccomp: the kernel's filter program, read from C{filter_descriptor}.
+    :ivar entry: the command put before a program that must reach the daemon at C{api_port}, or empty if it shares the
+        daemon's network.
+    :ivar listen: listens with a factory for connections to that port. Returns the socket for L{MEETING}, and a
+        function
+        that stops listening.
     """
 
     first_descriptor: ClassVar[int] = OPENED
@@ -58,5 +61,5 @@ class Enclosure:
 
 
 Enclose = Callable[[str, bool, bool], Enclosure]
-"""From a working directory, and whether the network is reached and the whole repository written, to its sandbox, which
-may raise L{InvalidRequest}."""
+"""Returns the sandbox for a working directory, with or without network and a writable repository. It may raise
+L{InvalidRequest}."""

@@ -1,4 +1,4 @@
-"""The surroundings of a declared program: its directory, its variables, and the sandbox around it."""
+"""The environment of a declared program: its directory, its variables, and its sandbox."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .process import Launch
 
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 VARIABLE, STDIN = "variable", "stdin"
-"""The settings of a credential that say how a program gets it."""
+"""The settings of a credential that define how a program receives it."""
 
 READABLE_BY, READERS = "readable_by", "the program and everything that it starts"
-"""The setting, and what must stand in it, by which a file says who can read the credential of a program that stays."""
+"""The setting, and its required value, by which a file declares the readers of a long-running program's credential."""
 
 PATH = TextRule(
     lambda text: PurePosixPath(text).is_absolute() and not {"..", "."} & set(text.split("/")) and text.isprintable(),
@@ -43,15 +43,15 @@ _NO_SANDBOX = "its program would run without a sandbox, because this machine mak
 
 @frozen
 class ProgramEnvironment:
-    """The surroundings of a connector's programs, as its file declares them.
+    """The environment of a connector's programs, as its file declares it.
 
     :ivar directory: their working directory.
-    :ivar variables: that are set.
-    :ivar inherited: names of variables that are passed on from the daemon's environment.
-    :ivar sandbox: C{auto}: where this machine can make one; C{required}, or C{none}.
-    :ivar network: whether they reach the network from their sandbox.
+    :ivar variables: variables with fixed values.
+    :ivar inherited: names of variables that are copied from the daemon's environment.
+    :ivar sandbox: C{auto} (if this machine has one), C{required}, or C{none}.
+    :ivar network: whether the network is reachable from the sandbox.
     :ivar public: names of variables, and arguments, that look like secrets and are none.
-    :ivar repository: whether they write, in their sandbox, all of the repository around the directory.
+    :ivar repository: whether the whole repository around the directory is writable in the sandbox.
     """
 
     directory: str
@@ -63,17 +63,18 @@ class ProgramEnvironment:
     repository: bool = False
 
     def why_approval(self, enclose: Enclose | None) -> str:
-        """Return why they run only after an approval, in a clause; empty: they need none.
+        """Return the reason, as a clause, why the programs need approval, or an empty text if they need none.
 
-        :param enclose: makes sandboxes; L{None}: this machine makes none.
+        :param enclose: creates sandboxes, or None if this machine has none.
         """
         return "" if enclose is not None or self.sandbox == NONE else _NO_SANDBOX
 
     def enclosure(self, enclose: Enclose | None) -> Enclosure | None:
-        """Return the sandbox as it is now; L{None}: there is none around them.
+        """Return the current sandbox, or None if there is none.
 
-        :raises CapabilityDenied: they need one, or their directory is reached through a link. A link could be changed
-            after the approval, and the program would work in another directory.
+        :raises CapabilityDenied: a sandbox is required and missing, or the directory is reached through a link. A link
+            could
+            be changed after the approval, and the program would work in another directory.
         """
         if os.path.realpath(self.directory) != os.path.normpath(self.directory):
             raise CapabilityDenied(f"{self.directory} is reached through a link. Name the real directory in the file.")
@@ -84,14 +85,14 @@ class ProgramEnvironment:
         return enclose(self.directory, self.network, self.repository) if enclose else None
 
     def describe(self, enclosure: Enclosure | None) -> str:
-        """Describe the sandbox of a program."""
+        """Return a description of the sandbox for review."""
         if enclosure is None:
             return "none: it can do whatever you can"
         network = "the network" if self.network else "no network"
         return f"bubblewrap: it writes only to {enclosure.root}, and has {network}"
 
     def review(self, enclosure: Enclosure | None) -> dict[str, JSON]:
-        """Return what is shown of it before a program runs."""
+        """Return the environment as shown for review before a program runs."""
         return {
             "directory": self.directory,
             "environment": dict(self.variables),
@@ -108,11 +109,11 @@ class ProgramEnvironment:
         more: Mapping[str, str],
         stdin: bytes = b"",
     ) -> Launch:
-        """Put together what is started.
+        """Return the program with its arguments and environment, ready to start.
 
         :param daemon: the daemon's environment.
-        :param more: variables, beside its own.
-        :raises BindingFailed: one cannot have that value.
+        :param more: further variables.
+        :raises BindingFailed: the value of a variable contains a null character.
         """
         if not all(map(_NO_NULL.holds, more.values())):
             raise BindingFailed("The credential holds a null character, which no variable can have; nothing was run.")
@@ -122,7 +123,7 @@ class ProgramEnvironment:
 
 
 async def reveal(about: ConnectorDescription, credential: ICredential | None) -> bytes:
-    """Open the credential that a program is given; empty: it needs none.
+    """Decrypt the credential of a program, or return empty bytes if it needs none.
 
     :raises BindingRequired: it needs one, and none is bound.
     """
@@ -134,7 +135,7 @@ async def reveal(about: ConnectorDescription, credential: ICredential | None) ->
 
 
 def read_environment(table: FileTable) -> ProgramEnvironment:
-    """Read the keys that say where programs run; faults go where the table's go."""
+    """Read the keys that declare the environment of programs. Faults are added to the table."""
     fixed = table.table("environment")
     for name in fixed.values:
         _check_variable(fixed, name, name)
@@ -158,7 +159,7 @@ def read_environment(table: FileTable) -> ProgramEnvironment:
 
 
 def check_arguments(table: FileTable, key: str, arguments: Sequence[str], public: Collection[str]) -> None:
-    """Find arguments that are secrets by their look, or the option before them: every process can read them."""
+    """Add a fault for each argument that looks like a secret, or follows an option that does: arguments are public."""
     for before, each in pairwise(("", *arguments)):
         name, equals, _ = each.partition("=")
         option = before if before.startswith("-") and not each.startswith("-") else ""
@@ -167,9 +168,9 @@ def check_arguments(table: FileTable, key: str, arguments: Sequence[str], public
 
 
 def read_program_credential(table: FileTable | None, *, stdin: bool = True) -> CredentialNeed | None:
-    """Read the credential that a program is given.
+    """Read the credential of a program, or return None if C{table} is None. Faults are added to the table.
 
-    :param stdin: whether it can be given on standard input.
+    :param stdin: whether the credential can be passed on standard input.
     """
     if table is None:
         return None

@@ -1,4 +1,4 @@
-"""The JSON Schema of what connector files say of the surroundings of programs."""
+"""The JSON Schema of the environment of programs in connector files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import environment as _environment
 
 
 def surroundings() -> Schema:
-    """Make that of the keys that say where programs run."""
+    """Return the schema of the keys that declare the environment of programs."""
     return {
         "directory": {"type": "string", "pattern": "^/"},
         "environment": {"type": "object", "additionalProperties": ANY_TEXT},

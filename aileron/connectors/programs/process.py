@@ -1,4 +1,4 @@
-"""Runs a program in a process group of its own, and gathers what it writes."""
+"""Runs a program in its own process group, and collects its output."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ except BaseException as error:
     os.write(4, (getattr(error, "strerror", None) or "it could not be started").encode())
     os._exit(127)
 """
-"""Makes a session, and with it a process group, which Twisted does not, and then becomes the program."""
+"""Creates a session with a new process group, which Twisted does not, and then executes the program."""
 
 
 @frozen
 class Launch:
-    """A program as it is started.
+    """A program to start.
 
     :ivar argv: the program itself first.
-    :ivar directory: where it works; it is not started where a link leads there.
-    :ivar environment: all of it.
-    :ivar enclosure: the sandbox around it; L{None}: there is none.
-    :ivar confinement: that sandbox as it was built; without it the program is not started.
-    :ivar meeting: the socket of L{MEETING}, which is closed when it has been passed on; L{None}: that is not open.
+    :ivar directory: the working directory. If its path contains a link, the program is not started.
+    :ivar environment: all variables.
+    :ivar enclosure: its sandbox, or None.
+    :ivar confinement: the sandbox as built. Without it, a program with C{enclosure} is not started.
+    :ivar meeting: the socket for L{MEETING}, which is closed after it was passed on, or None.
     """
 
     argv: Sequence[str]
@@ -67,9 +67,9 @@ class Launch:
     meeting: Any = field(default=None, repr=False)
 
     async def confine(self) -> Launch:
-        """Build the sandbox, if it has one.
+        """Build the sandbox, if there is one.
 
-        :raises CapabilityDenied: something that runs outside could not be protected from the program.
+        :raises CapabilityDenied: a file that other programs load could not be protected.
         """
         if self.enclosure is None:
             return self
@@ -83,9 +83,9 @@ class Launch:
 class Ended:
     """The end of a program.
 
-    :ivar code: its exit code; L{None}: a signal ended it.
-    :ivar problem: why it was never started; empty: it was.
-    :ivar is_cut: whether it wrote more than was kept.
+    :ivar code: its exit code, or None if a signal ended it.
+    :ivar problem: the reason why it was not started, or empty if it was.
+    :ivar is_cut: whether it wrote more than was stored.
     """
 
     code: int | None
@@ -96,7 +96,7 @@ class Ended:
 
 
 class Program(ProcessProtocol):
-    """A program that leads a process group of its own, from its start to the end of the group."""
+    """A program that leads its own process group, from its start to the end of the group."""
 
     transport: Any
 
@@ -108,11 +108,11 @@ class Program(ProcessProtocol):
 
     @property
     def problem(self) -> str:
-        """Why it was never started, as far as is known; empty: it was."""
+        """The known reason why the program was not started, or empty."""
         return self._problem.decode("utf-8", "replace")
 
     def start(self, reactor: Any) -> None:
-        """Run it, with no descriptor of ours.
+        """Start the program, without any descriptor of the daemon's.
 
         :raises OSError: it could not be started.
         """
@@ -132,39 +132,39 @@ class Program(ProcessProtocol):
             reactor.spawnProcess(self, begin[0], begin, dict(launch.environment), None, childFDs=descriptors)
 
     def connectionMade(self) -> None:
-        """Remember its process group."""
+        """Store the process group."""
         self._group = self.transport.pid
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Note why it was never started, or hand over what it writes."""
+        """Store the reason why the program was not started, or pass its output on."""
         if childFD == _PROBLEM:
             self._problem += data[: _MOST_PROBLEM_BYTES - len(self._problem)]
         else:
             self.wrote(childFD, data)
 
     def wrote(self, descriptor: int, data: bytes) -> None:
-        """Take what it writes; to be overridden."""
+        """Process output of the program. Subclasses override this."""
         raise NotImplementedError
 
     def processExited(self, reason: Failure) -> None:
-        """End what it has started, and wait a little for the last words."""
+        """Kill the process group, and wait briefly for remaining output."""
         self.kill()
-        self._group = None  # its number may be another's from here on
+        self._group = None  # the number may be reused from now on
         self._last_words = self._clock.callLater(_LINGER_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
-        """Stop waiting."""
+        """Cancel the timer of L{processExited}."""
         if self._last_words is not None and self._last_words.active():
             self._last_words.cancel()
 
     def kill(self) -> None:
-        """Kill it, and what is in its process group.  Twice is safe."""
+        """Kill the program and its process group. Idempotent."""
         self.signal_group(signal.SIGKILL)
         with contextlib.suppress(ProcessExitedAlready):
             self.transport.signalProcess("KILL")
 
     def signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to its process group, as long as there is one."""
+        """Send a signal to the process group, if there is one."""
         if self._group is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._group, number)
@@ -173,7 +173,7 @@ class Program(ProcessProtocol):
 class CommandProcess(Program):
     """One run of a program to its end.
 
-    :ivar ended: fires when it and its process group are over; cancelling kills them.
+    :ivar ended: fires when the program and its process group have ended. Cancelling kills both.
     """
 
     def __init__(self, clock: IReactorTime, launch: Launch, most_bytes: int) -> None:
@@ -184,19 +184,19 @@ class CommandProcess(Program):
         self._is_cut = False
 
     def connectionMade(self) -> None:
-        """Write its input."""
+        """Write the standard input, and close it."""
         super().connectionMade()
         self.transport.writeToChild(0, self._launch.stdin)
         self.transport.closeChildFD(0)
 
     def wrote(self, descriptor: int, data: bytes) -> None:
-        """Keep what it writes, up to a size."""
+        """Store output up to the limit."""
         room = self._most_bytes - len(self._written[descriptor])
         self._written[descriptor] += data[:room]
         self._is_cut = self._is_cut or len(data) > room
 
     def processEnded(self, reason: Failure) -> None:
-        """Tell how it ended."""
+        """Fire L{ended} with the exit code and the output."""
         super().processEnded(reason)
         if self.ended.called:
             return
@@ -206,7 +206,7 @@ class CommandProcess(Program):
 
 
 def _filled(content: bytes) -> Any:
-    """Open a pipe in which C{content} lies, far less than it holds, to be read."""
+    """Return the read end of a pipe that contains C{content}, which must fit into the pipe's buffer."""
     reading, writing = os.pipe()
     with open(writing, "wb") as end:
         end.write(content)

@@ -94,7 +94,7 @@ class AppriseThread:
     _busy: bool = field(default=False, init=False)
 
     async def deliver(self, message: Message) -> None:
-        """Deliver a message. If the previous one is still being sent, raise L{Undelivered}, since threads cannot stop."""
+        """Deliver a message. If the previous one is still being sent, raise L{Undelivered}: threads cannot stop."""
         address = (await self._open_address()).decode("ascii")
         if self._busy:
             raise Undelivered("The previous message is still being sent.")
