@@ -107,7 +107,7 @@ def _is_each(template: Template) -> TypeGuard[Mapping[str, Template]]:
 
 
 def _each_faults(template: Mapping[str, Template]) -> Iterator[str]:
-    """Yield the faults of an C{each}. C{as} may refer to the element only, so the array grows linearly with the input."""
+    """Yield the faults of an C{each}. C{as} may refer to the element only, so the array grows with the input."""
     if not isinstance(template["each"], str) or not _LONE_INPUT.fullmatch(template["each"]):
         yield "`each` must be exactly one ${in.<name>}"
     for name in sorted(references(template["as"]) - {_ITEM}):
