@@ -1,4 +1,4 @@
-"""Actions as the rest of the daemon sees them: parsed, validated, pinned to the bytes they came from."""
+"""Actions as the rest of the daemon sees them: parsed, validated, and pinned to the bytes of their files."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _NUMBER = r"(?:0|[1-9][0-9]*)"
 _LABEL = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 
 SEMVER = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-"""The shape of a whole version (Semantic Versioning 2.0.0) as a regular expression, without groups of its own."""
+"""The regular expression, without groups, of a full version (Semantic Versioning 2.0.0)."""
 
 is_action_name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
-"""Tells whether an action can have this name, which is also that of its file."""
+"""Returns a match if an action can have this name, which is also the name of its file."""
 
 
 @frozen
 class Input:
-    """One declared argument.
+    """One declared argument of an action.
 
     :ivar type: C{string integer number boolean array object}.
     :ivar items_type: element type, for arrays only.
-    :ivar has_default: whether C{default} counts (a default may be false or empty).
-    :ivar max_length: most characters of a string (65536 unless declared), or elements of an array if declared.
-    :ivar format: a JSON Schema format for strings (C{email}, C{uri}, C{date}, C{date-time}), or L{None}.
-    :ivar schema: the JSON Schema (2020-12) of the argument in the author's words, which C{type} is of; it says what
-        else C{items_type}, C{enum}, C{minimum}, C{maximum}, C{max_length} and C{format} would, which are unset then.
-    :ivar ask: for the person to say: where the call leaves it out and the agent's client can show a form, it is asked.
+    :ivar has_default: True if C{default} is set, even to a false or empty value.
+    :ivar max_length: the most characters of a string (65536 unless declared), or elements of an array if declared.
+    :ivar format: a JSON Schema format for strings (C{email}, C{uri}, C{date}, C{date-time}), or None.
+    :ivar schema: the JSON Schema (2020-12) that the author wrote for the argument, or None. It then contains the
+        constraints, and C{items_type}, C{enum}, C{minimum}, C{maximum}, C{max_length} and C{format} are unset.
+    :ivar ask: True if the person is asked for the value by a form when the call omits it and the client shows forms.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Input:
 
 @frozen
 class ConnectorPin:
-    """The one connector, version and (if written) content that an action was made for, and what it may call there."""
+    """The connector, version and (if written) content that an action was made for, and the operations it may call."""
 
     name: str
     version: str
@@ -64,7 +64,7 @@ class ConnectorPin:
 
 @frozen
 class Step:
-    """One operation of an action; C{inputs} may hold C{${args.x}} and C{${steps.<id>.<path>}}."""
+    """One operation that an action performs. C{inputs} may contain C{${args.x}} and C{${steps.<id>.<path>}}."""
 
     id: str
     connector: str
@@ -75,12 +75,12 @@ class Step:
 
 @frozen
 class PreviewRule:
-    """The rule of a preview: one read of the service's side, rendered for the operator before they decide.
+    """The rule of a preview: one read from the service whose result is shown to the operator before they decide.
 
-    :ivar operation: of the connector; declared a read, and idempotent.
-    :ivar args: as a step's inputs; only C{${args.x}} is resolved.
-    :ivar render: label and dotted path into the output, in the order in which they are shown.
-    :ivar multiline: the labels whose text may be long.
+    :ivar operation: the connector's operation, declared as an idempotent read.
+    :ivar args: its inputs, like those of a step. Only C{${args.x}} is resolved.
+    :ivar render: the label and the dotted path into the output of each field, in display order.
+    :ivar multiline: the labels of fields that may be long.
     """
 
     connector: str
@@ -92,11 +92,11 @@ class PreviewRule:
 
 @frozen
 class ApprovalRule:
-    """The rule of approval in the manifest.
+    """The approval rule of an action file.
 
-    :ivar undo_seconds: how long an approved run can still be taken back before it begins.
-    :ivar cool_down_seconds: how long agents are refused the same call once it was denied.
-    :ivar withdrawn_on_cancel: whether an agent's program that cancels its call takes back what still waits.
+    :ivar undo_seconds: how long an approved run can still be withdrawn before it starts.
+    :ivar cool_down_seconds: how long agents are refused the same call after a denial.
+    :ivar withdrawn_on_cancel: True if a client that cancels its call withdraws a run that is still pending.
     """
 
     gated: bool = False
@@ -109,11 +109,11 @@ class ApprovalRule:
 
 @frozen
 class Cap:
-    """A cap on how many runs may begin within a time.
+    """A cap on the runs that may start within a time.
 
-    :ivar seconds: of the window that ends now: an hour or a day.
-    :ivar argument: counted for each value of this argument apart; L{None}: for the action.
-    :ivar per_session: counted for each session apart.
+    :ivar seconds: the length of the window that ends now: an hour or a day.
+    :ivar argument: the argument for each value of which runs are counted separately, or None to count all runs.
+    :ivar per_session: True if runs are counted for each session separately.
     """
 
     most: int
@@ -124,9 +124,9 @@ class Cap:
 
 @frozen
 class Inverse:
-    """The action that undoes another one, and its arguments.
+    """The action that undoes another action, and its arguments.
 
-    :ivar arguments: as a step's inputs; C{${args.x}} and C{${steps.<id>.<path>}} of the run that is undone.
+    :ivar arguments: templates like a step's inputs, with C{${args.x}} and C{${steps.<id>.<path>}} of the run to undo.
     """
 
     action: str
@@ -135,16 +135,16 @@ class Inverse:
 
 @frozen
 class Action:
-    """One action file, whole.
+    """The complete content of one action file.
 
-    :ivar digest: C{sha256:…} of the file's bytes, the very bytes this value was made from.
-    :ivar tool_name: the name as an MCP tool: C{[a-z0-9_]}, kebab to snake.
-    :ivar input_schema: JSON Schema (2020-12) of the arguments; C{additionalProperties} is false.
-    :ivar timeout_seconds: wall-clock limit of one execution, retries included.
-    :ivar description: the Markdown that the model reads.
-    :ivar text: the file's text, whole: what the operator is asked to trust.
-    :ivar output_schema: JSON Schema of the last step's output, where the file declares it.
-    :ivar inverse: what undoes a completed run, where the file declares it.
+    :ivar digest: C{sha256:…} of the bytes that this value was parsed from.
+    :ivar tool_name: the name as an MCP tool: only C{[a-z0-9_]}, with hyphens as underscores.
+    :ivar input_schema: the JSON Schema (2020-12) of the arguments. C{additionalProperties} is false.
+    :ivar timeout_seconds: the wall-clock limit of one execution, including retries.
+    :ivar description: the Markdown for the model.
+    :ivar text: the whole text of the file, which the operator is asked to trust.
+    :ivar output_schema: the JSON Schema of the last step's output, if the file declares it.
+    :ivar inverse: the action that undoes a completed run, if the file declares one.
     """
 
     name: str
@@ -167,17 +167,17 @@ class Action:
     inverse: Inverse | None = None
 
     def order_arguments(self, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
-        """Return the arguments of a run in the order of the inputs; those that are no inputs any more come last."""
+        """Return the arguments of a run in the order of the inputs. Arguments that are no longer inputs come last."""
         names = (*(each.name for each in self.inputs), *arguments)
         return {name: arguments[name] for name in names if name in arguments}
 
 
 @frozen
 class ActionFile:
-    """The text of an action file, as it is on disk or would be.
+    """The text of an action file, on disk or not yet written.
 
-    :ivar action: what it declares; L{None}: it has faults.
-    :ivar faults: every one, where the text was checked just now.
+    :ivar action: the action that it declares, or None if the file has faults.
+    :ivar faults: every fault, if the text was checked just now.
     """
 
     text: str = field(repr=False)
@@ -190,7 +190,7 @@ class ActionFile:
 class Catalogue:
     """The directory of actions at one moment.
 
-    :ivar generation: grows with each change; never repeats in another life of the daemon.
+    :ivar generation: a number that grows with each change and never repeats, even after a restart of the daemon.
     """
 
     generation: int
@@ -198,20 +198,20 @@ class Catalogue:
     load_errors: tuple[LoadError, ...] = ()
 
     def after_a_look(self, actions: Mapping[str, Action], load_errors: tuple[LoadError, ...]) -> Catalogue:
-        """Return the catalogue that a look at the directory makes of this one: itself, if it found nothing new."""
+        """Return the catalogue after a read of the directory. If nothing changed, return this one."""
         found = evolve(self, actions=actions, load_errors=load_errors)
         return self if found == self else evolve(found, generation=self.generation + 1)
 
 
 @frozen
 class Offer:
-    """An action that can run: its connectors are there, in the pinned version, with the named operations.
+    """An action that can run: its connectors are installed in the pinned version with the named operations.
 
-    :ivar read_only: every step is a declared read.
-    :ivar idempotent: every step is declared idempotent (or a read).
-    :ivar destructive: a step may change or remove what was there.
-    :ivar open_world: a step talks to something outside of the daemon.
-    :ivar output_schema: the action's, else that of its last step's operation, where one of them declares it.
+    :ivar read_only: True if every step is a declared read.
+    :ivar idempotent: True if every step is declared idempotent or a read.
+    :ivar destructive: True if a step may change or remove existing things.
+    :ivar open_world: True if a step talks to something outside of the daemon.
+    :ivar output_schema: the action's output schema, else that of its last step's operation, if declared.
     """
 
     action: Action
@@ -225,7 +225,7 @@ class Offer:
 
 @frozen
 class Offering:
-    """The offer of the daemon at one moment; same rules for C{generation} as in L{Catalogue}."""
+    """All offers of the daemon at one moment. C{generation} is as in L{Catalogue}."""
 
     generation: int
     offers: Mapping[str, Offer]

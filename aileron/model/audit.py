@@ -1,4 +1,4 @@
-"""The events that go on record, a record as it was kept, and checkpoints: how far it had come, signed."""
+"""Audit events, records as stored, and checkpoints, which sign the record up to a sequence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aileron.base.json import JSON, digest
 
 @frozen
 class Actor:
-    """The one who did it.
+    """The agent, person or service that caused an event.
 
     :ivar type: C{agent}, C{human} or C{service}.
     :ivar id: the session's id, the operator session's public id, or C{aileron}.
@@ -30,11 +30,11 @@ DAEMON = Actor("service", "aileron")
 
 @frozen
 class Event:
-    """One thing that happened, before it is kept.
+    """One event before it is recorded.
 
-    :ivar id: a fresh ULID; it is the C{audit_id}.
-    :ivar type: dotted, such as C{approval.requested}.
-    :ivar payload: no secret; kept apart from the chain, salted.
+    :ivar id: a new ULID, which becomes the C{audit_id}.
+    :ivar type: a dotted name, such as C{approval.requested}.
+    :ivar payload: the contents, without secrets. They are stored salted and apart from the chain.
     """
 
     id: str
@@ -51,10 +51,10 @@ class Event:
 
 @frozen
 class EventName:
-    """The words for one type of event, and the kind that it belongs to.
+    """The label of one type of event, and the kind of events that it belongs to.
 
     :ivar kind: runs, approvals, sessions, setup or logins; empty if unknown.
-    :ivar colour: of its chip.
+    :ivar colour: the colour of its chip.
     """
 
     words: str
@@ -64,7 +64,7 @@ class EventName:
 
 @frozen
 class ChainLink:
-    """The link of an event in the chain: all but the payload, of which only a salted digest."""
+    """The link of an event in the hash chain: all fields but the payload, of which it has only a salted digest."""
 
     sequence: int
     event: Event
@@ -73,12 +73,12 @@ class ChainLink:
 
 @frozen
 class Record:
-    """An event as it was kept.
+    """An event as it was recorded.
 
-    :ivar event: without its payload, where that was deleted by retention.
+    :ivar event: the event, without its payload if retention deleted that.
     :ivar hash: C{seal(previous_hash, link)}.
-    :ivar salt: of the payload; L{None}: it was deleted.
-    :ivar altered: whether somebody put another payload in the place of the one that was kept.
+    :ivar salt: the salt of the payload, or None if the payload was deleted.
+    :ivar altered: True if the stored payload is not the one that was recorded.
     """
 
     sequence: int
@@ -91,17 +91,17 @@ class Record:
 
     @property
     def pruned(self) -> bool:
-        """True if the contents were deleted by retention."""
+        """True if retention deleted the contents."""
         return self.salt is None
 
 
 NO_CHECKPOINT = "sha256:" + "0" * 64
-"""What the first checkpoint names as the one before it."""
+"""The previous digest that the first checkpoint names."""
 
 _TAG = "aileron.checkpoint.v1"
 
 Row: TypeAlias = tuple[Any, ...]
-"""One record as columns, in the order of L{ROW}; salt and payload are L{None} where the contents were deleted."""
+"""One record as columns, in the order of L{ROW}. Salt and payload are None if the contents were deleted."""
 
 ROW = (
     "sequence",
@@ -125,13 +125,13 @@ ROW = (
 
 @frozen
 class Checkpoint:
-    """A statement that the record had come to C{sequence} with the hash C{head}; every record up to there hangs on it.
+    """A signed statement that the record had reached C{sequence} with the hash C{head}. It covers every earlier record.
 
-    :ivar vault: the id of the vault that holds the private key.
-    :ivar at: as L{aileron.base.json.timestamp} writes it.
-    :ivar previous: L{digest} of the checkpoint before it, or L{NO_CHECKPOINT}.
+    :ivar vault: the id of the vault that contains the private key.
+    :ivar at: the time, as written by L{aileron.base.json.timestamp}.
+    :ivar previous: the L{digest} of the previous checkpoint, or L{NO_CHECKPOINT}.
     :ivar key: the Ed25519 public key, in hexadecimal.
-    :ivar signature: over L{statement} in the form of RFC 8785, in hexadecimal; empty until it is signed.
+    :ivar signature: the signature of L{statement} in RFC 8785 form, in hexadecimal, or empty before it is signed.
     """
 
     vault: str
@@ -143,22 +143,22 @@ class Checkpoint:
     signature: str = ""
 
     def statement(self) -> dict[str, JSON]:
-        """Write what is signed."""
+        """Return the JSON that is signed."""
         return {name: value for name, value in to_json(self).items() if name != "signature"} | {"tag": _TAG}
 
     @property
     def digest(self) -> str:
-        """The digest of the statement, as the next one names it."""
+        """The digest of the statement, which the next checkpoint names."""
         return digest(self.statement())
 
 
 @frozen
 class Break:
-    """The first thing in a record that does not hold.
+    """The first thing in a record that is invalid.
 
     :ivar kind: C{altered removed reordered inserted rewritten truncated checkpoint unreadable}.
-    :ivar sequence: of the first record it is about.
-    :ivar why: a sentence for a person.
+    :ivar sequence: the sequence of the first record concerned.
+    :ivar why: the reason, as a sentence for people.
     """
 
     kind: str
@@ -168,19 +168,19 @@ class Break:
 
 @frozen
 class Verdict:
-    """The result of a look at a record.
+    """The result of verifying a record.
 
-    :ivar first: the sequence of the first record that was looked at.
-    :ivar last: of the last one that holds.
-    :ivar head: its hash.
-    :ivar pruned: how many have no contents any more, by retention.
-    :ivar checkpoints: how many are there.
-    :ivar signed: up to which sequence the checkpoints, or those of the anchor, answer for the chain.
-    :ivar covered: the same, where the vault or the daemon answers for more.
-    :ivar keys: that signed checkpoints, in hexadecimal, in the order of their first use.
-    :ivar compared: whether these were held against keys that the caller brought.
-    :ivar anchored: how many checkpoints the caller's anchor held.
-    :ivar broken: what does not hold, or L{None}: all does.
+    :ivar first: the sequence of the first record that was verified.
+    :ivar last: the sequence of the last valid record.
+    :ivar head: the hash of that record.
+    :ivar pruned: the number of records whose contents retention deleted.
+    :ivar checkpoints: the number of checkpoints.
+    :ivar signed: the sequence up to which checkpoints, or those of the anchor, prove the chain.
+    :ivar covered: the sequence up to which the chain is proved, also by the vault or the daemon.
+    :ivar keys: the keys that signed checkpoints, in hexadecimal, in the order of first use.
+    :ivar compared: True if these were compared with keys that the caller passed.
+    :ivar anchored: the number of checkpoints in the caller's anchor.
+    :ivar broken: the first invalid thing, or None if the record is valid.
     """
 
     first: int
@@ -202,7 +202,7 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
-        """True if all holds."""
+        """True if the whole record is valid."""
         return self.broken is None
 
 
@@ -211,9 +211,9 @@ differ(Verdict, computed={"sound": attrgetter("sound")})
 
 @frozen
 class LockedPeriod:
-    """A part of the record that is written while the vault is locked, so that nothing can be signed.
+    """A part of the record written while the vault is locked, so that it cannot be signed.
 
-    :ivar key: the first of its keys, each of which is made from the one before and takes its place.
+    :ivar key: the first of its keys. Each later key is derived from the previous one and replaces it.
     """
 
     id: str
@@ -222,7 +222,7 @@ class LockedPeriod:
 
 @frozen
 class Maced:
-    """A record's hash, and the MAC over it, if it has one."""
+    """The hash of a record, and the MAC over it, if there is one."""
 
     sequence: int
     hash: str

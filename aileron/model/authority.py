@@ -1,4 +1,4 @@
-"""The operator's word beside a decision: standing grants, pauses, caps of their own, limits, and passkeys."""
+"""What the operator decides beside single approvals: standing grants, pauses, caps, limits and passkeys."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .runs import Decision, Run
 
 @frozen
 class Pause:
-    """Nothing begins until the operator lifts it.
+    """A pause: no run starts until the operator lifts it.
 
-    :ivar by: the operator session, or the agent's.
-    :ivar session_id: whose runs alone; L{None}: everybody's.
+    :ivar by: the operator session, or the agent session, that paused.
+    :ivar session_id: the session whose runs are paused, or None for all.
     """
 
     since: datetime
@@ -32,10 +32,10 @@ class Pause:
 
 @frozen
 class Halt:
-    """A pause at the moment when it took hold.
+    """A pause and the runs that were executing when it took effect.
 
-    :ivar under_way: what had begun by then, and goes on.
-    :ivar saved: whether a restart would find it; False while the database takes no write, as on a full disk.
+    :ivar under_way: the runs that had started and continue.
+    :ivar saved: True if the pause survives a restart, or False while the database accepts no writes (full disk).
     """
 
     pause: Pause
@@ -45,9 +45,9 @@ class Halt:
 
 @frozen
 class OwnCap:
-    """A cap of the operator's own.
+    """A cap that the operator set.
 
-    :ivar action: L{None}: all actions together.
+    :ivar action: the action, or None for all actions together.
     """
 
     cap: Cap
@@ -57,13 +57,13 @@ class OwnCap:
 
     @property
     def name(self) -> tuple[str, str, bool, float]:
-        """The key of which there is one cap."""
+        """The key of the cap. A new cap with this key replaces the old one."""
         return self.action or "", self.cap.argument or "", self.cap.per_session, self.cap.seconds
 
 
 @frozen
 class PendingLimits:
-    """The limits on approvals that wait at once."""
+    """The limits on pending approvals."""
 
     per_session: int = 20
     per_home: int = 200
@@ -72,13 +72,13 @@ class PendingLimits:
 
 @frozen
 class LoopLimits:
-    """The limits that stop an agent that goes on and on.
+    """The limits that stop an agent in a loop.
 
-    :ivar denials: of one session within ten minutes.
-    :ivar denials_of_action: of one action within ten minutes, whatever the session.
-    :ivar same_calls: of one session within a minute, with the same arguments.
-    :ivar same_calls_of_all: the same, whatever the session.
-    :ivar writes_an_hour: of one session and action that nobody approves, unless another hourly limit is said.
+    :ivar denials: the most denials of one session within ten minutes.
+    :ivar denials_of_action: the most denials of one action within ten minutes, in all sessions.
+    :ivar same_calls: the most calls of one session within a minute with identical arguments.
+    :ivar same_calls_of_all: the most calls of all sessions within a minute with identical arguments.
+    :ivar writes_an_hour: the most ungated writes of one session and action, unless another hourly limit is set.
     """
 
     denials: int = 5
@@ -89,21 +89,21 @@ class LoopLimits:
 
 
 MOST_USES = 1000
-"""How often one grant can be used at most."""
+"""The most uses of one grant."""
 
 MOST_GRANT_DAYS = 90
-"""How long one grant can last at most."""
+"""The longest validity of one grant."""
 
 MOST_LIVE_GRANTS = 100
-"""How many grants can be in force at once."""
+"""The most grants in force at once."""
 
 
 class PredicateKind(StrEnum):
-    """The kinds of predicates of an argument; each says what it takes for its C{given}.
+    """The kinds of predicates of an argument, each with the C{given} that it needs.
 
     C{EQUALS}: the value.  C{ONE_OF}: an array of values.  C{PATTERN}: an RE2 expression for the whole text.  C{RANGE}:
-    C{{minimum?, maximum?}}, inclusive.  C{DOMAIN}: an array of names, C{*.name} for those below one; the argument is
-    one mail address, or an array of them.  C{ANY}: nothing; any value does, and none.
+    C{{minimum?, maximum?}}, inclusive.  C{DOMAIN}: an array of names, C{*.name} for those below one, to match an
+    argument that is a mail address or an array of them.  C{ANY}: nothing. It accepts any value, and a missing one.
     """
 
     EQUALS = "equals"
@@ -116,9 +116,9 @@ class PredicateKind(StrEnum):
 
 @frozen
 class Predicate:
-    """A predicate that must hold of one argument.
+    """A predicate that one argument must satisfy.
 
-    :ivar given: by C{kind}, see there.
+    :ivar given: the parameter of the predicate, see L{PredicateKind}.
     """
 
     argument: str
@@ -126,7 +126,10 @@ class Predicate:
     given: JSON = None
 
     def in_words(self) -> str:
-        """Return words for the operator, read after the argument's name; the caller makes them visible."""
+        """Return words for the operator that follow the argument's name.
+
+        The caller makes invisible characters visible.
+        """
         given, several = self.given, isinstance(self.given, Sequence) and not isinstance(self.given, str)
         each = [*cast("Sequence[JSON]", given)] if several else [given]
         if self.kind is PredicateKind.ANY:
@@ -151,7 +154,7 @@ def _range_in_words(given: JSON) -> str:
 
 
 class GrantState(StrEnum):
-    """The state of a grant; that what it is bound to has changed is told apart."""
+    """The state of a grant. It does not say whether the grant's bindings have changed."""
 
     LIVE = "live"
     USED_UP = "used_up"
@@ -161,16 +164,16 @@ class GrantState(StrEnum):
 
 @frozen
 class Grant:
-    """The operator's word, as it lies in the vault.
+    """A standing grant, as stored in the vault.
 
-    :ivar predicates: one an argument at most.
-    :ivar exact: what each argument must be that no predicate names; one that is in neither must be absent.
-    :ivar uses: how often it can be used in all; C{used}: how often it was.
-    :ivar bound: what it stands on, by what that is called: where one of them is another, it allows nothing.
-    :ivar run_id: of the call that was approved with it.
-    :ivar made_by: the operator session.
-    :ivar session_id: allowed to this session alone; L{None}: to all.
-    :ivar revoked_at: when it was ended; also when it was first seen to be over, since a clock can be set back.
+    :ivar predicates: at most one predicate for each argument.
+    :ivar exact: the required values of arguments without a predicate. An argument in neither must be absent.
+    :ivar uses: the most uses in all. C{used} is the number of uses so far.
+    :ivar bound: the things that the grant depends on, by name. If one of them changes, the grant allows nothing.
+    :ivar run_id: the run that was approved together with the grant.
+    :ivar made_by: the operator session that made the grant.
+    :ivar session_id: the session that may use the grant, or None for all.
+    :ivar revoked_at: when it was revoked, or was first seen to be over, since a clock can be set back.
     """
 
     id: str
@@ -190,11 +193,11 @@ class Grant:
 
     @property
     def left(self) -> int:
-        """The number of times that it can be used yet, if it is in force."""
+        """The uses left while the grant is in force."""
         return max(0, self.uses - self.used)
 
     def state(self, now: datetime) -> GrantState:
-        """Tell where it stands at C{now}."""
+        """Return the state of the grant at C{now}."""
         if self.revoked_at is not None:
             return GrantState.REVOKED if self.revoked_at < self.not_after else GrantState.OVER
         if now >= self.not_after:
@@ -204,9 +207,9 @@ class Grant:
 
 @frozen
 class NewGrant:
-    """The operator's wish for calls to come, said with an approval.
+    """The grant for similar calls that the operator requests with an approval.
 
-    :ivar session: for the session of the approved call alone.
+    :ivar session: True if only the session of the approved call may use it.
     """
 
     predicates: tuple[Predicate, ...]
@@ -217,9 +220,9 @@ class NewGrant:
 
 @frozen
 class StandingGrant:
-    """A grant as the operator is shown it.
+    """A grant as shown to the operator.
 
-    :ivar suspended: why it allows nothing though it is in force; L{None}: it does, or nobody can tell now.
+    :ivar suspended: why it currently allows nothing although it is in force, or None if it allows or that is unknown.
     """
 
     grant: Grant
@@ -229,12 +232,12 @@ class StandingGrant:
 
 @frozen
 class Passkey:
-    """One passkey, as the operator has let it count.
+    """One passkey that the operator has confirmed.
 
-    :ivar id: of the credential, as unpadded base64url.
-    :ivar public_key: COSE (RFC 9052).
-    :ivar count: how often its authenticator says that it was used; 0, if that does not count.
-    :ivar site: what it was made for (WebAuthn's rpId): no page of another site can use it.
+    :ivar id: the credential's id, as unpadded base64url.
+    :ivar public_key: the public key in COSE format (RFC 9052).
+    :ivar count: the authenticator's signature counter, or 0 if it has none.
+    :ivar site: the WebAuthn rpId it was made for. Pages of other sites cannot use it.
     """
 
     id: str
@@ -247,10 +250,10 @@ class Passkey:
 
 @frozen
 class PasskeyRule:
-    """The rule of what may not be approved without a passkey.
+    """The rule of approvals that need a passkey.
 
-    :ivar everything: whatever asks.
-    :ivar actions: these, by name; a name that ends with C{*} is every one that begins so.
+    :ivar everything: True if every approval needs one.
+    :ivar actions: the names of actions that need one. A name that ends with C{*} is a prefix.
     """
 
     everything: bool = False
@@ -258,22 +261,22 @@ class PasskeyRule:
 
     @property
     def asks(self) -> bool:
-        """True if anything needs one."""
+        """True if any approval needs a passkey."""
         return self.everything or bool(self.actions)
 
     def needs(self, action: str) -> bool:
-        """Tell whether a call of this action needs one."""
+        """Return whether approving this action needs a passkey."""
         return self.everything or any(
             action.startswith(name[:-1]) if name.endswith("*") else action == name for name in self.actions
         )
 
     def keeps(self, earlier: PasskeyRule) -> bool:
-        """Tell whether it asks for all that an earlier one asked for."""
+        """Return whether this rule covers everything that an earlier rule covered."""
         return self.everything or (not earlier.everything and set(earlier.actions) <= set(self.actions))
 
 
 def approval_statement(run_id: str, decision: Decision, wish: NewGrant | None) -> Mapping[str, JSON]:
-    """Return what a passkey signs for: all that an approval says, with the grant that goes with it."""
+    """Return the statement that a passkey signs: everything in the approval, and the grant that goes with it."""
     return {
         "run": run_id,
         "approved": decision.approved,

@@ -28,15 +28,15 @@ PRESENTATIONS: Mapping[str, tuple[str, ...]] = {
     "event": ("title", "start", "end", "place", "attendees", "text"),
     "file": ("name", "folder", "content"),
 }
-"""What an operation's inputs can be shown as, and the parts of each, in the order in which they are shown."""
+"""The ways to present an operation's inputs, and the parts of each in display order."""
 
 
 @frozen
 class Presentation:
-    """A hint by which a person recognises what an operation is given.
+    """A hint how to present an operation's inputs to a person.
 
-    :ivar kind: of L{PRESENTATIONS}.
-    :ivar parts: by part the inputs that it is made of, one behind the other.
+    :ivar kind: a key of L{PRESENTATIONS}.
+    :ivar parts: the inputs that make up each part, in order.
     """
 
     kind: str
@@ -45,21 +45,21 @@ class Presentation:
 
 @frozen
 class Operation:
-    """One thing a connector can do.
+    """One operation of a connector.
 
     :ivar effect: L{READ} or L{WRITE}.
-    :ivar idempotent: whether the same request with the same effect key may be sent twice.
-    :ivar timeout_seconds: how long an answer is waited for.
-    :ivar precondition: inputs that tie a write to what was shown before it (an etag, a message's id): they, and no
-        others, may be filled from the preview.
-    :ivar reconcilable: whether the connector can look whether such an effect happened.
-    :ivar destructive: whether it may change or remove what was there; else it only adds.  Counts for writes.
-    :ivar output_schema: JSON Schema of its output, where it is declared.
-    :ivar presentation: as what its inputs are shown; L{None}: as they are.
-    :ivar scopes: that its credential must have been given, where the service has such; empty: nothing is known.
-    :ivar lookup: the operation that looks whether it happened, where that is another of the connector's.
-    :ivar needs_approval: why it is done only where an approval comes before it, in a clause; empty: it need not.
-    :ivar pin: the digest of how its server described it when it was reviewed; L{None}: no server describes it.
+    :ivar idempotent: True if the same request with the same effect key may be sent twice.
+    :ivar timeout_seconds: the longest wait for an answer.
+    :ivar precondition: the inputs that tie a write to what was shown before it (an etag, a message's id). Only they
+        may be filled from the preview.
+    :ivar reconcilable: True if the connector can check whether such an effect happened.
+    :ivar destructive: True if a write may change or remove existing things, and not only add.
+    :ivar output_schema: the JSON Schema of its output, if declared.
+    :ivar presentation: how its inputs are presented, or None for plain inputs.
+    :ivar scopes: the scopes that its credential needs, or empty if that is unknown.
+    :ivar lookup: the connector's other operation that checks whether the effect happened, if there is one.
+    :ivar needs_approval: why it always needs an approval, as a clause, or empty if it does not.
+    :ivar pin: the digest of the server's description when it was reviewed, or None if no server describes it.
     """
 
     name: str
@@ -80,10 +80,10 @@ class Operation:
 
 @frozen
 class CredentialNeed:
-    """The credential that a connector wants, and where it goes; C{format} contains C{{key}}.
+    """The credential that a connector needs, and its place. C{format} contains C{{key}}.
 
-    :ivar header: empty: no header carries it.
-    :ivar settings: as of L{Scope}.
+    :ivar header: the header that carries it, or empty.
+    :ivar settings: as in L{Scope}.
     """
 
     kind: str
@@ -93,17 +93,17 @@ class CredentialNeed:
 
     @property
     def query(self) -> str | None:
-        """The query parameter that carries it, if one does."""
+        """The query parameter that carries it, or None."""
         return self.settings.get("query")
 
     @property
     def path(self) -> str | None:
-        """The beginning of the path that it fills, with C{{key}} in it, if it does."""
+        """The beginning of the path that contains it, with C{{key}} in its place, or None."""
         return self.settings.get("path")
 
     @property
     def readers(self) -> str:
-        """Those who can read it, in sentences, where it is for a program; empty: nobody but the service."""
+        """The sentences that name the programs that can read it, or empty if only the service can."""
         if "api" in self.settings:
             return f"Aileron adds it to requests to {self.settings['api']}. The program cannot read it."
         return "The program and everything that it starts can read it." if "variable" in self.settings else ""
@@ -120,15 +120,15 @@ class CredentialNeed:
 
 @frozen
 class ConnectorDescription:
-    """The description of a connector, without running it.
+    """The description of a connector.
 
     :ivar name: C{builtin://slack}, C{local://me/tracker}, …
     :ivar content_hash: C{sha256:…} of the content that would run.
-    :ivar base_url: where it talks to unless a binding says otherwise; L{None}: a binding must say.
-    :ivar bindable: whether a binding may choose another base URL: any, or one of C{template}.
-    :ivar hosts: C{host:port} that may be talked to; of a template with its variables in braces.
-    :ivar template: what the base URL is made of, where it has variables.
-    :ivar places: the base URLs of other hosts, by the names that operations know them by.
+    :ivar base_url: the default base URL, or None if a binding must set it.
+    :ivar bindable: True if a binding may set another base URL: any, or one that matches C{template}.
+    :ivar hosts: the allowed C{host:port}. Those of a template contain its variables in braces.
+    :ivar template: the template of the base URL, if it has variables.
+    :ivar places: the base URLs of other hosts, by the names that operations use.
     """
 
     name: str
@@ -143,11 +143,11 @@ class ConnectorDescription:
     places: Mapping[str, str] = field(factory=dict)
 
     def scope(self, base_url: str, variables: Mapping[str, str] = _NONE) -> Scope | None:
-        """Return where its credential may go when it talks to C{base_url}; L{None}: it needs none.
+        """Return where its credential may be sent at C{base_url}, or None if it needs no credential.
 
-        A base URL that its template does not make leaves the variables as they stand, and so nothing that opens.
+        If the template does not match the base URL, the variables remain unfilled, so the scope opens no credential.
 
-        :param variables: those that are not in the base URL; of one that is left out its default counts.
+        :param variables: the values of variables that are not in the base URL. A missing one has its default.
         """
         need = self.credential
         if need is None:
@@ -160,21 +160,21 @@ class ConnectorDescription:
         return Scope(hosts, base_url, need.header, need.format, settings)
 
     def sealed_variables(self, sealed: Scope | None) -> Mapping[str, str]:
-        """Return the variables that are not in the base URL, as they are in what a credential was sealed for."""
+        """Return the values of the variables outside the base URL from the scope that a credential was sealed for."""
         found: dict[str, str] = {}
         if self.template is None or self.credential is None or sealed is None:
             return found
         for name, text in self.credential.settings.items():
-            with suppress(ValueError):  # the connector has another setting now; what is asked for then differs anyway
+            with suppress(ValueError):  # the connector's setting has changed, so the scopes differ anyway
                 found |= UrlTemplate(text, self.template.variables).read(sealed.settings.get(name, ""))
         return {each.name: found[each.name] for each in self.template.unplaced if each.name in found}
 
     def url_of(self, place: str | None, base_url: str) -> str:
-        """Return the base URL of one of its hosts, with the variables as in C{base_url}; L{None}: that itself."""
+        """Return the base URL of another host with the variables of C{base_url}, or C{base_url} if C{place} is None."""
         return base_url if place is None else fill(self.places[place], self._values(base_url))
 
     def base_url_problem(self, base_url: str) -> str | None:
-        """Tell why it cannot talk there, as the end of a sentence that begins with the base URL."""
+        """Return why this base URL cannot be used, as the end of a sentence that begins with the URL, or None."""
         if self.template is None:
             declared = self.bindable or read_origin(base_url, ssh=True).host_and_port in self.hosts
             return None if declared else "must be on a host that the connector declares"
@@ -192,10 +192,10 @@ class ConnectorDescription:
 
 @frozen
 class UploadPart:
-    """A part of a body that carries files.
+    """A part of a request body that carries files.
 
-    :ivar name: of the field; empty: the part is the whole body.
-    :ivar media_type: empty: it is a field of a form, and no file.
+    :ivar name: the field's name, or empty if the part is the whole body.
+    :ivar media_type: the file's type, or empty if it is a plain form field.
     """
 
     name: str
@@ -205,17 +205,17 @@ class UploadPart:
 
     @property
     def head(self) -> bytes:
-        """The lines before its content in C{multipart/form-data}, as browsers escape them."""
+        """Return the part's header lines in C{multipart/form-data}, escaped as browsers do."""
         pairs = [("name", self.name), *([("filename", self.filename)] if self.filename is not None else [])]
         named = "".join(f'; {key}="{text.translate(_ESCAPED)}"' for key, text in pairs)
         kind = f"Content-Type: {self.media_type}\r\n" if self.media_type else ""
         return f"Content-Disposition: form-data{named}\r\n{kind}".encode()
 
     def review(self) -> dict[str, JSON]:
-        """Return what is shown of it: its text where it is one, and size and digest in any case."""
+        """Return the part as shown for review: its size and digest, and its text if it is text."""
         shown: dict[str, JSON] = {"name": self.name, "filename": self.filename, "type": self.media_type}
         try:
-            shown["text"] = self.content.decode("utf-8")  # whatever its type says
+            shown["text"] = self.content.decode("utf-8")  # regardless of its declared type
         except UnicodeDecodeError:
             shown["text"] = None
         more: dict[str, JSON] = {"size": len(self.content), "digest": digest_of_bytes(self.content)}
@@ -224,13 +224,13 @@ class UploadPart:
 
 @frozen
 class Request:
-    """A request as it will be built, but for the credential: pure data, shown to the operator and bound by the digest.
+    """A request without its credential: pure data, shown to the operator and covered by the digest.
 
-    :ivar headers: name and value, in order, without the credential's.
-    :ivar credential_header: the header that the credential will fill, or L{None}: none.
-    :ivar credential_query: the query parameter that it will fill, or L{None}: none.
-    :ivar parts: of which the body is made, where it carries files.
-    :ivar credential_path: what it will put in front of the path, with C{{key}} in it, or L{None}: nothing.
+    :ivar headers: names and values in order, without the credential's header.
+    :ivar credential_header: the header that the credential fills, or None.
+    :ivar credential_query: the query parameter that the credential fills, or None.
+    :ivar parts: the parts of a body that carries files.
+    :ivar credential_path: the path prefix with C{{key}} that the credential fills, or None.
     """
 
     connector: str
@@ -249,20 +249,21 @@ class Request:
 
 @frozen
 class Outcome:
-    """The outcome of one attempt. Exactly one of C{fault} and success.
+    """The outcome of one attempt: either a success or a C{fault}.
 
-    :ivar output: the operation's result, where it succeeded.
-    :ivar fault: what went wrong, else L{None}.
-    :ivar sent: whether the transport was handed the first byte of the request.
-    :ivar classified: whether the connector's declaration says what this answer means (a refused port is not an
-        answer: C{sent} is false).  A fault that was C{sent} and is not classified may have happened.
-    :ivar retry_after_seconds: what the service asked for, if it did.
-    :ivar status: the HTTP status, if one came.
-    :ivar notes: what else is worth recording; C{echoed}: the kinds of forms in which the secret came back
-        (C{plain url json html hex base64 base64url split}), each place of which was replaced; C{more}: that a read in
-        pages did not come to its end; C{refused}: what a server asked for meanwhile and did not get; C{api}: counts of
-        its requests to its API; C{answer}: of a fault, what the service answered (C{text} and its C{type}), without
-        secrets and cut.
+    :ivar output: the operation's result, if it succeeded.
+    :ivar fault: the failure, or None.
+    :ivar sent: True if the first byte of the request was passed to the transport.
+    :ivar classified: True if the connector's declaration defines the meaning of this answer. A refused connection is
+        not an answer: C{sent} is false.  If a fault was C{sent} and is not classified, the effect may have happened.
+    :ivar retry_after_seconds: the delay that the service asked for, or None.
+    :ivar status: the HTTP status, or None.
+    :ivar notes: further details to record. C{echoed}: the kinds of forms in which the secret came back
+        (C{plain url json html hex base64 base64url split}), each of which was replaced. C{more}: a read in pages was
+        not
+        completed. C{refused}: a request of the server that was refused. C{api}: counts of its requests to its API.
+        C{answer}: the service's answer to a failed attempt (C{text} and its C{type}), without
+        secrets and truncated.
     """
 
     output: JSON = None
@@ -275,7 +276,7 @@ class Outcome:
 
     @property
     def kept_answer(self) -> tuple[str | None, str | None]:
-        """The answer of the service and its media type, for the operator to read; both None for a success."""
+        """The service's answer and its media type, for the operator, or two times None for a success."""
         answer = self.notes.get("answer")
         if self.fault is None or not isinstance(answer, Mapping):
             return None, None
@@ -284,12 +285,12 @@ class Outcome:
 
 @frozen
 class Sought:
-    """An effect whose outcome is unknown, as it is looked for.
+    """An effect whose outcome is unknown, described for a search.
 
-    :ivar inputs: of the operation, as its request was built from them.
-    :ivar effect_key: which the request carried.
-    :ivar first_at: when it was tried first.
-    :ivar last_at: when the last attempt was given up.
+    :ivar inputs: the operation's inputs from which its request was built.
+    :ivar effect_key: the effect key in the request.
+    :ivar first_at: when the first attempt started.
+    :ivar last_at: when the last attempt was abandoned.
     """
 
     operation: str
@@ -302,13 +303,13 @@ class Sought:
 
 @frozen
 class Finding:
-    """The result of a look for an effect whose outcome is unknown.
+    """The result of a search for an effect whose outcome is unknown.
 
-    :ivar happened: C{True}: it is there; C{False}: it is certain that it did not happen; L{None}: nobody can say yet.
-    :ivar output: the operation's result, as far as the look gives it, where it happened.
-    :ivar fault: why nobody can say, where something went wrong.
-    :ivar notes: what else is worth recording; C{matches}: how many were found, where it is more than one; C{echoed}
-        as of L{Outcome}.
+    :ivar happened: True if it was found, False if it certainly did not happen, or None if that is unknown.
+    :ivar output: the operation's result, as far as the search found it.
+    :ivar fault: the failure of the search, if it failed.
+    :ivar notes: further details to record. C{matches}: the number of effects found if more than one. C{echoed}: as in
+        L{Outcome}.
     """
 
     happened: bool | None

@@ -1,4 +1,4 @@
-"""One exception tree, which is the failure taxonomy: a class of errors, its HTTP status, its side, whether to retry."""
+"""The exception tree, which is the failure taxonomy: each class with its HTTP status, its side and whether to retry."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .runs import Run
 
 @define(eq=False)
 class AileronError(Exception):
-    """Something failed in a way that a caller may decide about.
+    """An error that the caller can handle.
 
-    :ivar message: fit for the user's eyes: no secret, no stack.
-    :ivar details: what a program wants to know beside it.
+    :ivar message: the message for the user. It contains no secret and no stack.
+    :ivar details: further data for programs.
     """
 
     kind: ClassVar[str] = "internal_error"
@@ -34,192 +34,195 @@ class AileronError(Exception):
         return self.message
 
     def fault(self) -> Fault:
-        """Return the value that is stored and sent."""
+        """Return the error as the value that is stored and sent."""
         return Fault(self.kind, self.message, self.boundary, self.retriable, self.details)
 
 
 class InternalError(AileronError):
-    """A fault of our own; the message says nothing of its inside."""
+    """A bug in Aileron. The message contains no internals."""
 
 
 class InvalidRequest(AileronError):
-    """The caller's input is wrong.  C{details["problems"]}: C{[{"pointer": "/args/x", "message": …}]}."""
+    """An invalid input. C{details["problems"]}: C{[{"pointer": "/args/x", "message": …}]}."""
 
     kind, status, boundary = "invalid_request", 400, "user"
 
     @classmethod
     def listing(cls, message: str, *problems: tuple[str, str]) -> InvalidRequest:
-        """Refuse an input, with its problems.
+        """Return an error that lists problems.
 
-        :param problems: pairs of JSON pointer and message; no message repeats a value.
+        :param problems: pairs of JSON pointer and message. No message repeats a value.
         """
         return cls(message, {"problems": [{"pointer": pointer, "message": text} for pointer, text in problems]})
 
 
 class Unauthorized(AileronError):
-    """No credential, or an unknown one."""
+    """A missing or unknown credential."""
 
     kind, status, boundary = "unauthorized", 401, "user"
 
 
 class Forbidden(AileronError):
-    """A credential that may not do this."""
+    """A valid credential that does not allow this request."""
 
     kind, status, boundary = "forbidden", 403, "user"
 
 
 class ApprovalDenied(AileronError):
-    """The operator said no; C{details["reason"]} holds why, if given."""
+    """A denial by the operator. C{details["reason"]} is the reason, if they wrote one."""
 
     kind, status, boundary = "approval_denied", 403, "user"
 
 
 class CapabilityDenied(AileronError):
-    """The action or the connector does not declare what was asked of it."""
+    """A use of an operation or host that the action or connector does not declare."""
 
     kind, status, boundary = "capability_denied", 403, "connector_manifest"
 
 
 class NotFound(AileronError):
-    """There is no such thing, or it is not the caller's."""
+    """A thing that does not exist, or does not belong to the caller."""
 
     kind, status, boundary = "not_found", 404, "user"
 
 
 class Conflict(AileronError):
-    """The thing is in another state than the caller thought; C{details} tells the present one."""
+    """A conflict with the present state, which C{details} contains."""
 
     kind, status, boundary = "conflict", 409, "user"
 
 
 class ApprovalStale(AileronError):
-    """A decision about what is no longer what would run: look again."""
+    """A decision about something that has changed. The operator must review it again."""
 
     kind, status, boundary = "approval_stale", 409, "runtime"
 
 
 class Cancelled(AileronError):
-    """The run was withdrawn before anything was sent."""
+    """A run that was withdrawn before anything was sent."""
 
     kind, status, boundary = "cancelled", 409, "user"
 
 
 class ApprovalExpired(AileronError):
-    """Nobody decided in the time that the action allows."""
+    """An approval that expired without a decision."""
 
     kind, status, boundary = "approval_expired", 410, "user"
 
 
 class BindingRequired(AileronError):
-    """The connector needs a credential and none, or more than one, is bound to it."""
+    """A missing or ambiguous binding: the connector needs exactly one credential."""
 
     kind, status, boundary = "binding_required", 412, "runtime"
 
 
 class BindingFailed(AileronError):
-    """A bound credential could not be opened or is not accepted."""
+    """A bound credential that could not be opened or that the service rejects."""
 
     kind, status, boundary = "binding_failed", 412, "runtime"
 
 
 class CredentialNeedsYou(BindingFailed):
-    """A bound credential works again only after a person renews it; C{details["reason"]} says why."""
+    """A bound credential that only a person can renew. C{details["reason"]} is the reason."""
 
 
 class HashMismatch(AileronError):
-    """The content is not the one that was pinned."""
+    """Content that differs from its pin."""
 
     kind, status, boundary = "hash_mismatch", 422, "runtime"
 
 
 class SignatureFailure(AileronError):
-    """A signature does not hold."""
+    """An invalid signature."""
 
     kind, status, boundary = "signature_failure", 422, "runtime"
 
 
 class VaultLocked(AileronError):
-    """The vault must be unlocked first (or made, or it is lost); C{details["state"]} says which."""
+    """A vault that is not unlocked: locked, missing or lost, as in C{details["state"]}."""
 
     kind, status, boundary = "vault_locked", 423, "runtime"
 
 
 class LimitExceeded(AileronError):
-    """Too many at once; C{details["retry_after"]}: seconds."""
+    """A limit that is reached. C{details["retry_after"]} is the number of seconds to wait."""
 
     kind, status, boundary, retriable = "limit_exceeded", 429, "user", True
 
 
 class ConnectorRuntimeError(AileronError):
-    """A connector broke its own contract."""
+    """A connector that broke its contract."""
 
     kind, status, boundary = "connector_runtime_error", 500, "sandbox"
 
 
 class OutcomeUnknown(AileronError):
-    """The effect may have happened; a person settles it."""
+    """An effect that may have happened. A person must settle it."""
 
     kind, status, boundary = "outcome_unknown", 500, "external"
 
 
 class NetworkError(AileronError):
-    """The service was not reached; nothing was sent."""
+    """A service that could not be reached. Nothing was sent."""
 
     kind, status, boundary, retriable = "network_error", 502, "external", True
 
 
 class ExternalApiError(AileronError):
-    """The service answered that it did not do it."""
+    """An answer of the service that it did not perform the request."""
 
     kind, status, boundary = "external_api_error", 502, "external"
 
 
 class Paused(AileronError):
-    """The operator has paused everything."""
+    """A pause that the operator set."""
 
     kind, status, boundary, retriable = "paused", 503, "runtime", True
 
 
 class StoreUnavailable(AileronError):
-    """The database could not take the write (full, locked, damaged, closing); nothing of it was kept."""
+    """A failed write to the database (full, locked, damaged or closing). Nothing was stored."""
 
     kind, status, boundary, retriable = "store_unavailable", 503, "runtime", True
 
 
 class ResourceLimitExceeded(AileronError):
-    """A size or a time went past its cap."""
+    """A size or time above its limit."""
 
     kind, status, boundary = "resource_limit_exceeded", 507, "sandbox"
 
 
 @define(eq=False)
 class StateConflict(Exception):
-    """A compare-and-set lost: the run is no longer in the state that the transition starts from.
+    """A failed compare-and-set: the run is no longer in the state that the transition starts from.
 
-    :ivar present: the run as it is.
+    :ivar present: the run as it is now.
     """
 
     present: Run
 
 
 class WrongPassphrase(Unauthorized):
-    """The passphrase does not open this vault (or its wrapped key was altered: nobody can tell the two apart)."""
+    """A passphrase that does not open this vault. An altered wrapped key gives the same error."""
 
 
 class WeakPassphrase(InvalidRequest):
-    """A new passphrase that would be guessed."""
+    """A new passphrase that could be guessed."""
 
 
 class NoVault(VaultLocked):
-    """There is no vault file."""
+    """A missing vault file."""
 
 
 class VaultDamaged(BindingFailed):
-    """The vault file is not what the holder of its key wrote last.  It is never replaced; a person puts a copy back."""
+    """A vault file that the key's owner did not write last.
+
+    It is never replaced automatically: a person restores a copy.
+    """
 
 
 def damaged(reason: str) -> VaultDamaged:
-    """Make the error that says C{reason}, and what a person can do."""
+    """Return an error with C{reason} and with advice for the person."""
     return VaultDamaged(f"{reason} Put secrets.json back from a copy, or run `aileron vault reset`.")
 
 
@@ -228,4 +231,4 @@ def _leaves(root: type[AileronError]) -> list[type[AileronError]]:
 
 
 STATUS: Mapping[str, int] = {leaf.kind: leaf.status for leaf in _leaves(AileronError)}
-"""HTTP status of each class of the taxonomy.  Closed: a new one needs an ADR."""
+"""The HTTP status of each class of the taxonomy. The set is closed: a new class needs an ADR."""

@@ -1,4 +1,4 @@
-"""The shape of a failure as it travels; what it leaves as it was, and what its reader does next."""
+"""A failure as a value that is stored and sent, and advice for its reader."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from aileron.base.json import JSON
 
 @frozen
 class Fault:
-    """One failure as its reader meets it.
+    """One failure, as stored and sent.
 
     :ivar kind: a class of the closed taxonomy (see L{aileron.model.errors.STATUS}).
-    :ivar message: fit for the user's eyes: no secret, no stack.
-    :ivar boundary: whose side failed: C{user sandbox connector_manifest action runtime external}.
-    :ivar retriable: whether the same call may succeed later.
+    :ivar message: the message for the user. It contains no secret and no stack.
+    :ivar boundary: the side that failed: C{user sandbox connector_manifest action runtime external}.
+    :ivar retriable: True if the same call may succeed later.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class Fault:
     details: Mapping[str, JSON] = field(factory=dict)
 
     def with_details(self, **details: JSON) -> Fault:
-        """Return the same fault that says more."""
+        """Return a copy with further details."""
         return evolve(self, details={**self.details, **details})
 
 
@@ -38,9 +38,9 @@ differ(Fault, kind=Member("class"))
 class Advice:
     """Advice on a failure.
 
-    :ivar kept: what was not done, or is still there; true of every failure of the class.
-    :ivar then: what to do; empty where the message and its details say it all.
-    :ivar page: what to do on a page, where that is another thing.
+    :ivar kept: what was not changed by any failure of this class.
+    :ivar then: what to do, or empty if the message and its details say it.
+    :ivar page: what to do on a page, if that differs.
     """
 
     kept: str
@@ -49,7 +49,7 @@ class Advice:
 
     @property
     def on_page(self) -> str:
-        """The advice for the reader of a page."""
+        """The advice for readers of a page."""
         return self.page or self.then
 
 
@@ -95,7 +95,7 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "internal_error": Advice("Completed steps are recorded.", "See the daemon's log: aileron log"),
 }
-"""Closed, as the taxonomy is."""
+"""The advice by class of failure. The set is closed, like the taxonomy."""
 
 _COMMAND = "aileron "
 _VAULT = {
@@ -105,10 +105,10 @@ _VAULT = {
 
 
 def what_then(kind: str, message: str, details: Mapping[str, JSON]) -> str:
-    """Return what to do about a failure; empty where its message names a command itself, or where nothing is known.
+    """Return what to do about a failure, or an empty text if the message names a command or there is no advice.
 
-    :param message: as it is shown.
-    :param details: of the failure: the state of a vault, or the seconds after which to ask again.
+    :param message: the message as shown.
+    :param details: the details of the failure, such as the vault's state or the seconds to wait.
     """
     known = ADVICE.get(kind)
     seconds = details.get("retry_after")
@@ -122,7 +122,7 @@ def what_then(kind: str, message: str, details: Mapping[str, JSON]) -> str:
 
 
 def what_was_kept(kind: str, message: str) -> str:
-    """Return what the failure left as it was; empty where the message says so itself, or where nothing is known."""
+    """Return what the failure left unchanged, or an empty text if the message says so or there is no advice."""
     known = ADVICE.get(kind)
     said = "nothing" in message.lower() or "not sent" in message
     return "" if known is None or said else known.kept

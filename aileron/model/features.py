@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @frozen
 class Command:
-    """A command, imported when it is asked for.
+    """A command that is imported on its first use.
 
     :ivar place: C{module:name} of the click command.
     :ivar part: the part of the help that lists it; empty for a command within a group.
     :ivar rank: the position in that part: lower ranks come first.
     :ivar front: True if C{aileron --help} lists it, not only C{aileron --help --all}.
-    :ivar old: names that it had in earlier versions, such as C{sync}, or C{action install} for one within a group;
-        they work, and no help lists them.
-    :ivar now: for a command that only earlier versions listed: what to call instead of it. It works, and no help lists
-        it.
+    :ivar old: the names of earlier versions, such as C{sync}, or C{action install} for a command within a group. They
+        work, but help does not list them.
+    :ivar now: the replacement of a command that only earlier versions listed. The old command works, but help does not
+        list it.
     """
 
     place: str
@@ -81,10 +81,10 @@ _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 @frozen
 class RelayedPath:
-    """A path that the gateway takes of the agent site, as it is published.
+    """A path of the agent site that the gateway serves, as published in the API document.
 
-    :ivar path: with its variables as C{<path:rest>}.
-    :ivar providers: where it leads; of two the second gets what Anthropic's clients send.
+    :ivar path: the path, with variables as C{<path:rest>}.
+    :ivar providers: the providers it leads to. If there are two, the second gets requests of Anthropic's clients.
     """
 
     method: str
@@ -93,5 +93,5 @@ class RelayedPath:
 
     @classmethod
     def each(cls, path: str, methods: Iterable[str] | None, providers: tuple[str, ...]) -> list[RelayedPath]:
-        """Return a path with each of its methods; of one that takes every method, with those that clients use."""
+        """Return the path with each of its methods. If it accepts every method, use the methods that clients send."""
         return [cls(method, path, providers) for method in sorted(methods or _METHODS)]

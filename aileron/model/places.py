@@ -1,4 +1,4 @@
-"""Base URLs with variables, which the operator sets where a credential is bound: the name of a site, a region."""
+"""Base URLs with variables that the operator sets when binding a credential, such as a site's name or a region."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _VALUE = re.compile(r"[A-Za-z0-9_~-]{1,63}")
 class UrlVariable:
     """A part of a base URL that the operator sets.
 
-    :ivar pattern: of RE2; the whole value matches it.
-    :ivar example: a value for people to see.
-    :ivar default: of who sets none; L{None}: it must be set.
+    :ivar pattern: the RE2 pattern that the whole value must match.
+    :ivar example: a sample value for people.
+    :ivar default: the default value, or None if the variable must be set.
     """
 
     name: str
@@ -33,9 +33,9 @@ class UrlVariable:
     default: str | None = None
 
     def check(self, text: str) -> str:
-        """Return C{text}.
+        """Return C{text} if it is a valid value.
 
-        :raises ValueError: it cannot be a value, as the end of a sentence that begins with it.
+        :raises ValueError: it is invalid. The message is the end of a sentence that begins with the value.
         """
         if not _VALUE.fullmatch(text) or not compile_pattern(self.pattern).fullmatch(text):
             raise ValueError(f"must match {self.pattern}, such as {self.example}")
@@ -46,7 +46,7 @@ class UrlVariable:
 class UrlTemplate:
     """A base URL with variables in braces, each within one label of the host or one segment of the path.
 
-    :ivar variables: each of them is somewhere in C{text}, or else in a setting of the credential.
+    :ivar variables: all variables. Each occurs in C{text}, or else in a setting of the credential.
     """
 
     text: str
@@ -59,28 +59,28 @@ class UrlTemplate:
 
     @property
     def placed(self) -> tuple[UrlVariable, ...]:
-        """Those that are in the base URL, from which their values are read back."""
+        """The variables in the base URL, whose values can be parsed back from a URL."""
         return tuple(each for each in self.variables if each.name in variables_in(self.text))
 
     @property
     def unplaced(self) -> tuple[UrlVariable, ...]:
-        """The others, whose values are read back from the settings that a credential was sealed with."""
+        """The variables outside the base URL, whose values are in the settings that a credential was sealed with."""
         return tuple(each for each in self.variables if each not in self.placed)
 
     @property
     def origin(self) -> UrlTemplate:
-        """The beginning of every URL there."""
+        """The beginning that all URLs of the template share."""
         return UrlTemplate("/".join(self.text.split("/")[:3]), self.variables)
 
     @property
     def default(self) -> str | None:
-        """The base URL if nothing is set; L{None}: something must be."""
+        """The base URL with all defaults, or None if a variable must be set."""
         return None if any(each.default is None for each in self.variables) else self.example
 
     def filled(self, given: Mapping[str, str]) -> str:
-        """Return the base URL with these values, and defaults for the others.
+        """Return the base URL with these values, and defaults for the other variables.
 
-        :raises ValueError: a value is missing, unknown or not allowed; as a sentence.
+        :raises ValueError: a value is missing, unknown or invalid. The message is a sentence.
         """
         known = {each.name: each for each in self.variables}
         if unknown := sorted(given.keys() - known.keys()):
@@ -96,9 +96,9 @@ class UrlTemplate:
         return url
 
     def values_of(self, url: str) -> Mapping[str, str]:
-        """Return the values with which it is C{url}.
+        """Return the values of the variables in C{url}.
 
-        :raises ValueError: there are none, as the end of a sentence that begins with the base URL.
+        :raises ValueError: the template does not match. The message is the end of a sentence that begins with the URL.
         """
         values = self.read(url)
         if (problem := base_url_problem(url)) is not None:
@@ -106,7 +106,7 @@ class UrlTemplate:
         return values
 
     def read(self, text: str) -> Mapping[str, str]:
-        """Return the values with which it is C{text}, which need be no base URL; raises as L{values_of}."""
+        """Return the values of the variables in C{text}, which need not be a base URL. Raises as L{values_of} does."""
         values = dict(self._read(text))
         if fill(self.text, values) != text:
             raise self._mismatch()
@@ -133,19 +133,19 @@ class UrlTemplate:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return C{text} with each variable in braces that has a value replaced by it."""
+    """Return C{text} with each variable in braces that has a value replaced by the value."""
     return _REFERENCE.sub(lambda found: values.get(found[1], found[0]), text)
 
 
 def variables_in(text: str) -> list[str]:
-    """Name the variables in C{text}, in order."""
+    """Return the names of the variables in C{text}, in order."""
     return _REFERENCE.findall(text)
 
 
 def misplaced(text: str) -> str | None:
-    """Tell why the values of the variables in a base URL could not be told apart once they are set.
+    """Return why the values of a base URL's variables could not be parsed back, or None if they can.
 
-    :return: the end of a sentence that begins with the base URL; L{None}: they can.
+    :return: the end of a sentence that begins with the base URL, or None.
     """
     scheme, *parts = _SEPARATORS.split(text)
     if variables_in(scheme):

@@ -13,17 +13,17 @@ from .runs import Run
 
 @frozen
 class Precedents:
-    """A comparison of a call with the calls of the same action that were done before it.
+    """A comparison of a call with earlier completed calls of the same action.
 
-    :ivar looked_at: how many of those were looked at, the newest first.
-    :ivar whole: whether these are all that there are.
-    :ivar novel: by argument, what of its short values none of them had; of an array, which elements,
-        and all that stand too far behind to be compared.
-    :ivar action_changed: whether the action's file is another than it was when it was done last.
-    :ivar connectors_changed: which connectors are others than they were then.
-    :ivar repeats: the newest calls of other sessions with the same arguments that are not settled, whose outcome is
-        unknown, or that were done within a day.
-    :ivar twins: the same of the call's own session, oldest first.
+    :ivar looked_at: the number of earlier calls compared, the newest first.
+    :ivar whole: True if these are all earlier calls.
+    :ivar novel: for each argument, its short values that no earlier call had. For an array, the new elements,
+        and all elements beyond the limit of the comparison.
+    :ivar action_changed: True if the action's file has changed since its last completed call.
+    :ivar connectors_changed: the connectors that have changed since then.
+    :ivar repeats: the newest calls of other sessions with identical arguments that are not settled, whose outcome is
+        unknown, or that completed within a day.
+    :ivar twins: such calls of the call's own session, oldest first.
     """
 
     looked_at: int

@@ -1,4 +1,4 @@
-"""Queries of lists of runs or records, and one page of them."""
+"""Queries for lists of runs or records, and one page of a list."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 @frozen
 class Page(Generic[T]):
-    """Some items and where the next page begins.
+    """One page of a list.
 
-    :ivar cursor: hand it back for more; L{None} at the end.  Opaque.
+    :ivar cursor: the opaque cursor of the next page, or None at the end.
     """
 
     items: tuple[T, ...]
@@ -24,15 +24,15 @@ class Page(Generic[T]):
 
 
 MOST_PAGE_BYTES = 4 * 1024 * 1024
-"""The size at which a page of runs or records ends: agents decide how large those are, and a page is held at once."""
+"""The size at which a page of runs or records ends. Agents decide how large those are, and a page is held in memory."""
 
 
 @frozen
 class RunQuery:
-    """Filters of a list of runs, newest first; every given field must match.
+    """A query for runs, newest first. Every filter that is set must match.
 
-    :ivar most_bytes: a page ends before C{limit} where its runs would be larger together, but it has one at least;
-        L{None}: only C{limit} ends it.
+    :ivar most_bytes: the size at which a page ends before C{limit}, after at least one run, or
+        None if only C{limit} ends it.
     """
 
     states: tuple[RunState, ...] = ()
@@ -49,12 +49,12 @@ class RunQuery:
 
 @frozen
 class AuditQuery:
-    """A query of records, newest first; every given field must match.
+    """A query for records, newest first. Every filter that is set must match.
 
-    :ivar types: any of these; none given: of every type.
-    :ivar commands: L{False}: without the login and logout that each command of the operator's leaves.
-    :ivar most_bytes: a page ends before C{limit} where the contents of its records would be larger together, but it
-        has one at least; L{None}: only C{limit} ends it.
+    :ivar types: the types of events to return, or empty for all types.
+    :ivar commands: False to leave out the login and logout of each operator command.
+    :ivar most_bytes: the size of contents at which a page ends before C{limit}, after at least one record, or
+        None if only C{limit} ends it.
     """
 
     since: datetime | None = None
@@ -74,11 +74,11 @@ class AuditQuery:
 
 @frozen
 class DailyWait:
-    """The time that runs waited for a person, where the wait ended on this day in UTC.
+    """The time that runs waited for a person, for waits that ended on one day in UTC.
 
-    :ivar number: how many there were, never 0.
-    :ivar median_seconds: half of them took no longer.
-    :ivar slow_seconds: nine in ten took no longer.
+    :ivar number: the number of waits, at least 1.
+    :ivar median_seconds: the median wait.
+    :ivar slow_seconds: the 90th percentile of the waits.
     """
 
     day: date

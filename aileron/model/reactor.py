@@ -7,11 +7,11 @@ from attrs import frozen
 
 @frozen
 class LongTurns:
-    """Turns of the reactor that took longer than they may.
+    """The turns of the reactor that exceeded the limit.
 
-    :ivar busy: in which its own thread computed for too long.
-    :ivar blocked: in which it was kept from it.
-    :ivar longest_seconds: of them.
+    :ivar busy: the number of turns in which its own thread computed for too long.
+    :ivar blocked: the number of turns in which its thread was blocked.
+    :ivar longest_seconds: the duration of the longest.
     """
 
     busy: int = 0

@@ -1,4 +1,4 @@
-"""Runs: one invocation of one action, from its first moment to its end."""
+"""Runs: one invocation of one action, from its creation to its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .vault import BindingFlag
 
 
 class RunState(StrEnum):
-    """The state of a run. Which steps between them are legal: L{aileron.runner}'s one table."""
+    """The state of a run. The table of legal transitions is in L{aileron.runner}."""
 
     RECEIVED = "received"
     PENDING = "pending_approval"
@@ -36,7 +36,7 @@ class RunState(StrEnum):
 
     @property
     def settled(self) -> bool:
-        """True once nothing more happens by itself (an C{unknown} is settled by a person)."""
+        """True if the run does not change by itself any more. A person can still settle an C{unknown} run."""
         return self in _SETTLED
 
 
@@ -52,10 +52,10 @@ _SETTLED = frozenset(
 )
 
 AWAITING = (RunState.AWAITING_VAULT, RunState.AWAITING_CREDENTIAL)
-"""The states of a run that is approved and waits for what only a person gives."""
+"""The states of an approved run that waits for a person to unlock the vault or renew a credential."""
 
 NOT_BEGUN = (RunState.APPROVED, *AWAITING)
-"""The states of a run that is approved and of which nothing was sent."""
+"""The states of an approved run of which nothing was sent."""
 
 
 _MINTED = "aileron-"
@@ -63,12 +63,12 @@ _MINTED = "aileron-"
 
 @frozen
 class Call:
-    """An invocation as it reaches the runner's door, its caller known, its arguments not yet checked.
+    """A call of an action by a known caller, with arguments that are not checked yet.
 
-    :ivar session: L{None} where the operator calls without one.
-    :ivar idempotency_key: 1 to 128 visible ASCII, or L{None}.
-    :ivar undoes: the run that it undoes; then it needs the operator's approval even where its action needs none.
-    :ivar tool_call: the id of the model's tool call, as the client reports it: 1 to 128 visible ASCII, or L{None}.
+    :ivar session: the caller's session, or None if the operator calls without one.
+    :ivar idempotency_key: 1 to 128 visible ASCII characters, or None.
+    :ivar undoes: the id of the run to undo, or None. Such a call always needs the operator's approval.
+    :ivar tool_call: the id of the model's tool call from the client: 1 to 128 visible ASCII characters, or None.
     """
 
     action: str
@@ -81,27 +81,27 @@ class Call:
 
     @staticmethod
     def mint_key(token: str) -> str:
-        """Make an idempotency key that says that no agent chose it.
+        """Return an idempotency key that is marked as not chosen by an agent.
 
-        :param token: unique; of visible ASCII, and at most 100 characters long.
+        :param token: a unique text of at most 100 visible ASCII characters.
         """
         return f"{_MINTED}{token}"
 
 
 @frozen
 class Run:
-    """One row.
+    """One run, as stored in a row.
 
-    :ivar id: a ULID; also the id of its approval.
-    :ivar arguments: after defaults, as validated.
-    :ivar effect_key: minted once, the same for all attempts; steps derive theirs from it.
-    :ivar result: C{{"output": …, "steps": {id: output}}} where it completed.
-    :ivar reason: of a denial, withdrawal or settlement.
-    :ivar audit_id: the event that ended it.
-    :ivar asked: the arguments as they were asked for, where the operator has edited them; else L{None}.
-    :ivar parent_id: the run whose outcome is unknown and which this one does again.
-    :ivar start_after: an approved one does not begin before.
-    :ivar undoes: the completed run that this one undoes.
+    :ivar id: a ULID, which is also the id of its approval.
+    :ivar arguments: the validated arguments with defaults.
+    :ivar effect_key: the key that all attempts share. The keys of steps are derived from it.
+    :ivar result: C{{"output": …, "steps": {id: output}}} if it completed.
+    :ivar reason: the reason of a denial, withdrawal or settlement.
+    :ivar audit_id: the id of the event that ended it.
+    :ivar asked: the original arguments if the operator has edited them, or None.
+    :ivar parent_id: the run of unknown outcome that this one repeats.
+    :ivar start_after: the earliest start of an approved run.
+    :ivar undoes: the id of the completed run that this one undoes.
     """
 
     id: str
@@ -127,38 +127,38 @@ class Run:
 
     @property
     def asked_for(self) -> Mapping[str, JSON]:
-        """The arguments as they were asked for, edited since or not."""
+        """The arguments of the original request, whether or not they were edited since."""
         return self.arguments if self.asked is None else self.asked
 
     @property
     def repeated_by(self) -> str | None:
-        """The newest run that does this one again, if its outcome is unknown; approved or not."""
+        """The newest run that repeats this one, approved or not, or None. Only a run of unknown outcome is repeated."""
         details = {} if self.fault is None else self.fault.details
         return str(details["run_again"]) if "run_again" in details else None
 
     @property
     def superseded_by(self) -> str | None:
-        """The approved run that does this one again; its outcome stays unknown, and nobody has to settle it."""
+        """The approved run that repeats this one, or None. Then the outcome stays unknown and needs no settlement."""
         details = {} if self.fault is None or self.state is not RunState.UNKNOWN else self.fault.details
         return str(details["superseded_by"]) if "superseded_by" in details else None
 
     def note_repetition(self, event: Event, reason: str = "", **details: JSON) -> RepetitionNote:
-        """Make a note on this run about the run that does it again."""
+        """Return a note on this run about the run that repeats it."""
         return RepetitionNote(self.id, event, details, reason)
 
     @property
     def has_own_key(self) -> bool:
-        """True if the agent chose the idempotency key itself, so that it means this request and no other."""
+        """True if the agent chose the idempotency key, so that a call with this key is this run."""
         return self.idempotency_key is not None and not self.idempotency_key.startswith(_MINTED)
 
 
 @frozen
 class Change:
-    """One place in which two JSON values differ.
+    """One difference between two JSON values.
 
-    :ivar path: an RFC 6901 pointer; C{""} is the whole.
-    :ivar before: L{None} also where there was nothing, as C{after} where there is nothing now: C{kind} tells.
-    :ivar kind: C{added}, C{removed}, C{changed}, or C{more}: others are not listed, as C{after} says.
+    :ivar path: an RFC 6901 pointer. C{""} is the whole value.
+    :ivar before: the old value, or None if there was none. C{after} is the new value, or None if there is none.
+    :ivar kind: C{added}, C{removed}, C{changed}, or C{more} if C{after} says how many changes are not listed.
     """
 
     path: str
@@ -169,14 +169,14 @@ class Change:
 
 @frozen
 class Approval:
-    """The question to the operator, and what was said; one for each gated run.
+    """The approval of one gated run: what the operator is asked, and what they decided.
 
-    :ivar digest: binds everything that was shown (see L{aileron.runner}).
-    :ivar review: what is shown.
-    :ivar stale: why the last decision or view no longer holds, or L{None}.
-    :ivar changes: what of the review is otherwise than it was shown before, where it is stale.
-    :ivar grant_id: the standing grant that decided, if it was none of the operator's own.
-    :ivar mark: what makes the rest a decision: without a sound one it decides nothing.
+    :ivar digest: the digest of everything shown (see L{aileron.runner}).
+    :ivar review: the data shown.
+    :ivar stale: why the last decision or view is no longer valid, or None.
+    :ivar changes: the changes of the review since it was last shown, if it is stale.
+    :ivar grant_id: the standing grant that approved it, or None.
+    :ivar mark: the authentication of the decision. Without a valid mark the decision does not count.
     """
 
     run: Run
@@ -198,10 +198,10 @@ class Approval:
 
 @frozen
 class DryRun:
-    """The result of working out what a call would send, of which nothing is sent or kept.
+    """The result of a dry run, in which nothing is sent or stored.
 
-    :ivar approval: as it would be shown; its run has a placeholder for its id and its effect key.
-    :ivar offer: the action as its file is on disk, trusted or not.
+    :ivar approval: the approval as it would be shown. Its run has placeholders for the id and the effect key.
+    :ivar offer: the action of the file on disk, trusted or not.
     """
 
     approval: Approval
@@ -213,8 +213,8 @@ class DryRun:
 class Assertion:
     """The answer of a passkey.
 
-    :ivar nonce: by which the daemon had asked.
-    :ivar credential: as the browser gave it (C{PublicKeyCredential.toJSON}).
+    :ivar nonce: the nonce of the daemon's request.
+    :ivar credential: the credential as returned by the browser (C{PublicKeyCredential.toJSON}).
     """
 
     nonce: str
@@ -223,11 +223,11 @@ class Assertion:
 
 @frozen
 class Decision:
-    """The operator's word on one approval, naming the digest that was on the page.
+    """The operator's decision on one approval. It names the digest that the page showed.
 
-    :ivar not_before: the operator wants it done no sooner.
-    :ivar assertion: of a passkey, where one was used.
-    :ivar decided_at: from here on the runner's: when it was taken, until when it holds, and its mark.
+    :ivar not_before: the earliest start that the operator wants, or None.
+    :ivar assertion: the answer of a passkey, if one was used.
+    :ivar decided_at: when it was decided. The runner sets this and the following fields: its expiry and its mark.
     """
 
     approved: bool
@@ -244,7 +244,7 @@ class Decision:
 
 @frozen
 class Ask:
-    """A question that is put up, perhaps anew; it replaces what stood there and forgets an earlier decision."""
+    """A request for the operator's decision. It replaces the previous request and removes an earlier decision."""
 
     digest: str
     review: Review
@@ -256,7 +256,7 @@ class Ask:
 
 @frozen
 class StepRow:
-    """One step's end; C{output} where it succeeded."""
+    """The end of one step, with its C{output} if it succeeded."""
 
     run_id: str
     step_id: str
@@ -267,13 +267,13 @@ class StepRow:
 
 @frozen
 class AttemptRow:
-    """One attempt of one step.  Committed as C{started} before a byte leaves.
+    """One attempt of one step. It is committed as C{started} before the first byte is sent.
 
-    :ivar state: C{started}, C{succeeded}, C{failed}, C{unknown}.
-    :ivar number: from 1, per step.
-    :ivar answer: what the service answered, if it did and the attempt did not succeed: for the operator, without
+    :ivar state: C{started}, C{succeeded}, C{failed} or C{unknown}.
+    :ivar number: the number of the attempt, from 1 for each step.
+    :ivar answer: the service's answer to an attempt that did not succeed, if any: for the operator, without
         secrets, at most 64 KiB.
-    :ivar answer_type: the media type of that.
+    :ivar answer_type: the media type of the answer.
     """
 
     run_id: str
@@ -290,10 +290,10 @@ class AttemptRow:
 
 @frozen
 class Charge:
-    """One run counted under C{key}; refused where C{most} within the last C{seconds} are counted there already.
+    """A count of one run under C{key}. It is refused if C{most} runs were already counted in the last C{seconds}.
 
-    :ivar key: what is counted together: opaque, at most 200 characters, without a value that should not be kept.
-    :ivar message: why it would be refused, for the one who reads it.
+    :ivar key: the opaque key of the count: at most 200 characters, without a value that must not be stored.
+    :ivar message: the message of the refusal.
     """
 
     key: str
@@ -304,13 +304,13 @@ class Charge:
 
 @frozen
 class RepetitionNote:
-    """A note on a run of unknown outcome, written together with a change of the run that does it again.
+    """A note on a run of unknown outcome, stored together with a change of the run that repeats it.
 
     The event is always recorded. The row of the earlier run changes only if its outcome is still unknown.
 
     :ivar run_id: the earlier run.
-    :ivar details: added to those of its fault.
-    :ivar reason: replaces its reason, unless empty.
+    :ivar details: the details that are added to its fault.
+    :ivar reason: the new reason, or empty to keep the old one.
     """
 
     run_id: str
@@ -319,7 +319,7 @@ class RepetitionNote:
     reason: str = ""
 
     def applied(self, run: Run) -> Run:
-        """Return what the earlier run becomes, if its outcome is still unknown."""
+        """Return the earlier run with the note. Use it only if the outcome is still unknown."""
         fault = run.fault or Fault("outcome_unknown", "The outcome is unknown.")
         reason, noted = self.reason or run.reason, fault.with_details(**self.details)
         return evolve(run, changed_at=self.event.at, fault=noted, reason=reason)
@@ -327,15 +327,15 @@ class RepetitionNote:
 
 @frozen
 class Transition:
-    """One change of state: applied whole, with its events, or not at all.
+    """One change of a run's state. It is stored completely with its events, or not at all.
 
-    C{result}, C{fault}, C{reason} and C{audit_id} replace the run's, also where they are L{None}; C{edited} and
-    C{start_after} where they are given; what is asked anew has none.
+    C{result}, C{fault}, C{reason} and C{audit_id} replace the run's fields, even with None. C{edited} and
+    C{start_after} replace them only if set. An C{ask} clears C{start_after}.
 
-    :ivar edited: arguments in the place of the run's; what was asked for at first stays on the row.
-    :ivar charges: what it counts against, and may be refused for, inside the transaction.
-    :ivar note: written on another run in the same transaction.
-    :ivar verify: called inside the transaction with the row as it stands there; what it raises undoes the transition.
+    :ivar edited: the new arguments of the run. The row keeps the original arguments.
+    :ivar charges: the counts that the transition adds. If one is full, the transition is refused.
+    :ivar note: a note on another run, stored in the same transaction.
+    :ivar verify: a function that is called in the transaction with the stored row. If it raises, nothing is stored.
     """
 
     run_id: str
@@ -359,7 +359,7 @@ class Transition:
     note: RepetitionNote | None = None
 
     def applied(self, run: Run) -> Run:
-        """Return what C{run} becomes."""
+        """Return C{run} after this transition."""
         return evolve(
             run,
             arguments=run.arguments if self.edited is None else self.edited,
@@ -376,7 +376,7 @@ class Transition:
 
 @frozen
 class Progress:
-    """Progress while a run stays C{executing}: attempts that begin or end, steps that are done."""
+    """The progress of an C{executing} run: attempts that started or ended, and completed steps."""
 
     run_id: str
     events: tuple[Event, ...]

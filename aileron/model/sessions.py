@@ -1,4 +1,4 @@
-"""Sessions of agents, who speaks to the daemon, and MCP over HTTP in a session."""
+"""Sessions of agents, logins of the operator, and the processes that connect to the daemon."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from enum import StrEnum
 from attrs import field, frozen
 
 SANDBOX_ADDRESS = "127.65.76.1"
-"""The address from which launchers hand on what comes from inside of sandboxes."""
+"""The address from which launchers forward connections from sandboxes."""
 
 GATEWAY_KEY, IN_BAND_KEY = "ail_g_", "ail_i_"
-"""What the keys of a session for its LLM traffic begin with: as it is, and with actions offered in it."""
+"""The prefixes of a session's keys for its LLM traffic: without in-band mode, and with it."""
 
 
 def derive_gateway_key(in_band_key: str) -> str:
-    """Return the gateway key of the session that has this in-band key; nobody gets from it back to that one.
+    """Return the gateway key of the session that has this in-band key. The in-band key cannot be derived from it.
 
-    So what only knows digests can use the gateway for the holder of the in-band key, and for nobody else.
+    Code that stores only digests can therefore use the gateway for the holder of the in-band key only.
     """
     derived = hmac.digest(in_band_key.encode("utf-8", "surrogatepass"), b"aileron gateway key", "sha256")
     return GATEWAY_KEY + base64.urlsafe_b64encode(derived).rstrip(b"=").decode("ascii")
@@ -29,8 +29,8 @@ def derive_gateway_key(in_band_key: str) -> str:
 class Process:
     """A process as the kernel shows it at one moment.
 
-    :ivar executable: path, or L{None}: hidden.
-    :ivar working_dir: the same.
+    :ivar executable: the path of the executable, or None if it is hidden.
+    :ivar working_dir: the working directory, or None if it is hidden.
     """
 
     pid: int
@@ -39,9 +39,9 @@ class Process:
 
 
 class SessionEnding(StrEnum):
-    """Why a session ended, where neither it nor the operator ended it.
+    """The reason why a session ended, if neither the session nor the operator ended it.
 
-    C{ORPHANED}: its launcher was gone.  C{EXPIRED}: it was given no more time.
+    C{ORPHANED}: its launcher was gone.  C{EXPIRED}: its time was over.
     """
 
     ORPHANED = "orphaned"
@@ -50,14 +50,14 @@ class SessionEnding(StrEnum):
 
 @frozen
 class SessionTally:
-    """The sum of what a session asked for, as far as it is known now.
+    """The counts of a session's calls at this moment.
 
-    :ivar calls: all of it.
-    :ivar waiting: what is undecided.
-    :ivar approvals: what was approved, by the operator or by a grant of theirs.
-    :ivar denials: what was denied.
-    :ivar effects: what was done.
-    :ivar in_doubt: what may have been done.
+    :ivar calls: the number of calls.
+    :ivar waiting: the number of undecided calls.
+    :ivar approvals: the number of calls approved by the operator or by a grant.
+    :ivar denials: the number of denied calls.
+    :ivar effects: the number of completed calls with an effect.
+    :ivar in_doubt: the number of calls whose outcome is unknown.
     """
 
     calls: int = 0
@@ -70,17 +70,17 @@ class SessionTally:
 
 @frozen
 class Session:
-    """One run of one agent.
+    """A session: one run of one agent.
 
-    :ivar agent: the name that the opener claims.
-    :ivar working_dir: a claim as well.
-    :ivar seen_at: its last request, kept in memory and written now and then.
-    :ivar peer: the process that opened it, seen and not claimed; L{None}: it could not be told.
-    :ivar leased: whether it ends when its launcher is gone.
-    :ivar ends_at: when it ends in any case; L{None}: it has no such time.
-    :ivar ending: why it ended; L{None}: it lives, or was ended.
-    :ivar in_band: whether it has an in-band key.
-    :ivar notes_tools: whether the tools that providers run for it are noted, whatever the configuration says.
+    :ivar agent: the agent's name, as claimed when the session was opened.
+    :ivar working_dir: the working directory, as claimed when the session was opened.
+    :ivar seen_at: the time of its last request, kept in memory and stored periodically.
+    :ivar peer: the process that opened it, as seen by the kernel, or None if that is unknown.
+    :ivar leased: True if it ends when its launcher exits.
+    :ivar ends_at: the latest end, or None.
+    :ivar ending: why it ended, or None if it is live or was ended on request.
+    :ivar in_band: True if it has an in-band key.
+    :ivar notes_tools: True if its providers' tools are recorded regardless of the configuration.
     """
 
     id: str
@@ -99,23 +99,23 @@ class Session:
 
     @property
     def live(self) -> bool:
-        """True while it has not ended."""
+        """True while the session has not ended."""
         return self.ended_at is None
 
     def follows(self, other: Session) -> bool:
-        """Tell whether this may be C{other} resumed: a later session of the same agent in the same directory."""
+        """Return whether this session may resume C{other}: a later session of the same agent in the same directory."""
         same = (self.agent, self.working_dir) == (other.agent, other.working_dir) and self.working_dir != ""
         return same and other.started_at <= self.started_at
 
 
 @frozen
 class OperatorSession:
-    """One login of the operator; it dies with the daemon.
+    """One login of the operator. It ends with the daemon's process.
 
-    :ivar id: public, for the record; never the token.
-    :ivar used_at: when it last did something; what a page asks by itself is nothing.
-    :ivar expires_at: when it ends unless it is used before.
-    :ivar ends_at: when it ends whatever its use.
+    :ivar id: the public id for the record, which is not the token.
+    :ivar used_at: the time of its last use. Requests that a page sends by itself do not count.
+    :ivar expires_at: when it ends if it is not used before.
+    :ivar ends_at: when it ends even if it is used.
     """
 
     id: str
@@ -128,11 +128,11 @@ class OperatorSession:
 
 @frozen
 class SignedRequest:
-    """A request of a browser, with what shows that it is that browser who asks.
+    """A browser's request with its proof of identity.
 
-    :ivar proof: time, nonce and signature, as sent (ADR 17).
-    :ivar target: path and query, as sent.
-    :ivar body_digest: SHA-256 of the body.
+    :ivar proof: the time, nonce and signature, as sent (ADR 17).
+    :ivar target: the path and query, as sent.
+    :ivar body_digest: the SHA-256 of the body.
     """
 
     cookie: str = field(repr=False)
@@ -143,10 +143,11 @@ class SignedRequest:
 
 
 class HandOverState(StrEnum):
-    """The progress of handing a login over to a browser; the last four are ends.
+    """The progress of handing a login over to a browser. The last four states are final.
 
-    C{MADE}: no browser came yet.  C{OPENED}: one did, and is nobody until the person has brought its two words.
-    C{TWICE}: the code was used twice, so somebody else has it.  C{WRONG}: these were not the words.
+    C{MADE}: no browser has opened the code.  C{OPENED}: a browser has, and waits until the person confirms its two
+    words.
+    C{TWICE}: the code was used twice, so another person has it.  C{WRONG}: the words were wrong.
     """
 
     MADE = "made"
@@ -159,9 +160,9 @@ class HandOverState(StrEnum):
 
 @frozen
 class HandOver:
-    """The knowledge of the browser that opened a hand-over: this, and nothing else.
+    """The state of a hand-over as its browser may see it.
 
-    :ivar words: to be typed in the terminal; empty where no words are waited for.
+    :ivar words: the words to type in the terminal, or empty if none are needed.
     """
 
     state: HandOverState

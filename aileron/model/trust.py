@@ -18,12 +18,12 @@ class TrustKind(StrEnum):
 
 @frozen
 class Trusted:
-    """The operator's word about one file.
+    """The operator's trust in one file.
 
-    :ivar name: of the action, of the connector (its FQN), or of a file such as C{config.yaml}.
-    :ivar digest: C{sha256:…} of the bytes that were read.
-    :ivar enabled: whether an action may be offered; of other kinds always true.
-    :ivar changed_by: the operator session.
+    :ivar name: the name of the action, of the connector (its FQN), or of a file such as C{config.yaml}.
+    :ivar digest: C{sha256:…} of the bytes that the operator reviewed.
+    :ivar enabled: True if an action may be offered. It is always true for other kinds.
+    :ivar changed_by: the operator session that made the last change.
     """
 
     kind: TrustKind
@@ -36,12 +36,12 @@ class Trusted:
 
 @frozen
 class Candidate:
-    """One sound file as it is on disk, trusted or not.
+    """One valid file on disk, trusted or not.
 
-    :ivar text: all of it; C{digest} is of its bytes.
-    :ivar needs: of an action, the connectors that it requires.
+    :ivar text: the whole text. C{digest} is the digest of its bytes.
+    :ivar needs: the connectors that an action requires.
     :ivar lacks: why an action cannot run, each as the end of a sentence that begins with "it".
-    :ivar unasked: whether it is an action that changes something and runs without an approval.
+    :ivar unasked: True if it is an action with a write that runs without an approval.
     """
 
     kind: TrustKind
@@ -55,12 +55,12 @@ class Candidate:
 
     @property
     def key(self) -> tuple[TrustKind, str]:
-        """The kind and name under which it is trusted."""
+        """The kind and name by which it is trusted."""
         return self.kind, self.name
 
 
 class TrustState(StrEnum):
-    """The state of the file on disk against what is trusted."""
+    """The state of the file on disk compared with the trusted file."""
 
     TRUSTED = "trusted"
     NEW = "new"
@@ -70,11 +70,11 @@ class TrustState(StrEnum):
 
 @frozen
 class TrustItem:
-    """One file, or the memory of one, as the operator is asked about it.
+    """One file on disk, or a trusted file that no longer exists, as shown to the operator.
 
-    :ivar candidate: the file on disk; L{None}: it no longer exists.
-    :ivar trusted: what was trusted, if anything was.
-    :ivar before: the text that was trusted, where it is another and is still known.
+    :ivar candidate: the file on disk, or None if it no longer exists.
+    :ivar trusted: the operator's trust, or None.
+    :ivar before: the text that was trusted, if it differs and is still known.
     """
 
     state: TrustState
@@ -86,9 +86,9 @@ class TrustItem:
 
 
 class Mark(StrEnum):
-    """The judgement of a mark under a row.
+    """The result of verifying the mark of a stored decision.
 
-    C{EARLIER}: made under a key that is no longer this vault's, or says so; it decides nothing and alarms nobody.
+    C{EARLIER}: the mark names a key that is not this vault's. The decision does not count, and no alarm is raised.
     """
 
     SOUND = "sound"

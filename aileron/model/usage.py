@@ -7,11 +7,11 @@ from attrs import field, frozen
 
 @frozen
 class Usage:
-    """Tokens as a provider counted them; best effort.
+    """The tokens that a provider counted, as far as it reported them.
 
-    :ivar input: all that was read, cached or not.
-    :ivar cached: of these, from the provider's cache.
-    :ivar cost_microdollars: millionths of a US dollar, as the provider told it; L{None}: it told no cost.
+    :ivar input: all input tokens, cached or not.
+    :ivar cached: the input tokens from the provider's cache.
+    :ivar cost_microdollars: millionths of a US dollar as reported by the provider, or None.
     """
 
     input: int = 0
@@ -20,7 +20,7 @@ class Usage:
     cost_microdollars: int | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        """Return the sum; its cost is that of those that told one."""
+        """Return the sum. Its cost is the sum of the reported costs."""
         costs = [each.cost_microdollars for each in (self, other) if each.cost_microdollars is not None]
         cost = sum(costs) if costs else None
         return Usage(self.input + other.input, self.output + other.output, self.cached + other.cached, cost)
@@ -28,9 +28,9 @@ class Usage:
 
 @frozen
 class UsageSum:
-    """The usage of some calls.
+    """The usage of a number of calls.
 
-    :ivar calls: how many, those included that told no usage; of no session only those that did.
+    :ivar calls: the number of calls. For all sessions, it includes calls without reported usage.
     """
 
     usage: Usage = field(factory=Usage)

@@ -1,4 +1,4 @@
-"""Connectors, and the files of the home by which actions use them."""
+"""Interfaces of connectors, of sandboxes, and of the files of the home."""
 
 from __future__ import annotations
 
@@ -17,71 +17,72 @@ from .vault import ICredential
 
 
 class IConnector(Interface):
-    """Talks to one service.  Only the runner's executor calls L{read}, L{invoke} and L{reconcile}."""
+    """A connector to one service. Only the runner's executor calls L{read}, L{invoke} and L{reconcile}."""
 
     def describe() -> ConnectorDescription:
-        """Describe it. Pure; always the same value for one instance."""
+        """Return the description. It is pure and constant for one instance."""
 
     def prepare(operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """Build the request that C{operation} would send.
+        """Return the request that C{operation} would send.
 
-        Pure: no socket, no clock, no randomness; the same arguments give the same request.
+        Pure: it uses no socket, clock or randomness. Equal arguments give equal requests.
 
-        :param base_url: where to; its host must be one that the connector (or the binding that chose it) allows.
-        :param effect_key: minted by the daemon for this run and step; put where the connector declares.
-        :raises InvalidRequest: the inputs make no request (missing, of the wrong kind, a dotted path segment, …).
-        :raises CapabilityDenied: no such operation, or a host that is not declared.
+        :param base_url: the base URL, whose host the connector (or the binding that set it) must allow.
+        :param effect_key: the daemon's key for this run and step, put where the connector declares.
+        :raises InvalidRequest: the inputs are invalid (missing, of the wrong type, a dotted path segment, …).
+        :raises CapabilityDenied: the operation does not exist, or the host is not declared.
         """
 
     async def read(request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Send a request of an operation declared C{read}.
+        """Send a request of an operation that is declared C{read}.
 
-        :param seconds: wall clock; past it the outcome is a C{resource_limit_exceeded}.
+        :param seconds: the wall-clock limit. If it is exceeded, the outcome is a C{resource_limit_exceeded}.
         :raises CapabilityDenied: the operation is not declared C{read}.
         """
 
     async def invoke(
         request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """Send C{request}, once: never again by itself.
+        """Send C{request} once, without any retry.
 
-        Opens C{credential} itself, after the host was checked, and closes over nothing of it.  Every failure of the
-        service, the network or a limit is an L{Outcome}, with no secret and no URL of the HTTP client in it.
-        Cancelling drops the connection and errbacks; L{aileron.base.waiting.Interrupted} says what was noted.
+        It checks the host, then opens C{credential} and keeps no part of it. Every failure of the
+        service, the network or a limit is an L{Outcome} that contains no secret and no URL of the HTTP client.
+        Cancelling drops the connection and errbacks. L{aileron.base.waiting.Interrupted} contains what was noted.
 
-        :param seconds: wall clock; what has not begun to leave by then never does, and the outcome is a
+        :param seconds: the wall-clock limit for sending. If no byte has left by then, none is sent, and the outcome is
+            a
             C{resource_limit_exceeded} that was not C{sent}.
-        :param late_seconds: how much longer the answer to what has left is waited for; past both the outcome is a
-            C{resource_limit_exceeded} that is not classified.
-        :raises BindingFailed, VaultLocked: the credential cannot be opened; nothing was sent.
+        :param late_seconds: the further time to wait for the answer to a request that was sent. If it is exceeded, the
+            outcome is a C{resource_limit_exceeded} that is not classified.
+        :raises BindingFailed, VaultLocked: the credential cannot be opened. Nothing was sent.
         """
 
     async def reconcile(sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Look whether an effect happened; sends nothing but reads, and may be called at any time, any number of times.
+        """Check whether an effect happened. It only sends reads, and may be called any number of times.
 
-        Says that it happened only of what it found by the effect key, and that it did not only where the service's
-        answer leaves no doubt.  Whatever goes wrong is a finding that nobody can say.  Cancelling as in L{invoke}.
+        It reports that the effect happened only if it found the effect key, and that it did not only if the service's
+        answer is certain. Every failure is a finding with an unknown result. Cancelling works as in L{invoke}.
 
-        :param seconds: wall clock of the whole look.
-        :raises CapabilityDenied: the operation is not declared C{reconcilable}; nothing was sent.
-        :raises BindingFailed, VaultLocked: the credential cannot be opened; nothing was sent.
+        :param seconds: the wall-clock limit of the check.
+        :raises CapabilityDenied: the operation is not declared C{reconcilable}. Nothing was sent.
+        :raises BindingFailed, VaultLocked: the credential cannot be opened. Nothing was sent.
         """
 
 
 class IInputNormalizer(Interface):
-    """A connector that knows which spellings of an input mean the same to its service.
+    """A connector that knows which spellings of an input its service treats as equal.
 
-    A plugin may provide it beside L{IConnector}; every kind of connector that ships with Aileron does.
+    A plugin may provide it beside L{IConnector}. Every kind of connector that ships with Aileron does.
     """
 
     def normalize_input(operation: str, name: str, value: JSON) -> JSON:
-        """Return the form in which an input is counted for limits, and compared with what was denied.
+        """Return the canonical form of an input, for counting against limits and for comparing with denied calls.
 
-        Two values with which the service does the same have the same form, such as C{Bob <bob@example.org>} and
-        C{bob@example.org}.  A list counts as its elements.  Pure, and never raises: an operation or a name that is
-        unknown, or a value that makes no request, is returned as it is.
+        Two values that the service treats as equal have the same form, such as C{Bob <bob@example.org>} and
+        C{bob@example.org}.  Each element of a list counts. Pure, and never raises: if the operation or name is
+        unknown, or the value is invalid, return the value unchanged.
 
-        :param value: its texts are in NFKC, case-folded, and hold no invisible characters.
+        :param value: the value. Its texts are in NFKC, case-folded and without invisible characters.
         """
 
 
@@ -89,32 +90,32 @@ class IConnectors(Interface):
     """The registry: every connector by its name."""
 
     def get(fqn: str) -> IConnector | None:
-        """Return the connector, or L{None} where it is missing or did not load (then L{problems} says why)."""
+        """Return the connector, or None if it is missing or did not load (see L{problems})."""
 
     def descriptions() -> tuple[ConnectorDescription, ...]:
-        """All that loaded, by name."""
+        """Return the descriptions of all connectors that loaded, by name."""
 
     def candidates() -> tuple[Candidate, ...]:
-        """Return what the user's own files hold, by name: each sound one, in use only if its very digest is trusted.
+        """Return the valid connector files of the user, by name. Each is in use only if its digest is trusted.
 
-        What is shipped, or comes of a plugin that the configuration names, is not among them.
+        Connectors that ship with Aileron or come from a configured plugin are not included.
         """
 
     def problems() -> tuple[LoadError, ...]:
-        """Return what did not load.
+        """Return the connectors that did not load, and why.
 
-        C{kind} is C{missing}, C{malformed}, C{duplicate} or a parse or validation fault of a file.
+        C{kind} is C{missing}, C{malformed}, C{duplicate}, or a parse or validation error of a file.
         """
 
     def generation() -> int:
-        """Grows whenever what L{get} answers may have changed."""
+        """Return a number that grows whenever the result of L{get} may have changed."""
 
     def refresh() -> None:
-        """Read the home's connector files again; unchanged ones keep their connector."""
+        """Read the home's connector files again. Unchanged files keep their connector."""
 
 
 class ISandboxes(Interface):
-    """Makes sandboxes for the programs of connectors on this machine."""
+    """A factory of sandboxes for the programs of connectors on this machine."""
 
     def enclose(
         directory: str, network: bool, repository: bool, *, state: str, in_thread: Callable[..., Awaitable[Any]]
@@ -130,17 +131,17 @@ class ISandboxes(Interface):
 
 
 class ICatalogue(Interface):
-    """The action files of the home.  This is the one place that loads their bytes."""
+    """The action files of the home. Only this catalogue reads their bytes."""
 
     def current() -> Catalogue:
         """Return the directory as it was last read."""
 
     def refresh() -> Catalogue:
-        """Read the directory now; a file whose stat is the same is not read again."""
+        """Read the directory now and return it. Files whose stat is unchanged are not read again."""
 
 
 class IConfigFile(Interface):
-    """A file of settings, such as C{config.yaml}: as it is on disk, and whether it is in force."""
+    """A settings file such as C{config.yaml}: its state on disk, and whether it is in force."""
 
     def candidates() -> tuple[Candidate, ...]:
         """Return the file on disk, or nothing if it is missing or invalid."""

@@ -1,4 +1,4 @@
-"""Interfaces of what the operator governs beside single decisions: trust, grants, limits, unknown outcomes."""
+"""Interfaces of what the operator controls beside single approvals: trust, grants, limits, unknown outcomes."""
 
 from __future__ import annotations
 
@@ -15,163 +15,164 @@ from aileron.model.trust import TrustItem, TrustKind
 
 
 class ITrustService(Interface):
-    """Lets the operator trust files, take trust back, and switch actions on and off."""
+    """The operator's trust in files, and the switches of actions."""
 
     async def set_enabled(name: str, enabled: bool, actor: Actor) -> Offer:
-        """Switch an action on or off; durable when it returns.
+        """Switch an action on or off, durably.
 
-        :raises NotFound: there is none of that name that loaded and is trusted.
+        :raises NotFound: no loaded and trusted action has this name.
         :raises VaultLocked: the vault is not unlocked.
-        :raises StoreUnavailable: nothing was kept.
+        :raises StoreUnavailable: nothing was stored.
         """
 
     async def trust_items() -> tuple[TrustItem, ...]:
-        """List every file on disk, read now, and everything else that is trusted, by kind and name.
+        """Read every file on disk now. Return each, and every other trusted file, by kind and name.
 
-        :raises VaultLocked: the vault was never unlocked in this life, so nothing is known of what was trusted.
+        :raises VaultLocked: the vault was never unlocked in this process, so trust is unknown.
         """
 
     async def trust(items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """Trust exactly these files, all or none; durable when it returns.  Twice is safe.
+        """Trust exactly these files, all or none, durably. Idempotent.
 
-        :param items: kind, name and digest of each, as the operator was shown it.
-        :return: each as it is then.
-        :raises NotFound: one of them is not on disk.
-        :raises Conflict: one of them has another digest now; C{details["items"]} lists kind, name and digest of what
-            is on disk instead.  Nothing was trusted.
+        :param items: kind, name and digest of each file, as shown to the operator.
+        :return: the files with their new state.
+        :raises NotFound: a file is not on disk.
+        :raises Conflict: a file has another digest now. C{details["items"]} lists kind, name and digest of the file
+            on disk. Nothing was trusted.
         :raises VaultLocked: the vault is not unlocked.
-        :raises StoreUnavailable: nothing was kept.
+        :raises StoreUnavailable: nothing was stored.
         """
 
     async def distrust(kind: TrustKind, name: str, actor: Actor) -> None:
-        """Take trust back; what waits of it becomes stale.
+        """Remove the trust in a file. Its pending approvals become stale.
 
         :raises NotFound: it is not trusted.
         :raises VaultLocked: the vault is not unlocked.
-        :raises StoreUnavailable: nothing was kept.
+        :raises StoreUnavailable: nothing was stored.
         """
 
 
 class IGrantService(Interface):
-    """Shows the operator the standing grants, and takes them back."""
+    """The operator's view of standing grants, and their revocation."""
 
     async def grants() -> tuple[StandingGrant, ...]:
-        """List the standing grants, oldest first, each with whether it allows anything now.
+        """Return the standing grants, oldest first, each with whether it allows anything now.
 
-        :raises VaultLocked: the vault was never unlocked in this life.
+        :raises VaultLocked: the vault was never unlocked in this process.
         """
 
     async def grant(grant_id: str) -> StandingGrant:
         """Return one standing grant.
 
-        :raises NotFound: there is none of that id, or it ended some days ago.
-        :raises VaultLocked: as of L{grants}.
+        :raises NotFound: there is no such grant, or it ended some days ago.
+        :raises VaultLocked: as L{grants}.
         """
 
     async def revoke_grant(grant_id: str, actor: Actor) -> StandingGrant:
-        """End a grant: once this returns, nothing more begins by it.  Twice is safe.
+        """Revoke a grant. When this returns, no further run starts by it. Idempotent.
 
-        :raises NotFound: as of L{grant}.
+        :raises NotFound: as L{grant}.
         :raises VaultLocked: the vault is not unlocked.
-        :raises StoreUnavailable: the vault could not be written, and it stays; or the record could not, and it ended.
+        :raises StoreUnavailable: the vault could not be written, so the grant stays, or the event could not be
+            recorded.
         """
 
 
 class ILimitService(Interface):
-    """Lets the operator pause and resume, cap, and forgive denials."""
+    """The operator's pauses, caps and lifted denials."""
 
     async def hold() -> None:
-        """Start no more effects in this life, and answer as soon as none is under way; then the vault can be locked.
+        """Start no more effects in this process, and return when none is executing. Then the vault can be locked.
 
-        Cancelling ends the wait, not the hold.  Twice is safe.
+        Cancelling ends the wait, not the hold. Idempotent.
         """
 
     def pauses() -> tuple[Pause, ...]:
-        """Return what is paused, in the order in which it was."""
+        """Return the pauses, oldest first."""
 
     async def pause(session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """Let no run begin any more, and no further attempt of one that has begun.
+        """Prevent runs from starting, and started runs from making further attempts.
 
-        It survives every restart, unless it says that it is not saved: then the database takes no write, and it is
-        saved as soon as that works again.  Twice is safe: the first one stands.
+        The pause survives a restart. If it is not saved because the database accepts no writes, it is
+        saved as soon as they work again. Idempotent: the first pause stays.
 
-        :param session_id: of whose runs; L{None}: of all.
-        :return: the pause, and what is under way; nothing goes C{executing} after that.
-        :raises LimitExceeded: a session would pause itself, and too many have; the operator has always room.
-        :raises StoreUnavailable: it holds, but the runs under way cannot be read.
+        :param session_id: the session to pause, or None for all.
+        :return: the pause and the runs that are executing. No run becomes C{executing} after this returns.
+        :raises LimitExceeded: a session pauses itself, and too many have. The operator's pauses are not limited.
+        :raises StoreUnavailable: the pause is in effect, but the executing runs cannot be read.
         """
 
     async def resume(session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """Lift a pause.  Whatever was approved and had not begun is put up for decision anew, one by one.
+        """Lift a pause. Every approved run that has not started needs a new decision.
 
-        :param session_id: of whose runs; L{None}: of all but the sessions that are paused for themselves.
-        :return: what was put up.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: it stays paused.
+        :param session_id: the session to resume, or None for all sessions without a pause of their own.
+        :return: the runs that need a new decision.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: the pause stays.
         """
 
     def caps() -> tuple[OwnCap, ...]:
-        """Return the operator's own caps; nothing while the vault was never unlocked in this life."""
+        """Return the operator's caps, or nothing while the vault was never unlocked in this process."""
 
     async def set_caps(caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """Set these, each in the place of the earlier one of its name, all or none; durable when it returns.
+        """Store these caps durably, all or none. Each replaces an earlier one of its name.
 
-        :return: as they stand, with when and by whom.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: nothing was kept.
+        :return: the stored caps, with time and author.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: nothing was stored.
         """
 
     async def remove_cap(which: OwnCap, actor: Actor) -> None:
-        """Remove the cap of that name.
+        """Remove the cap with the name of C{which}.
 
-        :raises NotFound: there is none.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: it stays.
+        :raises NotFound: there is no such cap.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: the cap stays.
         """
 
     async def forgive(run_id: str, actor: Actor) -> Approval:
-        """Let agents ask again what was denied, before its cool-down is over; durable when it returns.  Twice is safe.
+        """Lift a denial durably before its cool-down is over: agents may send the denied call again. Idempotent.
 
-        :raises NotFound: no such approval.
+        :raises NotFound: there is no such approval.
         :raises Conflict: it was not denied.
-        :raises StoreUnavailable: it counts on.
+        :raises StoreUnavailable: the denial stays in effect.
         """
 
 
 class IReconciliation(Interface):
-    """Lets the operator look up, settle or repeat runs whose outcome is unknown."""
+    """The operator's ways to settle or repeat runs whose outcome is unknown."""
 
     async def settle(run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """Record what became of an C{unknown} run.
+        """Record whether an C{unknown} run happened.
 
-        :raises NotFound: no such run.
+        :raises NotFound: there is no such run.
         :raises Conflict: it is not C{unknown}.
         """
 
     async def find_out(run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """Look up by the effect key whether an C{unknown} run happened, and settle it by what is found.
+        """Search for an C{unknown} run by its effect key, and settle it by the result.
 
-        Nothing but reads is sent.  Twice is safe.
+        Only reads are sent. Idempotent.
 
-        :return: the run as it then stands, and what was found.
-        :raises NotFound: no such run.
-        :raises Conflict: it is not C{unknown}, or what it would have done cannot be told any more.
-        :raises CapabilityDenied: its connector declares no way to look.
+        :return: the run afterwards, and the finding.
+        :raises NotFound: there is no such run.
+        :raises Conflict: it is not C{unknown}, or its effect cannot be reconstructed any more.
+        :raises CapabilityDenied: its connector does not support the search.
         :raises VaultLocked: the vault is not unlocked.
         """
 
     async def is_reconcilable(run_id: str) -> bool:
-        """Return whether L{find_out} can look, so far as that can be told now; nothing is sent.
+        """Return whether L{find_out} can search for this run, as far as is known. Nothing is sent.
 
-        :raises NotFound: no such run.
+        :raises NotFound: there is no such run.
         """
 
     async def run_again(run_id: str, note: str, actor: Actor) -> Run:
         """Create a run that repeats an C{unknown} one; it always needs approval.
 
-        It has the old one's effect key where every write is declared idempotent, else a fresh one.  The old one stays
-        C{unknown}, names it, and can still be settled.
+        If every write is declared idempotent, it has the old effect key, else a new one. The old run stays
+        C{unknown}, names the new one, and can still be settled.
 
         :return: the new run.
-        :raises NotFound: no such run, or no such action any more.
-        :raises Conflict: it is not C{unknown}; or a run that does it again is open, or C{unknown} itself: C{details}
-            tell C{run_id} and C{state}.
-        :raises InvalidRequest, BindingRequired, CapabilityDenied, LimitExceeded: as of L{ISubmission.submit}.
+        :raises NotFound: there is no such run, or its action no longer exists.
+        :raises Conflict: it is not C{unknown}, or a run that repeats it is open or C{unknown} itself. C{details}
+            contain C{run_id} and C{state}.
+        :raises InvalidRequest, BindingRequired, CapabilityDenied, LimitExceeded: as L{ISubmission.submit}.
         """
