@@ -1,4 +1,7 @@
-"""Reviews: what the operator is shown of a run before they decide, as the runner works it out and a row keeps it."""
+"""Reviews: the data about a run that the operator sees before deciding.
+
+The runner builds them, and a row stores them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from .vault import Binding
 
 @frozen
 class ReviewedAction:
-    """The action that would run; C{source} is C{<directory>@<version>}, or empty where it is gone."""
+    """The action that would run. C{source} is C{<directory>@<version>}, or empty if the action no longer exists."""
 
     name: str = ""
     version: str = ""
@@ -26,10 +29,10 @@ class ReviewedAction:
 
 @frozen
 class ReviewedArgument:
-    """One argument.
+    """One argument of a reviewed run.
 
-    :ivar label: the name that a person reads.
-    :ivar multiline: whether a person writes it in several lines.
+    :ivar label: the name shown to people.
+    :ivar multiline: True if it is shown in several lines.
     """
 
     name: str
@@ -40,7 +43,7 @@ class ReviewedArgument:
 
 @frozen
 class ReviewedBinding:
-    """A binding as far as a decision rests on it: whose credential it is, and nothing that a rebinding keeps."""
+    """The parts of a binding that a decision depends on: the identity of its credential, but no secret."""
 
     name: str
     kind: str
@@ -51,7 +54,7 @@ class ReviewedBinding:
 
     @classmethod
     def of(cls, binding: Binding) -> ReviewedBinding:
-        """Take of C{binding} what is reviewed."""
+        """Return the reviewed parts of C{binding}."""
         return cls(
             name=binding.name,
             kind=binding.kind,
@@ -64,12 +67,12 @@ class ReviewedBinding:
 
 @frozen
 class ReviewedRequest:
-    """A request as it will leave, but for the credential.
+    """A request without its credential, as it will be sent.
 
-    :ivar body: its text; where it is no UTF-8, C{{"base64": …}}; where it carries files, C{{"parts": […]}}.
-    :ivar credential_header: the header that the credential will fill, or L{None}: none.
-    :ivar credential_query: the query parameter that it will fill, or L{None}: none.
-    :ivar credential_path: what it will put in front of the path, with C{{key}} in it, or L{None}: nothing.
+    :ivar body: the body's text, or C{{"base64": …}} if it is not UTF-8, or C{{"parts": […]}} if it carries files.
+    :ivar credential_header: the header that the credential fills, or None.
+    :ivar credential_query: the query parameter that the credential fills, or None.
+    :ivar credential_path: the path prefix with C{{key}} that the credential fills, or None.
     """
 
     connector: str
@@ -85,7 +88,7 @@ class ReviewedRequest:
 
     @classmethod
     def of(cls, request: Request) -> ReviewedRequest:
-        """Take of C{request} what is reviewed."""
+        """Return the reviewed parts of C{request}."""
         return cls(
             connector=request.connector,
             operation=request.operation,
@@ -101,7 +104,7 @@ class ReviewedRequest:
 
 
 def _text(body: bytes | None) -> JSON:
-    """Write a body for the eyes of people: what is no UTF-8, as base64."""
+    """Return a body as text for people, or as base64 if it is not UTF-8."""
     if body is None:
         return None
     try:
@@ -112,10 +115,10 @@ def _text(body: bytes | None) -> JSON:
 
 @frozen
 class ReviewedStep:
-    """One step with everything that it will use.
+    """One step with everything that it uses.
 
-    :ivar connector: by its full name.
-    :ivar request: L{None}: built when an earlier step has answered, or lacking what the preview does not show.
+    :ivar connector: the full name of the connector.
+    :ivar request: the request, or None if it needs an earlier step's output or a value that the preview lacks.
     """
 
     id: str
@@ -130,10 +133,10 @@ class ReviewedStep:
 
 @frozen
 class Card:
-    """The inputs of one step as what a person knows them; another view of what the digest binds.
+    """The inputs of one step in a familiar form, such as a message. It shows data that the digest covers.
 
-    :ivar kind: of L{PRESENTATIONS}.
-    :ivar parts: in order, each with the values that it is made of.
+    :ivar kind: a key of L{PRESENTATIONS}.
+    :ivar parts: the parts in order, each with its values.
     """
 
     step: str
@@ -141,7 +144,7 @@ class Card:
     parts: tuple[tuple[str, tuple[JSON, ...]], ...]
 
     def plainly_shown(self) -> Iterator[JSON]:
-        """Yield the values that a reader can tell apart: none where a slash may belong to either of two."""
+        """Yield the values that a reader can distinguish. Values with an ambiguous slash are left out."""
         for _, values in self.parts:
             if len(values) == 1 or not any("/" in text for text in strings_in(values)):
                 yield from values
@@ -159,8 +162,8 @@ class PreviewStatus(StrEnum):
 class Cut:
     """The size and the digest of a value of which only the beginning is shown.
 
-    :ivar size: how many bytes it has.
-    :ivar digest: of the whole.
+    :ivar size: its size in bytes.
+    :ivar digest: the digest of the whole value.
     """
 
     size: int
@@ -169,9 +172,9 @@ class Cut:
 
 @frozen
 class PreviewField:
-    """One value of the service's, in words.
+    """One value from the service, as text.
 
-    :ivar value: L{None}: C{missing}.
+    :ivar value: the text, or None if C{missing}.
     """
 
     label: str
@@ -185,7 +188,7 @@ class PreviewField:
 class PreviewFault:
     """The reason why a preview is unavailable.
 
-    :ivar kind: as of L{Fault}.
+    :ivar kind: the class of failure, as in L{Fault}.
     """
 
     kind: str
@@ -194,9 +197,9 @@ class PreviewFault:
 
 @frozen
 class Preview:
-    """One look at the service's side, or why there is none.
+    """The result of one read from the service, or the reason why there is none.
 
-    :ivar carried: what steps take from it, by path; what is not there they cannot take.
+    :ivar carried: the values that steps use, by path. A step cannot use a value that is not in it.
     """
 
     status: PreviewStatus
@@ -205,9 +208,9 @@ class Preview:
     carried: Mapping[str, JSON] = field(factory=dict)
 
     def digest(self) -> str:
-        """Binds all that is shown and carried; of why there is nothing to show only the class: words change.
+        """Return the digest of everything shown and carried. Of a fault only the class counts, since words change.
 
-        :raises ValueError: it holds what no digest can bind.
+        :raises ValueError: a value cannot be part of a digest.
         """
         failure = None if self.fault is None else self.fault.kind
         shown: JSON = [to_json(each) for each in self.fields]
@@ -219,10 +222,10 @@ NOT_YET = Preview(PreviewStatus.FETCHING)
 
 @frozen
 class ReviewedPreview:
-    """The preview with the read that shows it.
+    """The preview together with the read that fetches it.
 
-    :ivar connector: as the action names it, like C{operation}.
-    :ivar lacking: why the run cannot be approved, where a step needs what the preview does not show.
+    :ivar connector: the connector's name in the action, as C{operation} is the name of its operation.
+    :ivar lacking: why the run cannot be approved, if a step needs a value that the preview lacks.
     """
 
     connector: str
@@ -234,10 +237,10 @@ class ReviewedPreview:
 
 @frozen
 class Review:
-    """The review of a run: every argument, every request as it will leave, and the preview.
+    """The review of a run: every argument, every request as it will be sent, and the preview.
 
-    :ivar preview: L{None}: the action has none.
-    :ivar unread: the JSON of a review in a form that this version does not read, as it was kept; all else is empty.
+    :ivar preview: the preview, or None if the action has none.
+    :ivar unread: the stored JSON of a review in a form that this version cannot parse. Then all other fields are empty.
     """
 
     action: ReviewedAction = field(factory=ReviewedAction)
@@ -254,17 +257,17 @@ class Review:
 
     @property
     def shown_preview(self) -> Preview:
-        """The preview that was shown, to be compared; L{NOT_YET}: none was, as far as can be read."""
+        """The preview that was shown, for comparison, or L{NOT_YET} if none was shown or it cannot be parsed."""
         return NOT_YET if self.preview is None else self.preview.shown
 
     @property
     def may_have_preview(self) -> bool:
-        """False if it is certain that there is no preview."""
+        """True unless the action certainly has no preview."""
         return self.preview is not None or self.unread is not None
 
 
 def _read_preview(value: JSON) -> Preview:
-    """Read what a row keeps of a preview, which a digest must be able to bind."""
+    """Parse a stored preview, and check that a digest can cover it."""
     found = from_json(Preview, value)
     try:
         found.digest()

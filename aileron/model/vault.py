@@ -1,4 +1,4 @@
-"""The vault and its bindings, as far as they may be known without opening them."""
+"""The vault and its bindings, as far as they are known without opening a credential."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aileron.base.converter import Member, differ
 
 
 class VaultState(StrEnum):
-    """C{lost}: there is history, but no vault file."""
+    """The state of the vault. C{lost}: the database has a history, but there is no vault file."""
 
     MISSING = "missing"
     LOCKED = "locked"
@@ -23,13 +23,13 @@ class VaultState(StrEnum):
 
 @frozen
 class Scope:
-    """The scope of a credential: where it may go, and in which place of a request; it opens for nothing else.
+    """The scope of a credential: the hosts and the place in a request for which alone it opens.
 
-    :ivar hosts: C{host:port}, as the connector declares.
-    :ivar base_url: the one in use: the binding's own, or the connector's.
-    :ivar header: the request's header that carries it; empty: none does.
-    :ivar format: the header's value, with C{{key}} in it.
-    :ivar settings: what else its kind goes by, such as the query parameter that carries it, or a region.
+    :ivar hosts: the allowed C{host:port}, as the connector declares.
+    :ivar base_url: the base URL in use: that of the binding, or the connector's.
+    :ivar header: the request header that carries it, or empty.
+    :ivar format: the header's value, with C{{key}} in place of the credential.
+    :ivar settings: further settings of its kind, such as the query parameter that carries it, or a region.
     """
 
     hosts: tuple[str, ...]
@@ -41,12 +41,12 @@ class Scope:
 
 @frozen
 class Binding:
-    """One credential bound to one connector, without the credential.
+    """A binding of one credential to one connector, without the credential.
 
     :ivar name: C{<kind>/<service>/<identity>}.
-    :ivar revision: grows with each change of the entry.
-    :ivar base_url: chosen for this binding, or L{None}: the connector's own.
-    :ivar scope: what it was sealed for; L{None}: for nothing, so that it opens nowhere until it is rebound.
+    :ivar revision: a number that grows with each change of the entry.
+    :ivar base_url: the binding's own base URL, or None for the connector's.
+    :ivar scope: the scope that the credential was sealed for. If None, it opens nowhere until it is rebound.
     """
 
     name: str
@@ -62,15 +62,15 @@ class Binding:
 
     @property
     def address_problem(self) -> str | None:
-        """Why it opens nowhere, whatever its scope is: what its base URL must be; L{None}: nothing is wrong with it."""
+        """Why its base URL prevents it from opening in any scope, as what the URL must be, or None if it is valid."""
         return None if self.base_url is None else base_url_problem(self.base_url)
 
 
 @frozen
 class NewBinding:
-    """The request of C{binding setup}; the secret travels here once and shows in no repr.
+    """The request of C{binding setup}. The secret is passed only here and is not in the repr.
 
-    :ivar scope: what the operator was shown; L{None}: none, and it opens nowhere until it is rebound.
+    :ivar scope: the scope shown to the operator. If None, the credential opens nowhere until it is rebound.
     """
 
     kind: str
@@ -85,9 +85,9 @@ class NewBinding:
 
 @frozen
 class BindingFlag:
-    """A flag on one revision of a binding that must be known before it is used on: its secret came back, say.
+    """A flag on one revision of a binding that warns before further use, such as that a response contained its secret.
 
-    :ivar reason: a whole sentence, for people.
+    :ivar reason: the reason, as a sentence for people.
     """
 
     binding: str
@@ -98,13 +98,13 @@ class BindingFlag:
 
 @frozen
 class Authorization:
-    """The parts that a credential adds to one request, opened: they go to the service and nowhere else.
+    """The decrypted parts that a credential adds to one request. They are sent to the service and nowhere else.
 
-    :ivar headers: name and value.
-    :ivar query: parameters, not encoded yet.
-    :ivar prefix: what stands between the host and the path, encoded.
-    :ivar private_key: what logs in over SSH, in OpenSSH's format; nothing that speaks HTTP reads it.
-    :ivar secrets: everything secret in it, to be found in what comes back.
+    :ivar headers: the names and values of headers.
+    :ivar query: the query parameters, not encoded.
+    :ivar prefix: the encoded text between the host and the path.
+    :ivar private_key: the key for SSH logins, in OpenSSH's format. HTTP connectors ignore it.
+    :ivar secrets: every secret in it, to find them in responses.
     """
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -117,8 +117,8 @@ class Authorization:
 class CredentialStatus(StrEnum):
     """The status of a credential.
 
-    C{NEEDS_YOU}: only a person can make it work again.  C{LOCKED}: that cannot be told while the vault is locked.
-    C{REVOKED}: it is gone.
+    C{NEEDS_YOU}: only a person can renew it.  C{LOCKED}: it is unknown while the vault is locked.
+    C{REVOKED}: it was removed.
     """
 
     READY = "ready"
@@ -130,14 +130,14 @@ class CredentialStatus(StrEnum):
 
 @frozen
 class CredentialState:
-    """The state of a credential: whether it can be used.
+    """The state of a credential, which says whether it can be used.
 
-    :ivar expires_at: when what is sent runs out; it is renewed before, unless a person is needed for that.
-    :ivar reason: why a person is needed, in a sentence; where it can be used all the same, what it is not good for.
-    :ivar surplus: what it is good for beyond what is needed, in a sentence.
-    :ivar wanted: scopes to ask for when a person signs in again; none: as the first time.
-    :ivar issuer: the authorization server where a person signed in; L{None}: the connector file names its endpoints.
-    :ivar token_url: where it is renewed; L{None}: it is not renewed, or that cannot be told now.
+    :ivar expires_at: when the access token expires. It is renewed before, unless a person is needed.
+    :ivar reason: why a person is needed, as a sentence. If it can still be used, what it cannot be used for.
+    :ivar surplus: the permissions beyond what is needed, as a sentence.
+    :ivar wanted: the scopes to request at the next sign-in, or empty for those of the first sign-in.
+    :ivar issuer: the authorization server of the sign-in, or None if the connector file names its endpoints.
+    :ivar token_url: the URL for renewal, or None if it is not renewed, or this is unknown.
     """
 
     status: CredentialStatus

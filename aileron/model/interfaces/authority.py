@@ -1,4 +1,4 @@
-"""The operator's word, kept in the vault where no other program can write it, and the keys under which it is."""
+"""Interfaces of the operator's decisions in the vault, where no other program can write, and of the keys there."""
 
 from __future__ import annotations
 
@@ -14,227 +14,227 @@ from aileron.model.trust import Mark, Trusted, TrustKind
 
 
 class ITrust(Interface):
-    """The operator's word about files, kept where no other program can write it: in the vault, under its key.
+    """The operator's trust in files, stored in the vault, where no other program can write.
 
-    What was verified once is remembered for this life of the daemon, so that a list stays what it was while locked.
+    Entries verified at an unlock stay in memory until the daemon stops, so they can be read while the vault is locked.
     """
 
     def generation() -> int:
-        """Grows whenever what L{find} answers may have changed."""
+        """Return a number that grows whenever the result of L{find} may have changed."""
 
     def find(kind: TrustKind, name: str) -> Trusted | None:
-        """Return the operator's word, or L{None}: there is none, or the vault was never unlocked in this life."""
+        """Return the trust in one file, or None if there is none or the vault was never unlocked in this process."""
 
     def trusted() -> tuple[Trusted, ...]:
-        """All, by kind and name."""
+        """Return all entries, by kind and name."""
 
     def put(words: Sequence[Trusted]) -> None:
-        """Keep them all, each in the place of an earlier one, in one write; durable when it returns.
+        """Store these entries in one durable write. Each replaces an earlier one of its kind and name.
 
         :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the vault's file is damaged, or another program wrote it.
-        :raises StoreUnavailable: the file could not be written; nothing was kept.
+        :raises BindingFailed: the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: the file could not be written. Nothing was stored.
         """
 
     def remove(kind: TrustKind, name: str) -> None:
-        """Take one back.  Twice is safe; errors as of L{put}."""
+        """Remove one entry. Idempotent. Raises as L{put} does."""
 
     def void() -> None:
-        """Take all back: the vault turned out to be older than what was done with it.  Errors as of L{put}."""
+        """Remove all entries, because the vault turned out to be an older copy. Raises as L{put} does."""
 
 
 class IOperatorLimits(Interface):
-    """The operator's word about what may begin at all, kept where no other program can write it: in the vault.
+    """The operator's pauses and caps, stored in the vault, where no other program can write.
 
-    What was verified once is remembered for this life of the daemon, as with L{ITrust}.
+    Entries verified at an unlock stay in memory until the daemon stops, as with L{ITrust}.
     """
 
     def pauses() -> tuple[Pause, ...]:
-        """Return what is paused; nothing where the vault was never unlocked in this life, whatever its file says."""
+        """Return the pauses, or nothing if the vault was never unlocked in this process."""
 
     def keep_pauses(pauses: Sequence[Pause]) -> None:
-        """Keep these in the place of all that were kept, in one write; durable when it returns.
+        """Replace all stored pauses in one durable write.
 
         :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the vault's file is damaged, or another program wrote it.
-        :raises StoreUnavailable: the file could not be written; nothing was kept.
+        :raises BindingFailed: the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: the file could not be written. Nothing was stored.
         """
 
     def caps() -> tuple[OwnCap, ...]:
-        """Return the operator's own caps, by their name; likewise."""
+        """Return the operator's caps by name, or nothing if the vault was never unlocked in this process."""
 
     def keep_caps(caps: Sequence[OwnCap]) -> None:
-        """Keep these in the place of all that were kept; errors as of L{keep_pauses}."""
+        """Replace all stored caps in one durable write. Raises as L{keep_pauses} does."""
 
 
 class IGrants(Interface):
-    """The operator's standing grants, kept where no other program can write them: in the vault, under its key.
+    """The operator's standing grants, stored in the vault, where no other program can write.
 
-    What was verified once is remembered for this life of the daemon, so that a list stays what it was while locked.
+    Entries verified at an unlock stay in memory until the daemon stops, so they can be read while the vault is locked.
 
-    Every change is one durable write, and raises C{VaultLocked} where the vault is not unlocked, C{BindingFailed} where
-    its file is damaged or another program wrote it, C{StoreUnavailable} where it could not be written: nothing was
-    changed then.
+    Every change is one durable write. If the vault is not unlocked, it raises C{VaultLocked}. If its file is damaged or
+    another program wrote it, it raises C{BindingFailed}. If the file cannot be written, it raises C{StoreUnavailable}.
+    Then nothing was changed.
     """
 
     def all() -> tuple[Grant, ...]:
-        """All, oldest first; those that are no longer in force for some days yet."""
+        """Return all grants, oldest first. Grants that ended are included for some days."""
 
     def get(grant_id: str) -> Grant | None:
-        """One, or L{None}: there is none, or the vault was never unlocked in this life."""
+        """Return one grant, or None if there is none or the vault was never unlocked in this process."""
 
     def put(grant: Grant) -> None:
-        """Keep a new one.
+        """Store a new grant.
 
-        :raises Conflict: as many are in force as can be, or there is one of this id.
+        :raises Conflict: the most grants are in force, or there is already a grant with this id.
         """
 
     def use(grant_id: str, sequence: int, head: str) -> Grant:
-        """Count one use, and seal how far the record has come.
+        """Count one use, and seal the sequence and hash that the record has reached.
 
-        :return: as it is after this use.
-        :raises NotFound: there is none.
+        :return: the grant after this use.
+        :raises NotFound: there is no such grant.
         :raises Conflict: it is used up, revoked or over.
         """
 
     def revoke(grant_id: str, at: datetime) -> Grant:
-        """Let it be in force no more.  Twice is safe: the first moment stays.
+        """Revoke a grant. Idempotent: the first time stays.
 
-        :return: as it is then.
-        :raises NotFound: there is none.
+        :return: the revoked grant.
+        :raises NotFound: there is no such grant.
         """
 
     def void() -> None:
-        """Take all back: the vault turned out to be older than what was done with it."""
+        """Revoke all grants, because the vault turned out to be an older copy."""
 
 
 class IControl(Interface):
-    """The key under which the operator's decisions are marked, in memory only while the vault is unlocked.
+    """The key that authenticates the operator's decisions. It is in memory only while the vault is unlocked.
 
-    It also remembers, inside the vault, which decisions were used and how far the record had come then: a row or a
-    database that is put back decides nothing twice.
+    The vault also stores which decisions were used and how far the record had come, so that restoring an old row or
+    database cannot repeat a decision.
 
-    Every method raises L{BindingFailed} if the vault's file is damaged or another program wrote it.
+    Every method raises L{BindingFailed} if the vault file is damaged or another program wrote it.
     """
 
     def sign(statement: Mapping[str, JSON]) -> bytes:
-        """Mark C{statement}: an id of the key, and an HMAC-SHA256 over its RFC 8785 form.
+        """Return the mark of C{statement}: an id of the key, and an HMAC-SHA256 over the RFC 8785 form.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def verifier() -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """Return a function that tells what a mark under a statement is.
+        """Return a function that verifies a mark of a statement.
 
-        It never raises and may be called in any thread.
+        The function never raises and may be called in any thread.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def revision() -> tuple[str, int]:
-        """Return the vault's id, and the revision of its file; the revision never goes back while the vault is one.
+        """Return the vault's id and the revision of its file. The revision of one vault never decreases.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def sealed() -> tuple[int, str] | None:
-        """Return the newest (sequence, hash) of the record that was sealed, or L{None}: nothing was yet.
+        """Return the newest sealed (sequence, hash) of the record, or None if none was sealed.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def seal(sequence: int, head: str) -> None:
-        """Seal how far the record has come; durable when it returns.  Errors as of L{spend}."""
+        """Durably seal how far the record has come. Raises as L{spend} does."""
 
     def spent(mark: bytes) -> bool:
-        """Tell whether the decision with this mark was used.
+        """Return whether the decision with this mark was used.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def outdate(run: str, until: datetime, sequence: int, head: str) -> None:
-        """Remember until C{until} that decisions on C{run} gave way, and seal, in one write, as of L{spend}.
+        """In one durable write, store until C{until} that decisions on C{run} are outdated, and seal the record.
 
-        It needs no mark, so no row can hide what it is about.
+        This needs no mark, so an altered row cannot hide the run. Raises as L{spend} does.
         """
 
     def outdated(run: str) -> datetime | None:
-        """Return the latest C{until} of L{outdate} on C{run}; L{None}: there is none that is still remembered.
+        """Return the latest C{until} that L{outdate} stored for C{run}, or None if there is none or it has expired.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def forgotten() -> datetime | None:
-        """Return the latest C{until} of all that is remembered no more: what ended by then must count as used.
+        """Return the latest C{until} of all expired entries. Decisions that ended before it must count as used.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def spend(mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """Use a decision, and seal how far the record has come, in one write; durable when it returns.
+        """In one durable write, mark a decision as used, and seal how far the record has come.
 
-        :param until: when the decision ends by itself; until then it is remembered.
-        :raises Conflict: it was used.
+        :param until: when the decision expires. The entry is stored until then.
+        :raises Conflict: the decision was already used.
         :raises VaultLocked: the vault is not unlocked.
-        :raises StoreUnavailable: the file could not be written; nothing was kept.
+        :raises StoreUnavailable: the file could not be written. Nothing was stored.
         """
 
 
 class IRecordKeys(Interface):
-    """Keys in the vault by which others can tell that a record is what it was.
+    """The keys in the vault that prove that a record is unaltered.
 
-    Every method but L{public_key} raises L{aileron.model.errors.VaultLocked} while the vault is not unlocked, and
-    L{aileron.model.errors.BindingFailed} where its file is damaged, or another program wrote it.
+    If the vault is not unlocked, every method but L{public_key} raises L{aileron.model.errors.VaultLocked}. If its file
+    is damaged or another program wrote it, they raise L{aileron.model.errors.BindingFailed}.
     """
 
     def public_key() -> str | None:
         """Return the Ed25519 public key in hexadecimal.
 
-        L{None}: there is none yet, or the vault was never open in this life.
+        If there is no key yet, or the vault was never unlocked in this process, return None.
 
-        It is the key that was verified at the last unlock, not the one in the file: while the vault is locked, another
+        It is the key that was verified at the last unlock, not the one in the file. While the vault is locked, another
         program could have written its own key there, and a person notes this one.
         """
 
     def make_key() -> str:
-        """Return the public key, whose private one is made if there is none yet; durable when it returns.
+        """Return the public key. If there is none yet, create the key pair and store it durably.
 
-        :raises StoreUnavailable: the file could not be written; nothing was kept.
+        :raises StoreUnavailable: the file could not be written. Nothing was stored.
         """
 
     def endorse(statement: Mapping[str, JSON]) -> str:
-        """Sign the RFC 8785 form of C{statement}; in hexadecimal.
+        """Return the signature of the RFC 8785 form of C{statement}, in hexadecimal.
 
         :raises Conflict: there is no key yet.
         """
 
     def locked_periods() -> tuple[LockedPeriod, ...]:
-        """Return what was kept by L{put_locked_periods}."""
+        """Return the periods that L{put_locked_periods} stored."""
 
     def put_locked_periods(periods: Sequence[LockedPeriod]) -> None:
-        """Keep the first keys of C{periods}, in the place of all earlier ones; durable when it returns.
+        """Store the first keys of C{periods} in place of all earlier ones, durably.
 
         :raises Conflict: there is no key yet.
-        :raises StoreUnavailable: the file could not be written; what was kept before stands.
+        :raises StoreUnavailable: the file could not be written. The earlier keys stay.
         """
 
 
 class IPasskeyBook(Interface):
-    """The operator's passkeys and the rule, kept where no other program can write them: in the vault, under its key.
+    """The operator's passkeys and their rule, stored in the vault, where no other program can write.
 
-    What was verified once is remembered for this life of the daemon, as with L{ITrust}.
+    Entries verified at an unlock stay in memory until the daemon stops, as with L{ITrust}.
     """
 
     def passkeys() -> tuple[Passkey, ...]:
-        """All, oldest first."""
+        """Return all passkeys, oldest first."""
 
     def passkey_rule() -> PasskeyRule:
-        """Return what may not be approved without one."""
+        """Return the rule of approvals that need a passkey."""
 
     def keep_passkeys(keys: Sequence[Passkey], rule: PasskeyRule) -> None:
-        """Keep both in the place of what was kept, in one write; durable when it returns.
+        """Replace the stored passkeys and rule in one durable write.
 
         :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the vault's file is damaged, or another program wrote it.
-        :raises StoreUnavailable: the file could not be written; nothing was kept.
+        :raises BindingFailed: the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: the file could not be written. Nothing was stored.
         """

@@ -1,4 +1,4 @@
-"""The seams of the runner: calls, their runs, and the decisions on them."""
+"""Interfaces of the runner: calls, their runs, and decisions on them."""
 
 from __future__ import annotations
 
@@ -17,160 +17,169 @@ from aileron.model.runs import Approval, AttemptRow, Call, Decision, DryRun, Run
 
 
 class ISubmission(Interface):
-    """Takes calls and reports on runs; its caller limits an agent to runs of its own.
+    """Accepts calls and reports on runs. Its caller restricts an agent to its own runs.
 
-    Every invocation goes through here; nothing else reaches a connector.  Cancelling a wait ends the wait, never the
-    run.
+    Every call goes through this interface. No other code reaches a connector. Cancelling a wait ends only the wait, not
+    the run.
     """
 
     def offering() -> Offering:
-        """Return the actions that can be run now, and why others did not load or are not trusted.
+        """Return the actions that can run now, and why others did not load or are not trusted.
 
-        Empty while the vault was never unlocked in this life.
+        If the vault was never unlocked in this process, the offering is empty.
         """
 
     async def offering_after(generation: int, seconds: float) -> Offering:
-        """Return the offering once its generation differs from C{generation}, at the latest after C{seconds}."""
+        """Return the offering when its generation differs from C{generation}, or after C{seconds}."""
 
     async def submit(call: Call) -> Run:
-        """Check C{call}, store it as a run, and start what follows.
+        """Validate C{call}, store it as a run and start it, or request approval.
 
-        :return: the run as it then stands, durable: C{pending_approval}, C{awaiting_vault}, C{executing} or already
-            settled; for a known idempotency key the earlier run.
-        :raises NotFound: no such action, or it did not load, or the file of it or of its connector is not trusted.
-        :raises Conflict: the action is switched off; or the idempotency key was used with other arguments.
-        :raises InvalidRequest: arguments; every fault at once.
-        :raises Paused: everything is, or its session; nothing is kept.
-        :raises LimitExceeded: too many pending; a limit is full; or its session or action is stopped for a while, for
-            what was denied or called too often; nothing is kept.
-        :raises ApprovalDenied: an agent's, and the same was denied lately; nothing is kept.
-        :raises VaultLocked: ungated, and the vault is not unlocked; nothing is kept.
-        :raises BindingRequired, CapabilityDenied: what it needs is not there; nothing is kept.
-        :raises StoreUnavailable: nothing is kept.
+        :return: the stored run: C{pending_approval}, C{awaiting_vault}, C{executing} or already
+            settled. If the idempotency key was used before, the earlier run.
+        :raises NotFound: the action is unknown or did not load, or its file or its connector's file is not trusted.
+        :raises Conflict: the action is switched off, or the idempotency key was used with other arguments.
+        :raises InvalidRequest: the arguments are invalid. It lists every problem.
+        :raises Paused: all runs or those of the session are paused. Nothing is stored.
+        :raises LimitExceeded: too many approvals are pending, a limit is reached, or the session or action is stopped
+            for
+            a while after denials or repeated calls. Nothing is stored.
+        :raises ApprovalDenied: an identical call of an agent was denied recently. Nothing is stored.
+        :raises VaultLocked: the action needs no approval, and the vault is not unlocked. Nothing is stored.
+        :raises BindingRequired, CapabilityDenied: a binding or capability is missing. Nothing is stored.
+        :raises StoreUnavailable: nothing is stored.
         """
 
     def dry_run(name: str, arguments: JSON) -> DryRun:
-        """Work out what a call by the operator would send, and show it as its approval would.
+        """Return the requests that a call by the operator would send, as its approval would show them.
 
-        Nothing is sent, not even the read of a preview, and nothing is kept.  The action's file need not be trusted.
+        Nothing is sent or stored, and no preview is read. The action's file need not be trusted.
 
-        :raises NotFound: no such action, or it did not load, or its connector is not there or not trusted.
-        :raises InvalidRequest: arguments; every fault at once.
-        :raises BindingRequired, CapabilityDenied: what it needs is not there.
+        :raises NotFound: the action is unknown or did not load, or its connector is missing or not trusted.
+        :raises InvalidRequest: the arguments are invalid. It lists every problem.
+        :raises BindingRequired, CapabilityDenied: a binding or capability is missing.
         """
 
     async def undo(run_id: str, actor: Actor) -> Run:
-        """Request what undoes a completed run, as its action's file says, and have the operator decide on it.
+        """Create the run that undoes a completed run as its action's file declares.
 
-        :return: the new run, which needs approval in any case; for a run that is being undone, or was, that run.
-        :raises NotFound: no such run; or its action or the one that undoes it is not there, or not trusted.
-        :raises Conflict: it is not completed; or its action changed since, or the one that undoes it is switched off.
-        :raises CapabilityDenied: its action does not say how it is undone.
-        :raises InvalidRequest: what came of the run does not give the arguments.
-        :raises Paused, LimitExceeded, BindingRequired, StoreUnavailable: as of L{submit}; nothing is kept.
+        It always needs the operator's approval.
+
+        :return: the new run, or the existing one if the run is being undone or was undone.
+        :raises NotFound: there is no such run, or its action or the undoing action is missing or not trusted.
+        :raises Conflict: it is not completed, its action has changed since, or the undoing action is switched off.
+        :raises CapabilityDenied: its action declares no undo.
+        :raises InvalidRequest: the run's result lacks values for the arguments.
+        :raises Paused, LimitExceeded, BindingRequired, StoreUnavailable: as L{submit}. Nothing is stored.
         """
 
     async def wait(run_id: str, seconds: float) -> Run:
-        """Return the run once it is settled, at the latest after C{seconds}.
+        """Return the run when it is settled, or after C{seconds}.
 
-        :raises NotFound: no such run.
+        :raises NotFound: there is no such run.
         """
 
     async def run(run_id: str) -> Run:
         """Return one run.
 
-        :raises NotFound: no such run.
+        :raises NotFound: there is no such run.
         """
 
     async def runs(query: RunQuery) -> Page[Run]:
         """List runs, newest first."""
 
     async def count(query: RunQuery) -> int:
-        """Count the runs that match; limit and cursor do not matter."""
+        """Count the runs that match. The query's limit and cursor are ignored."""
 
     async def most_used(limit: int) -> tuple[str, ...]:
-        """List the names of the actions executed most often lately, the most used first."""
+        """Return the names of the recently most executed actions, the most used first."""
 
     async def history(run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """Return the steps that ended and every attempt, each in order."""
+        """Return the completed steps and all attempts of a run, each in order."""
 
     async def withdraw(run_id: str, actor: Actor, reason: str | None) -> Run:
         """Withdraw a run before anything is sent.
 
-        :raises NotFound: no such run.
-        :raises Conflict: too late.
+        :raises NotFound: there is no such run.
+        :raises Conflict: the run has already started.
         """
 
 
 class IDecisions(Interface):
-    """Shows the operator the pending approvals, edits them, and takes decisions."""
+    """Shows pending approvals to the operator, edits them, and records decisions."""
 
     async def approval(run_id: str, *, only_read: bool = False) -> Approval:
-        """Return one approval in full, its staleness checked now; a missing preview is fetched if that is quick.
+        """Return one approval and update its staleness. If a missing preview can be fetched quickly, fetch it.
 
-        :param only_read: fetch no preview and store nothing; staleness is computed for this answer alone.
-        :raises NotFound: no such run, or it was never gated.
+        :param only_read: True to fetch no preview and store nothing. Staleness is then computed for this result only.
+        :raises NotFound: there is no such run, or it never needed approval.
         """
 
     async def approvals(query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
         """List approvals, oldest first.
 
-        :param only_read: store nothing; staleness is computed for this answer alone.
+        :param only_read: True to store nothing. Staleness is then computed for this result only.
         """
 
     async def pending(session_id: str | None) -> int:
         """Count the pending approvals of one session, or of all."""
 
     async def precedents(approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """Compare each of C{approvals} with the newest 200 completed calls of its action; the same order."""
+        """Compare each of C{approvals} with the newest 200 completed calls of its action.
+
+        Results have the same order.
+        """
 
     def cards(approval: Approval) -> tuple[Card, ...]:
-        """Show what C{approval} would send as what it is to a person, such as a message; nothing where no hint says so.
+        """Return the inputs of C{approval} in a familiar form, such as a message, or nothing if no hint defines one.
 
-        Made of what is there now, and only where that has the digest of C{approval}.
+        They are computed from the present state, and only if its digest is that of C{approval}.
         """
 
     def suggested(approval: Approval) -> tuple[Predicate, ...]:
-        """Suggest argument patterns for a grant: the domains of the recipients of C{approval}."""
+        """Return argument patterns to suggest for a grant: the domains of C{approval}'s recipients."""
 
     async def edit(run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Replace the arguments of a pending approval; they are checked and shown anew in one step, or not at all.
+        """Replace the arguments of a pending approval.
 
-        The original arguments are kept beside them.  Passing the same arguments again changes nothing.
+        They are validated and shown as one step, or the edit is refused.
 
-        :param digest: of what was shown; L{None}: of whatever is.
-        :return: the approval, with another digest.
-        :raises NotFound: no such approval; or its action is not there, or not trusted.
-        :raises Conflict: it is decided, withdrawn or expired; or the action is switched off.
-        :raises ApprovalStale: the digest is not the present one: look again.
-        :raises InvalidRequest: arguments; every fault at once.
-        :raises BindingRequired, CapabilityDenied: it cannot run so.
-        :raises StoreUnavailable: nothing is changed.
+        The original arguments are stored beside them. Passing identical arguments changes nothing.
+
+        :param digest: the digest of what was shown, or None to edit whatever is current.
+        :return: the approval with its new digest.
+        :raises NotFound: there is no such approval, or its action is missing or not trusted.
+        :raises Conflict: it is decided, withdrawn or expired, or the action is switched off.
+        :raises ApprovalStale: the digest is not the current one.
+        :raises InvalidRequest: the arguments are invalid. It lists every problem.
+        :raises BindingRequired, CapabilityDenied: a binding or capability is missing.
+        :raises StoreUnavailable: nothing is stored.
         """
 
     async def decide(run_id: str, decision: Decision) -> Approval:
-        """Take the operator's decision and mark it; durable when it returns.
+        """Record the operator's decision durably, with its mark.
 
-        An approved run starts at once, or when its undo window is over and its time has come; it is not waited for.
+        An approved run starts at once, or after its undo window and its start time. This method does not wait for it.
 
-        :raises NotFound: no such approval.
-        :raises Conflict: it is decided, withdrawn or expired; C{details["state"]} is the present state.
-        :raises ApprovalStale: the digest is not the present one (it may have become another just now, for the preview
-            is fetched once more), or what it binds cannot run; C{details} tell the present C{digest}, why it is
+        :raises NotFound: there is no such approval.
+        :raises Conflict: it is decided, withdrawn or expired. C{details["state"]} is the current state.
+        :raises ApprovalStale: the digest is not the current one (it may have just changed, since the preview
+            is fetched again), or the run cannot start any more. C{details} contain the current C{digest}, the reason in
             C{stale}, and the C{changes}.
-        :raises VaultLocked: the vault is not unlocked; nothing is decided.
-        :raises Paused: it would be approved, and everything is paused, or its session; nothing is decided.
-        :raises InvalidRequest: it would be put off for too long.
-        :raises Forbidden: it needs a passkey, and none was used for exactly this; C{details["passkey"]} is true.
+        :raises VaultLocked: the vault is not unlocked. Nothing is decided.
+        :raises Paused: it is an approval, and all runs or those of the session are paused. Nothing is decided.
+        :raises InvalidRequest: the start time is too far in the future.
+        :raises Forbidden: it needs a passkey, and none was used for exactly this decision. C{details["passkey"]} is
+            true.
         """
 
     async def approve_and_grant(run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """Approve one call and grant similar ones as C{wish} says; durable when it returns.
+        """Approve one call and create a grant for similar ones as C{wish} says, durably.
 
-        The grant is in force first; where the call is then not approved, it is revoked again.
+        The grant takes effect first. If the call is then not approved, the grant is revoked.
 
-        :raises InvalidRequest: it cannot be granted, or does not match the call itself; every fault at once, each
-            by its pointer from C{/grant} on.
-        :raises Conflict: as of L{decide}; or as many grants are in force as can be.
-        :raises NotFound, ApprovalStale, VaultLocked, StoreUnavailable, Forbidden: as of L{decide}; nothing is granted.
+        :raises InvalidRequest: the grant is invalid or does not match the call. It lists every problem
+            with its pointer below C{/grant}.
+        :raises Conflict: as L{decide}, or the most grants are in force.
+        :raises NotFound, ApprovalStale, VaultLocked, StoreUnavailable, Forbidden: as L{decide}. Nothing is granted.
         """

@@ -1,4 +1,4 @@
-"""Services beside the runner: the routes and tools of agents; and the reactor, as far as connections need it."""
+"""Interfaces for callers inside the daemon: the agents' routes and tools, and the reactor for connections."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aileron.base.json import JSON
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
-    """The parts of a reactor by which connections are made: a type only, every real reactor is one."""
+    """The methods of a reactor that make connections. It is only a type: every real reactor has them."""
 
 
 class IAgentRoutes(Interface):
-    """The agent site's routes, asked in this process: behind the same guard, and with the same answers as over HTTP."""
+    """The routes of the agent site for calls in this process, with the same guard and answers as over HTTP."""
 
     async def ask(
         token: str,
@@ -27,39 +27,39 @@ class IAgentRoutes(Interface):
         body: bytes,
         prefer_seconds: float | None,
     ) -> tuple[int, bytes]:
-        """Ask one route and return the status and the body of its answer.  Cancelling ends the wait only.
+        """Call one route and return the status and the body of its answer. Cancelling ends only the wait.
 
-        :param token: an agent's, or the in-band key for routes of L{in_band}.  No other credential is taken.
-        :param path: segments, as they are before any encoding.
-        :param body: JSON, or empty.
-        :param prefer_seconds: as C{Prefer: wait}; L{None}: not said.
+        :param token: an agent's token, or the in-band key for routes of L{in_band}. Other credentials are refused.
+        :param path: the segments of the path, not encoded.
+        :param body: the JSON body, or empty.
+        :param prefer_seconds: the seconds of C{Prefer: wait}, or None for no such header.
         """
 
     def in_band() -> IAgentRoutes:
-        """Return the same routes for callers who have no agent's token but a session's in-band key."""
+        """Return these routes for callers that identify an agent by its session's in-band key instead of its token."""
 
 
 class IAgentTools(Interface):
-    """The tools of agents' sessions, for who speaks to their models by another protocol than MCP.
+    """The tools of agents' sessions, for protocols other than MCP.
 
-    Each is asked with what the agent's routes know the session by.
+    Each method takes the key by which the agent's routes identify the session.
     """
 
     async def offered(key: str) -> Sequence[Any]:
         """Return the tools in a stable order, each with its C{name}, C{description} and C{input_schema}.
 
-        :raises Unauthorized: nobody has this key, or the session has ended.
+        :raises Unauthorized: the key is unknown, or the session has ended.
         """
 
     async def call(
         key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
     ) -> Any:
-        """Call one.  Every answer is a result, with its C{text}, whether it C{is_error}, and what is C{pending}.
+        """Call one tool. Every answer is a result with its C{text}, C{is_error} and C{pending}.
 
-        Its C{run_id} is empty if no run was made.
+        If no run was created, C{run_id} is empty.
 
-        Cancelling ends the wait, never a run.
+        Cancelling ends only the wait, never a run.
 
-        :param idempotency_key: the same call with the same key is the same run.
-        :param wait_seconds: how long it may wait for a person.
+        :param idempotency_key: the key that identifies the call. A repeated call with it is the same run.
+        :param wait_seconds: the longest wait for a person.
         """

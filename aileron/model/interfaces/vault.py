@@ -1,4 +1,4 @@
-"""The vault's state, and which of its credentials is bound to which connector."""
+"""Interfaces of the vault's state and its bindings of credentials to connectors."""
 
 from __future__ import annotations
 
@@ -12,121 +12,123 @@ from aileron.model.vault import Authorization, Binding, CredentialState, NewBind
 
 
 class IVault(Interface):
-    """The encrypted file's state.  The key is in memory only while unlocked."""
+    """The state of the vault. Its key is in memory only while it is unlocked."""
 
     def state() -> VaultState:
-        """Return the state now."""
+        """Return the current state."""
 
     def ever_unlocked() -> bool:
-        """Tell whether it was unlocked at any time in this life of the daemon."""
+        """Return whether the vault was unlocked at any time in this process."""
 
     def lock() -> None:
-        """Forget the key and end every operator session.
+        """Delete the key from memory and end every operator session.
 
-        Twice is safe.  The caller has waited for running effects.
+        Idempotent. The caller must first wait for running effects.
         """
 
     def locked() -> Deferred[None]:
-        """Fire when the vault becomes locked. Each caller has its own."""
+        """Return a new Deferred that fires when the vault is locked."""
 
 
 class ICredential(Interface):
-    """A bound credential that is not open.  Rooms above the connectors pass it on and open it by no method.
+    """A bound credential that is not decrypted. Rooms above the connectors pass it on and never open it.
 
-    A kind of credential that runs out is renewed by each method that says so, once for all who wait, and what came of
-    it is kept before it is used.  Cancelling ends the wait, and not the renewal.  Two are equal if they are of the same
-    revision of the same binding, and of the same scope.
+    If a credential of its kind expires, the methods marked "renews" renew it, once for all waiting callers, and the
+    new one is stored before it is used. Cancelling ends the wait, but not the renewal. Two credentials are equal if
+    they belong to the same revision of a binding and have equal scopes.
     """
 
     async def authorize(request: Request) -> Authorization:
-        """Open it for C{request}, which is about to leave: what it is sent with.  Renews.
+        """Return what the credential adds to C{request}, which is about to be sent. Renews.
 
         :raises VaultLocked: the vault was locked meanwhile.
-        :raises BindingFailed: the entry is gone, changed, or does not open.
-        :raises CredentialNeedsYou: it opens only after a person has renewed it.
-        :raises NetworkError: it is to be renewed, which did not work this time.
+        :raises BindingFailed: the entry is missing, changed or cannot be decrypted.
+        :raises CredentialNeedsYou: a person must renew it first.
+        :raises NetworkError: it must be renewed, which failed this time.
         """
 
     async def reveal() -> bytes:
-        """Open it: what stands for C{{key}} in its header, asked for anew at each use.  Renews.
+        """Return the value for C{{key}} in its header, at each use again. Renews.
 
-        Of a kind that signs requests there is no such thing: C{BindingFailed}.  Raises as L{authorize}.
+        A kind that signs requests has no such value and raises C{BindingFailed}. Raises as L{authorize} does.
         """
 
     async def make_ready() -> None:
-        """Renew it, if that is due, and open it for nothing; raises as L{authorize}."""
+        """Renew the credential if that is due, and check that it opens. Raises as L{authorize} does."""
 
     async def refused(sent: Authorization, challenge: str = "", operation: str = "") -> bool:
-        """Note that the service refused C{sent} with a 401: what runs out is renewed at its next use.
+        """Record that the service refused C{sent} with a 401.
 
-        If nothing renews the credential, a person is told as soon as it is certain that the service refuses it, and not
-        only what it was sent for: a second operation is refused as well, or this one for the third time, and nothing
-        is accepted between.
+        A credential that can be renewed is renewed at its next use.
 
-        :param challenge: C{WWW-Authenticate} of a 403 instead: where it wants more scopes, a person has to sign in.
-        :param operation: what was refused, if the service may have refused this alone; empty: it is certain.
-        :return: whether the next use sends something else, so that the same request may succeed.
+        If the credential cannot be renewed, the operator is notified when it is certain that the service refuses the
+        credential and not only one operation: a second operation is refused, or this one for the third time, with none
+        accepted in between.
+
+        :param challenge: the C{WWW-Authenticate} of a 403. If it requires more scopes, a person must sign in.
+        :param operation: the refused operation if only it may be refused, or empty if the refusal is certain.
+        :return: True if the next use sends another credential, so that a retry may succeed.
         """
 
     def accepted(sent: Authorization) -> None:
-        """Note that the service did what C{sent} was sent for: an earlier refusal was of one operation alone."""
+        """Record that the service accepted C{sent}, so that an earlier refusal concerned only one operation."""
 
 
 class IBindings(Interface):
     """The bindings of credentials to connectors."""
 
     def list() -> tuple[Binding, ...]:
-        """All, by name.  Works while locked."""
+        """Return all bindings by name, also while the vault is locked."""
 
     def get(name: str) -> Binding | None:
-        """One, or L{None}."""
+        """Return one binding, or None."""
 
     def for_connector(fqn: str) -> tuple[Binding, ...]:
-        """All of one connector."""
+        """Return all bindings of one connector."""
 
     async def set_up(new: NewBinding) -> Binding:
-        """Keep a credential, encrypted, durably.
+        """Store a credential, encrypted and durable.
 
         :raises VaultLocked: the vault is not unlocked.
-        :raises Conflict: there is a binding of that name.
-        :raises InvalidRequest: a malformed name, base URL or secret.
+        :raises Conflict: a binding with this name exists.
+        :raises InvalidRequest: a name, base URL or secret is malformed.
         """
 
     async def replace(name: str, secret: bytes) -> Binding:
-        """Keep another secret in the same binding, durably; what was approved with it holds.
+        """Store a new secret in the binding, durably. Approvals made with the old one stay valid.
 
         :raises NotFound: there is no such binding.
         :raises VaultLocked: the vault is not unlocked.
-        :raises InvalidRequest: a malformed secret.
+        :raises InvalidRequest: the secret is malformed.
         """
 
     def credential_state(binding: Binding, needed: Sequence[str] | None = None) -> CredentialState:
-        """Tell whether its credential can be used; works while locked, but is not known then.
+        """Return whether its credential can be used. While the vault is locked, that is unknown.
 
-        :param needed: the scopes that it is needed for; L{None}: those that it was sealed for.
+        :param needed: the scopes that it is needed for, or None for those that it was sealed for.
         """
 
     def bindings_generation() -> int:
         """Return a number that grows whenever a binding or its secret is set up, replaced, rebound or revoked."""
 
     async def revoke(name: str) -> Binding:
-        """Remove a binding and its secret; the binding as it was.
+        """Remove a binding and its secret, and return the removed binding.
 
-        :raises NotFound: there is none.
+        :raises NotFound: there is no such binding.
         :raises VaultLocked: the vault is not unlocked.
         """
 
     async def rebind(name: str, scope: Scope, base_url: str | None = None) -> Binding:
-        """Seal the credential anew for C{scope}; the binding as it is now, with another revision.
+        """Seal the credential again for C{scope}, and return the binding with its new revision.
 
-        :param base_url: for this binding from now on; L{None}: the connector's own.
+        :param base_url: the new base URL of this binding, or None for the connector's own.
         :raises NotFound: there is no such binding.
-        :raises InvalidRequest: a malformed base URL or scope.
+        :raises InvalidRequest: the base URL or scope is malformed.
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def credential(binding: Binding, scope: Scope) -> ICredential:
-        """Return the credential of exactly this revision of this binding, not yet open.
+        """Return the unopened credential of exactly this revision of this binding.
 
-        It opens only where C{scope}, which is the one in force now, is the one that it was sealed for.
+        It opens only if C{scope}, the scope now in force, equals the scope that it was sealed for.
         """
