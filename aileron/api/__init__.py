@@ -1,7 +1,7 @@
-"""The daemon's HTTP contract: two sites behind one guard, one envelope for every fault.
+"""The daemon's HTTP contract: two sites behind one guard, with one envelope for every error.
 
 L{agent_site} and L{operator_site} make the resources from L{Dependencies}; L{GuardedSite} serves each of them behind
-L{Channel}s that keep L{SiteRules}.
+L{Channel}s that enforce L{SiteRules}.
 """
 
 from ._sessions import LOOK_SECONDS

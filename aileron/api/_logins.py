@@ -1,4 +1,4 @@
-"""The operator's logins, as far as the sites need them; the vault's room holds them."""
+"""The interface of the operator's logins as the sites use it. The vault's room implements it."""
 
 from __future__ import annotations
 
@@ -8,92 +8,96 @@ from aileron.model.sessions import HandOver, HandOverState, OperatorSession, Sig
 
 
 class OperatorLogins(Protocol):
-    """Logins of the operator: a mutual proof of the key that only the passphrase opens."""
+    """Logins of the operator, by a mutual proof of the key that only the passphrase opens."""
 
     def challenge(self, nonce: str, address: str) -> tuple[str, str]:
-        """Have the daemon prove first.
+        """Start a login: the daemon proves its identity first.
 
-        :param nonce: the client's, 16 to 64 bytes as unpadded base64url.
-        :param address: the operator URL the client believes to speak to.
-        :return: the daemon's nonce, single use, 60 s; and its proof over both nonces, the daemon's instance and the
-            address.
+        :param nonce: the client's nonce, 16 to 64 bytes as unpadded base64url.
+        :param address: the operator URL that the client believes it is connected to.
+        :return: the daemon's nonce (single use, valid for 60 s), and its proof over both nonces, the daemon's instance
+            and
+            the address.
         :raises VaultLocked: the vault is not unlocked.
-        :raises InvalidRequest: a malformed nonce.
-        :raises Forbidden: the address is not ours.
+        :raises InvalidRequest: the nonce is malformed.
+        :raises Forbidden: the address is not an address of this daemon.
         """
 
     def login(self, nonce: str, proof: str) -> tuple[str, OperatorSession]:
-        """Check the client's proof for a daemon's nonce, which is spent whatever comes of it.
+        """Verify the client's proof for a daemon's nonce. The nonce is spent in any case.
 
-        :return: a fresh operator token, shown once, and its session.
-        :raises Unauthorized: it does not prove it.
+        :return: a new operator token, shown once, and its session.
+        :raises Unauthorized: the proof is wrong.
         """
 
     def delay_seconds(self) -> float:
-        """Return for how long the refusal of the next login is to wait.
+        """Return the delay of the answer to the next failed login, in seconds.
 
-        0 at first, 5 s at most, by the failures of the last minute.
+        It grows from 0 to 5 s with the failures of the last minute.
         """
 
     def by_token(self, token: str) -> OperatorSession | None:
-        """Return the session of a token, or L{None}: unknown, expired, logged out."""
+        """Return the session of a token, or None if the token is unknown, expired or logged out."""
 
     def hand_over(self, token: str, typed: bool = False) -> str:
-        """Make a code that one browser may redeem once within 60 s, or 120 s where a person carries it.
+        """Return a code that one browser can redeem once within 60 s, or within 120 s if a person types it.
 
-        What this login had handed over before, and nobody has confirmed, is void.
+        An earlier code of this login that is not confirmed yet becomes invalid.
 
-        :param typed: make it of few letters, in groups, for a person to type or copy.
-        :raises Unauthorized: the token is no live session's.
+        :param typed: True for a short code in groups of letters, for a person to type or copy.
+        :raises Unauthorized: the token belongs to no live session.
         """
 
     def handed_over(self, token: str) -> HandOverState | None:
-        """Tell how far the last hand-over of this login is, or L{None}: there was none."""
+        """Return the progress of the last hand-over of this login, or None if there was none."""
 
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
-        """Let a browser wait for its two words to be typed in the terminal, within 120 s; it is nobody until then.
+        """Redeem a code for a browser. It has no rights until its two words are typed in the terminal within 120 s.
 
-        :param code: of a typed one neither case nor what separates its groups matters.
-        :return: the cookie's value, the page key, and the session of the login that made the code.
-        :raises Conflict: the code was redeemed before, which voids both; C{details} name the C{login} that made it.
-        :raises Unauthorized: unknown, void or late.
+        :param code: the code. In a typed code, case and separators of groups are ignored.
+        :return: the cookie's value, the page key, and the session of the login that created the code.
+        :raises Conflict: the code was redeemed before. Both uses become invalid. C{details} name the C{login} of the
+            code.
+        :raises Unauthorized: the code is unknown, invalid or expired.
         """
 
     def register(self, cookie: str, page_key: str, public_key: str) -> str:
-        """Bind the key of the page that waits, to which both belong.  From then on its signature alone speaks for it.
+        """Register the public key of the waiting page with this cookie and page key.
 
-        :param public_key: an uncompressed point of P-256, as unpadded base64url.
-        :return: the daemon's instance, for which the page signs.
-        :raises Unauthorized: nobody waits with these, or has told a key before.
-        :raises InvalidRequest: the key is none; another may be told.
+        From then on only its signature counts.
+
+        :param public_key: an uncompressed P-256 point, as unpadded base64url.
+        :return: the daemon's instance, which the page's signatures include.
+        :raises Unauthorized: no page waits with these, or it has already registered a key.
+        :raises InvalidRequest: the key is invalid. The page may register another one.
         """
 
     def entering(self, asked: SignedRequest) -> HandOver | None:
-        """Tell how far the browser has come that signed this, with the words that it shows; L{None} the second time."""
+        """Return the hand-over of the browser that signed this, or None if this request was sent before."""
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """Make the browser that waits a live session, if these are the words that it shows; there is one try.
+        """Make the waiting browser a live session if these are the words that it shows. There is one try.
 
-        :param words: as the person typed them: neither case nor spacing matters.
+        :param words: the words as typed. Case and spacing are ignored.
         :return: the browser's session.
-        :raises Unauthorized: the token is no live session's.
-        :raises Conflict: no browser waits that could show any; C{details} say C{state}.
-        :raises Forbidden: these are not the words; the browser that waited is nobody for good.
+        :raises Unauthorized: the token belongs to no live session.
+        :raises Conflict: no browser waits for words. C{details} contain the C{state}.
+        :raises Forbidden: the words are wrong. The waiting browser is rejected for good.
         """
 
     def knows_cookie(self, cookie: str) -> bool:
-        """Tell whether a browser was given this cookie and is logged in or waits to be."""
+        """Return whether this cookie belongs to a browser that is logged in or waits for its words."""
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
-        """Find the browser session that asks for this, or L{None}. The cookie alone is never enough.
+        """Return the browser session that signed this request, or None. The cookie alone is never enough.
 
-        :param asked: signed by the session's key, for this life of the daemon, now, and never seen before: the second
-            time it is refused, whatever came of the first.
-        :param renew: whether this is a use, which starts its idle time again; what a page does by itself is none.
+        :param asked: a request signed by the session's key, for this process of the daemon and this time. A repeated
+            request is refused.
+        :param renew: True if the request restarts the session's idle time. Requests that a page sends by itself do not.
         """
 
     def log_out(self, session_id: str) -> None:
-        """End one session.  Twice is safe."""
+        """End one session. Idempotent."""
 
     def list(self) -> tuple[OperatorSession, ...]:
-        """Live sessions, newest first."""
+        """Return the live sessions, newest first."""

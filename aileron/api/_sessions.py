@@ -1,4 +1,4 @@
-"""The state that agents' sessions hold while they live: their leases, and how many of their requests may wait."""
+"""The state of live agent sessions: their leases, and the number of their waiting requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOK_SECONDS = 5.0
 """The seconds between two calls of L{Leases.look}."""
 
 GRACE_SECONDS = 60.0
-"""The time for which a launcher may be away, so that the daemon can be restarted under it."""
+"""The time for which a launcher may be disconnected, such as during a restart of the daemon."""
 
 _AT_ONCE = 1000
 
@@ -28,13 +28,13 @@ _AT_ONCE = 1000
 class Leases:
     """The leases of all sessions.
 
-    A launcher holds the lease of its session by a request that stays open, which the kernel ends when the launcher is
-    killed, and does not when it is stopped or the machine sleeps.  Nothing that the agent does holds it.
-    Time is counted from look to look, so a clock that jumps, or a night asleep, orphans nobody; and from this daemon's
-    own start, so a restart neither.
+    A launcher holds the lease of its session by an open request. The kernel closes it when the launcher is
+    killed, but not when it is stopped or the machine sleeps.  Requests of the agent do not hold it.
+    Time is counted between calls of L{look}, so a clock change or a night asleep orphans no session. It is counted from
+    the start of this daemon, so a restart orphans none either.
 
-    :param ids: fresh ULIDs.
-    :param ended: told of each session that is ended here.
+    :param ids: a function that makes ULIDs.
+    :param ended: a function that is called for each session ended here.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Leases:
 
     @contextmanager
     def held(self, session_id: str) -> Iterator[None]:
-        """While it lasts, a launcher stands behind this session."""
+        """Hold the session's lease within the context."""
         self._holders[session_id] += 1
         self._away.pop(session_id, None)
         try:
@@ -62,9 +62,9 @@ class Leases:
                 del self._holders[session_id]
 
     async def look(self) -> None:
-        """End what is orphaned or has no more time; each end is on record.
+        """End the sessions that are orphaned or out of time, and record each end.
 
-        :raises StoreUnavailable: some were not; the next look ends them.
+        :raises StoreUnavailable: some could not be ended. The next call ends them.
         """
         now = self._clock.seconds()
         passed = min(max(0.0, now - self._looked_at), 2 * LOOK_SECONDS)
@@ -97,18 +97,18 @@ class Leases:
 T = TypeVar("T")
 
 MOST_WAITS = 64
-"""Of one session.  An agent that waits for more than that waits for nothing in particular."""
+"""The most waiting requests of one session."""
 
 RETRY_AFTER_SECONDS = 5
 
 _REMEMBERED = 256
-"""So many sessions that ended last are remembered: more than can end while a request is on its way to its wait."""
+"""The number of recently ended sessions that are remembered, to refuse requests that start to wait after the end."""
 
 
 class Waits:
     """The long polls of all sessions.
 
-    :param most: of each session.
+    :param most: the most for each session.
     """
 
     def __init__(self, most: int = MOST_WAITS) -> None:
@@ -119,16 +119,16 @@ class Waits:
     def allows(self, session_id: str | None) -> bool:
         """Return whether one more request may wait.
 
-        :param session_id: the agent's; L{None}: it is the operator's, whose are not counted.
+        :param session_id: the agent's session, or None for the operator, whose requests are not counted.
         """
         return session_id is None or len(self._waiting.get(session_id, ())) < self._most
 
     async def wait(self, session_id: str | None, waiting: Coroutine[Any, Any, T]) -> T:
         """Wait for C{waiting} and return its result.
 
-        :param session_id: as of L{allows}.
-        :raises LimitExceeded: the session has too many already; C{waiting} was not begun.
-        :raises Unauthorized: the session has ended meanwhile, so that nobody may learn what it brings.
+        :param session_id: as L{allows}.
+        :raises LimitExceeded: too many requests of the session wait. C{waiting} was not started.
+        :raises Unauthorized: the session ended during the wait, so the result must not be returned.
         """
         if session_id is None:
             return await waiting
@@ -145,7 +145,7 @@ class Waits:
         return await self._count(session_id, Deferred.fromCoroutine(waiting))
 
     def end(self, session_id: str) -> None:
-        """End the session, and whatever of it waits or is on its way to."""
+        """End the session: cancel its waiting requests, and refuse requests of it that start to wait later."""
         self._ended.append(session_id)
         for waiting in self._waiting.pop(session_id, ()):
             waiting.cancel()

@@ -1,4 +1,4 @@
-"""The resources of both sites: Klein applications made of one table of endpoints."""
+"""The resources of both sites: Klein applications made from one table of endpoints."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _FRAGMENTS = b"/fragments/"
 
 @frozen
 class SiteRoutes:
-    """One site's share of the endpoints.
+    """The endpoints of one site.
 
-    :ivar endpoints: each with who may call it there.
-    :ivar relayed: what features take off its channel.
-    :ivar members: returns what features add to a component, by its name.
+    :ivar endpoints: each endpoint with the callers that it allows on this site.
+    :ivar relayed: the paths that features serve instead of the site.
+    :ivar members: a function that returns the members that features add to a component, by its name.
     """
 
     title: str
@@ -48,12 +48,12 @@ class SiteRoutes:
 
 
 def agent_routes(features: FeatureSet | None = None) -> SiteRoutes:
-    """Return what the agent site serves, with these features or with all that ship with Aileron."""
+    """Return the endpoints of the agent site, with these features, or with all features that ship with Aileron."""
     return _routes("Aileron, agent site", True, features or FeatureSet(), on_agent_site)
 
 
 def operator_routes(features: FeatureSet | None = None) -> SiteRoutes:
-    """Return what the operator site serves, with these features or with all that ship with Aileron."""
+    """Return the endpoints of the operator site, with these features, or with all features that ship with Aileron."""
     return _routes("Aileron, operator site", False, features or FeatureSet(), on_operator_site)
 
 
@@ -71,7 +71,7 @@ def _share(agents: bool, features: FeatureSet) -> Iterator[tuple[Endpoint, Who]]
 
 
 def _widen(endpoint: Endpoint, members: Mapping[str, Schema]) -> Endpoint:
-    """Return the endpoint with what features add to its answers."""
+    """Return the endpoint with the members that features add to its answers."""
     return evolve(endpoint, answers={status: widened(schema, members) for status, schema in endpoint.answers.items()})
 
 
@@ -93,10 +93,10 @@ def _bind(handler: SiteHandler, deps: Dependencies) -> Callable[[IRequest], Awai
 
 
 def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None) -> IResource:
-    """Make the operator site's root resource.
+    """Return the operator site's root resource.
 
-    :param web: makes what takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
-        C{/handover} and C{/fragments}; it guards itself.
+    :param web: makes the resource of the pages. It serves all other GET requests outside C{/v1}, C{/docs} and
+    C{/metrics}, and POST requests below C{/handover} and C{/fragments}, and has its own guard.
     """
     return _Root(_klein(operator_routes(deps.features.features), deps, docs=True).resource(), web)
 
@@ -112,9 +112,9 @@ def _klein(routes: SiteRoutes, deps: Dependencies, *, docs: bool = False) -> Kle
 
 
 def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
-    """Serve what describes the site, which is no secret: it is in the documentation as well.
+    """Serve the description of the site, which is public documentation.
 
-    It is written when it is first asked for: few daemons ever are, and it would be half a megabyte in each.
+    It is generated at the first request: it is rarely needed, and takes half a megabyte of memory.
     """
 
     @cache
@@ -131,9 +131,9 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
 
 
 class _Root(Resource):
-    """Hands each request to the API or to the pages.
+    """The root resource, which passes each request to the API or to the pages.
 
-    :param web: makes what takes a page's; not before one is asked for, since it takes its time.
+    :param web: makes the resource of the pages, at its first request since that takes time.
     """
 
     isLeaf = True
@@ -144,7 +144,7 @@ class _Root(Resource):
         self._web = None if web is None else cache(web)
 
     def render(self, request: IRequest) -> bytes | int:
-        """Render the resource that the path belongs to."""
+        """Render the resource of the request's path."""
         if b"%" in request.path and not _readable(request.path):
             return write(request, http_failure(400, "The path is not UTF-8."))
         first = request.path[1:].partition(b"/")[0]

@@ -1,4 +1,4 @@
-"""The agent site's routes, asked in this process behind the same guard, and the bytes of the bodies under way."""
+"""The agent site's routes for calls in this process, and the limit on the bytes of bodies in progress."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from .serving import not_routed, respond
 from .tokens import token_digest
 
 SiteHandler: TypeAlias = Callable[[IRequest, Dependencies], Awaitable[bytes]]
-"""Answers the requests for a path of the agent site that is no route of the API, with the rest of the body to write."""
+"""Handles a request for a path of the agent site outside the API, and returns the last part of the body."""
 
 MOST_BODIES_BYTES = 64 * 1024 * 1024
-"""The bytes of bodies that are under way at once; beyond them an agent that has less than its share goes on."""
+"""The most bytes of bodies in progress. Above it, only agents below their own share may send more."""
 
 
 @frozen
 class HeldBodies:
-    """Counts the bytes of the bodies that are under way, for each agent."""
+    """A counter of the bytes of bodies in progress, by agent."""
 
     _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
 
     @contextmanager
     def hold(self, token: str, size: int) -> Iterator[None]:
-        """Count the bytes of a body while its request is under way.
+        """Count the bytes of a body within the context.
 
         :raises LimitExceeded: the bodies of all agents exceed the limit, and those of this agent exceed its share.
         """
@@ -70,9 +70,9 @@ class AgentRoutes:
 
     Requests have the same size limits as on the site's channels.
 
-    :ivar endpoints: the endpoints by name, each with the callers that it admits.
+    :ivar endpoints: the endpoints by name, each with the callers that it allows.
     :ivar urls: the site's router.
-    :ivar identify: finds the agent by its credential: its token, or for L{in_band} its in-band key.
+    :ivar identify: finds the agent by its token, or for L{in_band} by its in-band key.
     """
 
     endpoints: Mapping[str, tuple[Endpoint, Who]]

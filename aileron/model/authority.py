@@ -1,4 +1,4 @@
-"""What the operator decides beside single approvals: standing grants, pauses, caps, limits and passkeys."""
+"""The operator's decisions beside single approvals: standing grants, pauses, caps, limits and passkeys."""
 
 from __future__ import annotations
 

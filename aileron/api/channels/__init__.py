@@ -1,1 +1,1 @@
-"""The sites' channels: each request judged by its head, its body counted, its peer known."""
+"""The sites' channels: they check the head of each request, limit its body, and identify the connecting process."""

@@ -1,10 +1,10 @@
-"""The channel of both sites: it judges each request by its head, before its body, and counts the body as it comes.
+"""The channel of both sites. It checks each request's head before its body arrives, and limits the body.
 
-It makes the request of what it judged, so that no second parser could read the bytes in another way.  Only public names
+It builds the request from the head it checked, so no second parser can read the bytes differently. Only public names
 of L{twisted.web} are overridden or called.
 
-A client that sends many requests at once, or reads no answers, costs the others little: of each connection one request
-is begun in a turn of the reactor, if that is its owner's turn, and none before the client has read the answers to those
+A client that sends many requests, or reads no answers, does not slow down others: each connection starts one request
+in a turn of the reactor, if that is its owner's turn, and only after the client has read the answers to those
 before it.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_HEAD_BYTES = 16384
 LINGER_SECONDS = 2.0
-"""The time for which a refused client may go on sending: a connection closed at once would take the refusal with it."""
+"""The time for which a refused client's data is still read. Closing at once could lose the refusal."""
 
 _CARRIED = tuple(
     (name.encode("ascii"), f"{name}: {value}\r\n".encode("ascii"))
@@ -41,33 +41,36 @@ _CARRIED = tuple(
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 discard: Callable[[bytes], int] = len
-"""The step of a channel that reads on without looking."""
+"""A handler of received bytes that discards them."""
 
 
 class Channel(HTTPChannel):
-    """An L{HTTPChannel} whose requests come one at a time, and only those that passed the checks."""
+    """An L{HTTPChannel} that processes one request at a time, after its checks passed."""
 
     site: GuardedSite
     requestFactory: type[MemoryRequest]
     transport: Connection
     most_head_bytes = MAX_HEAD_BYTES
-    """Beyond it no head is waited for; what goes to the site's resources keeps L{MAX_HEAD_BYTES} in any case."""
+    """The longest head that is received.
 
-    _step: Callable[[bytes], int] | None = None  # what takes the next bytes; None: an answer is due first
+    Requests to the site's resources are limited to L{MAX_HEAD_BYTES} in any case.
+    """
+
+    _step: Callable[[bytes], int] | None = None  # handles the next bytes; None while an answer is due
     _body: Body | None = None
     _framed = 0
     _unread = b""
     _dealing = False
-    _answered = False  # a request, since the bytes at hand were looked at
+    _answered = False  # a request, since the last received bytes
     _due: IDelayedCall | None = None
-    _queued = False  # until its turn, in which the next request is begun
-    _served = False  # a request, ever
-    _choked = False  # what was written waits for the client to read
-    _unsent = 0  # bytes of that
-    _counted = 0  # bytes that the site's limiter knows of
+    _queued = False  # until the turn in which the next request starts
+    _served = False  # at least one request
+    _choked = False  # written data waits for the client to read
+    _unsent = 0  # the number of such bytes
+    _counted = 0  # the bytes that the site's limiter counts
 
     def connectionMade(self) -> None:
-        """Drop a stranger, send away whom there is no room for; else wait for a head."""
+        """Close connections of other users, and refuse one too many. Otherwise wait for a head."""
         super().connectionMade()  # type: ignore[no-untyped-call]
         if not self.site.rules.admits(self.transport):
             self._step = discard
@@ -80,19 +83,19 @@ class Channel(HTTPChannel):
 
     @property
     def at_rest(self) -> bool:
-        """True where no answer is due; for a subclass that diverts, to be overridden."""
+        """True if no answer is due. Subclasses that divert requests override this."""
         return self._step is not None
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
-        """Let a subclass give a request away before its body, its address already checked.
+        """Take a request out of this channel before its body arrives. Its address is checked. Subclasses override this.
 
-        :param rest: what came after the head: of its body, or of the next request.
-        :return: how much of C{rest} it took, or -1: it is for the site's resources.
+        :param rest: the bytes after the head: of its body, or of the next request.
+        :return: the number of bytes of C{rest} used, or -1 to pass the request to the site's resources.
         """
         return -1
 
     def dataReceived(self, data: bytes) -> None:
-        """Take bytes as they come."""
+        """Process received bytes."""
         self._unread = self._unread + data if self._unread else data
         if self._queued:
             self._watch()
@@ -178,7 +181,7 @@ class Channel(HTTPChannel):
         return used
 
     def requestDone(self, request: Request) -> None:
-        """Go on with what came meanwhile, now that an answer is written, unless the site is closing."""
+        """Continue with bytes received meanwhile after an answer was written, unless the site is closing."""
         self.persistent = self.persistent and not self.site.limiter.closed
         self._framed = 0
         self._count()
@@ -196,20 +199,20 @@ class Channel(HTTPChannel):
         self.site.turns.wait(self, self.site.limiter.owner(self))
 
     def take_turn(self) -> None:
-        """Begin the next request, whose turn it is."""
+        """Start the next request in its turn."""
         self._queued = False
         if not self._choked:
-            self.transport.resumeProducing()  # what comes next may be more than was at hand
+            self.transport.resumeProducing()  # more bytes may have arrived
         self._go_on()
 
     def keep(self, owner: str) -> None:
-        """Keep this connection's place: a request has proved who C{owner} is."""
+        """Keep this connection's place, since a request proved that it belongs to C{owner}."""
         self.site.limiter.keep(self, owner)
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
-        """Write the head in one piece, with the headers that every answer carries.
+        """Write the head in one piece, with the headers of every answer.
 
-        A client that is answered 401 has proved nothing, so its connection loses its place.
+        After a 401 the connection loses its place.
         """
         if code == b"401":
             self.site.limiter.give_up(self)
@@ -220,18 +223,18 @@ class Channel(HTTPChannel):
         self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, b"".join(lines)))
 
     def write(self, data: bytes) -> None:
-        """Write bytes; what waits for the client to read is counted."""
+        """Write bytes, and count those that wait for the client to read."""
         super().write(data)  # type: ignore[no-untyped-call]
         if self._choked:
             self._unsent += len(data)
             self._count()
 
     def writeSequence(self, iovec: Sequence[bytes]) -> None:
-        """Write several pieces as one."""
+        """Write several pieces at once."""
         self.write(b"".join(iovec))
 
     def _count(self) -> None:
-        """Have the site count the request that is held, and of a kept place the answers that are not read."""
+        """Report the bytes held for this connection to the limiter: its request, and unread answers in a kept place."""
         limiter, held = self.site.limiter, len(self._unread) + self._framed
         if self._unsent and limiter.owner(self) is not None:
             held += self._unsent
@@ -240,7 +243,7 @@ class Channel(HTTPChannel):
             limiter.count(self, held)
 
     def refuse(self, status: int, message: str) -> None:
-        """Answer in the envelope, read nothing more of it, and close."""
+        """Answer with the error envelope, discard the rest of the request, and close."""
         self._close_with(http_failure(status, message))
 
     def _close_with(self, answer: Answer) -> None:
@@ -257,7 +260,7 @@ class Channel(HTTPChannel):
         self.linger()
 
     def linger(self) -> None:
-        """Send no more than was written, and read on for a while: closed at once, a connection may lose its answer."""
+        """Write no more, but read for a short time before closing, so that the client receives the last answer."""
         self._step, self._unread = discard, b""
         self._settle()
         self._due = self.site.reactor.callLater(LINGER_SECONDS, self.drop)
@@ -265,7 +268,7 @@ class Channel(HTTPChannel):
             self.transport.loseWriteConnection()
 
     def _watch(self) -> None:
-        """Give a request that has begun a deadline, and hold a client that sends more than it reads."""
+        """Set a deadline for a started request, and pause a client that sends more than it reads."""
         if self._step is discard:
             return
         waits = self._step is None or self._queued or self._choked
@@ -278,7 +281,7 @@ class Channel(HTTPChannel):
             self.hold()
 
     def hold(self) -> None:
-        """Read no more for now; the end of the answer that is due goes on with it."""
+        """Pause reading until the answer that is due is complete."""
         self.transport.pauseProducing()
 
     def _too_slow(self) -> None:
@@ -291,18 +294,18 @@ class Channel(HTTPChannel):
             due.cancel()
 
     def _settle(self) -> None:
-        """Nothing more is to happen by itself."""
+        """Cancel all timers."""
         self._settle_deadline()
         self._queued = False
         self.site.turns.leave(self)
 
     def pauseProducing(self) -> None:
-        """Wait: what was written waits for the client to read."""
+        """Pause writing: the transport's buffer is full."""
         self._choked = True
         super().pauseProducing()  # type: ignore[no-untyped-call]
 
     def resumeProducing(self) -> None:
-        """Read on, now that what was written was sent, unless too much waits already."""
+        """Resume reading after the buffer was sent, unless too much still waits."""
         self._choked, self._unsent = False, 0
         self._count()
         super().resumeProducing()  # type: ignore[no-untyped-call]
@@ -310,23 +313,23 @@ class Channel(HTTPChannel):
         self._go_on()
 
     def timeoutConnection(self) -> None:
-        """Nothing came, or nothing was read, for too long, unless an answer is due: that may take its time."""
+        """Close an idle connection, unless an answer is due."""
         if self.requests:
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         else:
             self.drop()
 
     def drop(self) -> None:
-        """Close at once, whatever was still to be sent."""
+        """Close at once and drop unsent data."""
         self.transport.abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """End what waits for this client."""
+        """Cancel the request and release the connection's place."""
         self._settle()
         self.site.limiter.leave(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
 
 def head_too_long(most: int) -> RequestRefused:
-    """Refuse a head beyond the cap."""
+    """Return the error for a head above the limit."""
     return RequestRefused(431, f"The request's head is longer than {most} bytes.")

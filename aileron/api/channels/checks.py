@@ -1,4 +1,4 @@
-"""The checks that every request must pass before any route sees it, made on its head alone."""
+"""The checks of a request's head that precede every route."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ENDED = "The daemon was restarted: its address is another now, and logins ended
 
 @define(eq=False)
 class RequestRefused(Exception):
-    """The request is refused by its head, and its connection closed.
+    """A request that is refused by its head. Its connection is closed.
 
-    :ivar status: of HTTP.
-    :ivar message: fit for the user's eyes.
+    :ivar status: the HTTP status.
+    :ivar message: the message for the user.
     """
 
     status: int
@@ -32,7 +32,7 @@ class RequestRefused(Exception):
 
 @define(eq=False)
 class StaticAnswer(Exception):
-    """A link of another site led here, or a name without pages: one page is the answer, whatever the path."""
+    """A request that is answered with one static page: a link from another site, or a host name without pages."""
 
     answer: Answer
 
@@ -47,12 +47,12 @@ def _names(hosts: Iterable[str]) -> frozenset[bytes]:
 
 @frozen
 class OtherNames:
-    """The names of a site at which no page is served, since another program's page may have left something there.
+    """The host names of a site at which no page is served, since a page of another program may have stored data there.
 
-    :ivar hosts: C{name:port} of each by which programs may call the API.
-    :ivar domain: how C{name:port} of every earlier start ends.
-    :ivar api: the first parts of the API's paths.
-    :ivar answer: makes what everything else gets; a program that calls the API by an earlier name gets a refusal of
+    :ivar hosts: the C{name:port} by which programs may call the API.
+    :ivar domain: the suffix of the C{name:port} of every earlier start.
+    :ivar api: the first segments of the API's paths.
+    :ivar answer: makes the answer to everything else. A program that calls the API by an earlier name gets an error of
         the same status, which says that its login has ended.
     """
 
@@ -62,9 +62,9 @@ class OtherNames:
     answer: Callable[[], Answer]
 
     def check(self, host: bytes, path: bytes) -> bool:
-        """Tell whether this is a request for the API, by one of its names.
+        """Return whether this is a request for the API by one of these names.
 
-        :raises StaticAnswer: it is for a page, or by a name of an earlier start.
+        :raises StaticAnswer: it is a request for a page, or by a name of an earlier start.
         """
         known, calls = host in self.hosts, path[1:].partition(b"/")[0] in self.api
         if known and calls:
@@ -77,17 +77,17 @@ class OtherNames:
 
 @frozen
 class SiteRules:
-    """The rules of a site: who may speak to it, and how.
+    """The rules of a site: which processes may connect, and which requests are accepted.
 
-    :ivar hosts: C{name:port} of every address that we bound for this site; empty refuses everything.
-    :ivar form_posts: paths that take a form from our own page, or from one of no origin such as a private file: their
-        own single-use code is their proof.
-    :ivar bare_deletes: paths that take a DELETE without a body, which then needs no type.
-    :ivar peer_uid: whose process is at the other end; L{None}: not asked (this system cannot tell).
-    :ivar own_uid: the user that may connect, where C{peer_uid} is asked.
-    :ivar other_uids: users that may as well.
-    :ivar landing: makes what a navigation gets that another site began; L{None}: it is refused.
-    :ivar other_names: names beside C{hosts}, without pages; L{None}: there are none.
+    :ivar hosts: the C{name:port} of every bound address of this site. If empty, every request is refused.
+    :ivar form_posts: the paths that accept a form from our own page, or from a page without origin such as a private
+        file: a single-use code in the form is the proof.
+    :ivar bare_deletes: the paths that accept a DELETE without a body, and so without a content type.
+    :ivar peer_uid: returns the user of the connecting process, or None if this system cannot tell.
+    :ivar own_uid: the user that may connect, if C{peer_uid} is set.
+    :ivar other_uids: further users that may connect.
+    :ivar landing: makes the answer to a navigation from another site, or None to refuse it.
+    :ivar other_names: the names beside C{hosts} without pages, or None.
     """
 
     hosts: frozenset[bytes] = field(converter=_names, default=())
@@ -100,14 +100,14 @@ class SiteRules:
     other_names: OtherNames | None = None
 
     def admits(self, transport: ITransport) -> bool:
-        """Tell whether the other end belongs to a user that may connect; a peer that cannot be told does not."""
+        """Return whether the connecting process belongs to an allowed user. An unknown user is not allowed."""
         return self.peer_uid is None or self.peer_uid(transport) in {self.own_uid, *self.other_uids}
 
     def check_address(self, head: RequestHead) -> None:
-        """Refuse another version, another form of target, and any Host but ours.
+        """Check the HTTP version, the form of the target, and the Host field.
 
-        :raises RequestRefused: with 400.
-        :raises StaticAnswer: a page is asked for by a name that has none.
+        :raises RequestRefused: one is invalid, with 400.
+        :raises StaticAnswer: the request is for a page by a name without pages.
         """
         if head.minor != 1:
             raise RequestRefused(400, "Only HTTP/1.1 is spoken here.")
@@ -118,13 +118,14 @@ class SiteRules:
             raise RequestRefused(400, "The Host is not an address of this daemon.")
 
     def check_browser(self, head: RequestHead) -> None:
-        """Refuse what a page of another origin could send, scripts of service workers, and unsuitable bodies.
+        """Refuse requests that a page of another origin could send, service worker scripts, and unsuitable bodies.
 
-        A service worker would outlive the daemon, and answer in its place. No page has one, so whatever asks for the
+        A service worker would outlive the daemon and answer in its place. No page of ours has one, so every request for
+        the
         script of one is refused.
 
-        :raises RequestRefused: with 403, 413 or 415.
-        :raises StaticAnswer: a link led here.
+        :raises RequestRefused: the request is refused, with 403, 413 or 415.
+        :raises StaticAnswer: it is a navigation from another site.
         """
         if b"service-worker" in head.fields:
             raise RequestRefused(403, "No service worker may be registered at this address.")
@@ -148,12 +149,12 @@ class SiteRules:
 
 
 def too_long() -> RequestRefused:
-    """Refuse a body beyond the cap."""
+    """Return the error for a body above the limit."""
     return RequestRefused(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
 
 
 def _lands(head: RequestHead) -> bool:
-    """Tell whether a person followed a link of another site, in a window of its own."""
+    """Return whether a person followed a link from another site in a top-level window."""
     foreign = head.fields.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
     whole = head.fields.get(b"sec-fetch-dest") == b"document" and head.fields.get(b"sec-fetch-mode") == b"navigate"
     return foreign and whole and head.method == b"GET" and b"origin" not in head.fields
@@ -172,9 +173,9 @@ def _check_origin(head: RequestHead) -> None:
 
 
 def _check_without_origin(head: RequestHead) -> None:
-    """Let a private file's form pass, which a browser calls cross-site and which fills a window.
+    """Refuse a cross-site request, except the form of a private file, which a browser sends as a top-level navigation.
 
-    A page of another port that hides its origin is none, nor is a script or a frame of any page.
+    A page of another port that hides its origin does not count as a private file, nor does a script or a frame.
     """
     whole = {b"sec-fetch-mode": b"navigate", b"sec-fetch-dest": b"document"}
     partial = any(head.fields.get(name, wanted) != wanted for name, wanted in whole.items())

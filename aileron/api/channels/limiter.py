@@ -1,4 +1,4 @@
-"""Limits a site: how many connections it holds, who keeps a place among them, and whose request is begun next."""
+"""Limits a site's connections: how many it holds, which ones keep their places, and whose request starts next."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from typing import Protocol
 from twisted.internet.interfaces import IReactorTime
 
 MOST_CONNECTIONS = 256
-"""Of a site that is told no other number."""
+"""The most connections of a site, unless set otherwise."""
 
 MOST_UNPROVEN_BYTES = 16 * 1024 * 1024
 """The bytes of unanswered requests that a site holds in total for connections that have proved nothing."""
 
 MOST_PROVEN_BYTES = 64 * 1024 * 1024
-"""The same for those whose places are kept, with what they have not read of their answers."""
+"""The most bytes held in total for connections with kept places, including unread answers."""
 
 MOST_IN_A_TURN = 32
-"""So many come in at most in a turn of the reactor."""
+"""The most connections accepted in one turn of the reactor."""
 
 _ROUNDS = 8
-"""For how many rounds of accepting a connection that has proved nothing stays at least, while the site is full."""
+"""The number of accept rounds for which an unproven connection stays at least while the site is full."""
 
 _STAY_SECONDS = 0.2
-"""For how long, also where the rounds follow each other faster than a client gets the processor."""
+"""The least stay in seconds, for when rounds follow each other faster than a client is scheduled."""
 
 
 class TrackedConnection(Protocol):
-    """A connection, as far as its place is concerned."""
+    """A connection as the limiter sees it."""
 
     @property
     def at_rest(self) -> bool:
-        """True where it waits for no answer of ours."""
+        """True if the connection waits for no answer."""
 
     def drop(self) -> None:
-        """Close it at once; L{ConnectionLimiter.leave} follows."""
+        """Close the connection at once. L{ConnectionLimiter.leave} follows."""
 
 
 class ConnectionLimiter:
-    """Limits the connections of a site, and keeps places for those that have proved who they are.
+    """A limiter of a site's connections. It keeps places for connections that have proved their owner.
 
-    A connection that has proved nothing gives way to a new one, whatever it does: the oldest goes first.  So nobody can
-    take all places without a credential.  While the site is full, few are let in at a time, so that each has time to
-    prove itself.  Three quarters of the places can be kept.  The owners of the credentials share them: an owner
-    with more than another gives up the difference.
+    A connection without proof gives way to a new one, the oldest first. So without a credential no client can
+    take all places.  While the site is full, few connections are accepted at a time, so that each has time to
+    prove its owner. Three quarters of the places can be kept. The owners share them evenly: an owner
+    with more than another gives up places.
 
-    What is held for them is bounded too.  Beyond the bound the connection gives way that holds most; of those whose
-    places are kept, one of the owner that holds most.
+    The bytes held are limited too. Above the limit, the connection that holds most is closed. Among kept
+    places, it is a connection of the owner that holds most.
 
-    :param most_bytes: held for those that have proved nothing.
-    :param most_proven_bytes: held for the others.
-    :ivar closed: nobody comes in any more, and a connection ends with its answer.
+    :param most_bytes: the most bytes held for unproven connections.
+    :param most_proven_bytes: the most bytes held for the others.
+    :ivar closed: True if no connection is accepted any more, and each is closed after its answer.
     """
 
     def __init__(
@@ -62,68 +62,68 @@ class ConnectionLimiter:
     ) -> None:
         self._most, self._most_bytes, self._most_proven_bytes = most, most_bytes, most_proven_bytes
         self._most_kept = most - max(1, most // 4)
-        self._unproven: dict[TrackedConnection, int] = {}  # how many bytes each holds
+        self._unproven: dict[TrackedConnection, int] = {}  # the bytes held for each
         self._bytes = self._proven_bytes = 0
         self._owners: dict[TrackedConnection, str] = {}
-        self._kept: defaultdict[str, dict[TrackedConnection, int]] = defaultdict(dict)  # likewise
+        self._kept: defaultdict[str, dict[TrackedConnection, int]] = defaultdict(dict)  # the bytes held for each owner
         self.closed = False
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of connections."""
         return len(self._unproven) + len(self._owners)
 
     @property
     def most_in_a_turn(self) -> int:
-        """The most connections that may come in in a turn of the reactor."""
+        """The most connections to accept in one turn of the reactor."""
         if len(self) < self._most:
             return MOST_IN_A_TURN
         return max(1, min(MOST_IN_A_TURN, len(self._unproven) // _ROUNDS))
 
     @property
     def pause_seconds(self) -> float:
-        """The seconds for which nobody is to come in after those of a turn."""
+        """The seconds to wait after these before accepting more."""
         return 0.0 if len(self) < self._most else _STAY_SECONDS / _ROUNDS
 
     def enter(self, connection: TrackedConnection) -> bool:
-        """Let C{connection} in, in the place of the oldest that has proved nothing if all are taken.
+        """Admit C{connection}. If the site is full, drop the oldest connection without proof.
 
-        :return: whether there was room.
+        :return: True if there was room.
         """
         if self.closed:
             return False
         if len(self) >= self._most:
-            self._drop(next(iter(self._unproven)))  # there is one: not all places can be kept
+            self._drop(next(iter(self._unproven)))  # always found, as not all places can be kept
         self._unproven[connection] = 0
         return True
 
     def keep(self, connection: TrackedConnection, owner: str) -> None:
-        """Keep the place of C{connection}, which has proved that it is C{owner}'s, as far as the owner's share goes.
+        """Keep the place of C{connection}, which proved its owner, within the owner's share.
 
-        One that is not inside is not let in by this.
+        If the connection was not admitted, do nothing.
         """
         if self._owners.get(connection) == owner or not (connection in self._unproven or connection in self._owners):
             return
         if not self._has_room_for(owner) or not (connection in self._unproven or connection in self._owners):
-            return  # or it held most when another gave up its place
+            return  # or it held most when another lost its place
         held = self.leave(connection)
         self._owners[connection] = owner
         self._kept[owner][connection] = 0
         self.count(connection, held)
 
     def give_up(self, connection: TrackedConnection) -> None:
-        """Keep the place of C{connection} no longer: it has proved nothing."""
+        """Stop keeping the place of C{connection}."""
         if connection in self._owners:
             held = self.leave(connection)
             self._unproven[connection] = 0
             self.count(connection, held)
 
     def forget(self, owner: str) -> None:
-        """Keep no place for C{owner}, whose credential opens nothing any more."""
+        """Stop keeping places for C{owner}, whose credential is no longer valid."""
         for connection in [*self._kept.get(owner, ())]:
             self.give_up(connection)
 
     def count(self, connection: TrackedConnection, held: int) -> None:
-        """Note how many bytes are held for C{connection}; the largest holder gives way where it is too much."""
+        """Record the bytes held for C{connection}. If the total is too large, drop the connection that holds most."""
         owner = self._owners.get(connection)
         if owner is not None:
             self._proven_bytes += held - self._kept[owner][connection]
@@ -137,26 +137,26 @@ class ConnectionLimiter:
                 self._drop(_holds_most(self._unproven))
 
     def owner(self, connection: TrackedConnection) -> str | None:
-        """Whose place C{connection} has; L{None}: none is kept for it."""
+        """Return the owner for whom the place of C{connection} is kept, or None."""
         return self._owners.get(connection)
 
     def rested(self, connection: TrackedConnection) -> None:
-        """C{connection} has got an answer and rests from now on."""
+        """Record that C{connection} was answered and is idle."""
         owner = self._owners.get(connection)
         if owner is not None:
             self._kept[owner][connection] = self._kept[owner].pop(connection)
 
     def close(self) -> None:
-        """Let go of everybody who rests, and of the others once they are answered.  Twice is safe."""
+        """Drop all idle connections now, and the others after their answers. Idempotent."""
         self.closed = True
         for connection in [*self._unproven, *self._owners]:
             if connection.at_rest:
                 self._drop(connection)
 
     def leave(self, connection: TrackedConnection) -> int:
-        """C{connection} is gone.  Twice is safe.
+        """Remove C{connection}, which is closed. Idempotent.
 
-        :return: how many bytes were held for it.
+        :return: the bytes that were held for it.
         """
         owner = self._owners.pop(connection, None)
         if owner is None:
@@ -170,9 +170,9 @@ class ConnectionLimiter:
         return held
 
     def _has_room_for(self, owner: str) -> bool:
-        """Tell whether one more may be kept for C{owner}.
+        """Return whether one more place may be kept for C{owner}.
 
-        The one who has most gives one up for it, unless that is fair.
+        If needed, the owner with the most places loses one, unless its share is fair.
         """
         if len(self._owners) < self._most_kept:
             return True
@@ -188,7 +188,7 @@ class ConnectionLimiter:
 
 
 def _least_used(connections: Iterable[TrackedConnection]) -> TrackedConnection:
-    """Choose the one that has rested longest; where none rests, that was used least recently."""
+    """Return the connection that has been idle longest, or else the least recently used one."""
     ordered = list(connections)
     return next((connection for connection in ordered if connection.at_rest), ordered[0])
 
@@ -198,34 +198,34 @@ def _holds_most(connections: Mapping[TrackedConnection, int]) -> TrackedConnecti
 
 
 MOST_BEGUN_IN_A_TURN = 16
-"""So many requests are begun at most in a turn of the reactor, first requests of connections not counted."""
+"""The most requests started in one turn of the reactor, apart from first requests of connections."""
 
 
 class QueuedConnection(Protocol):
-    """A connection whose next request waits."""
+    """A connection with a request to start."""
 
     def take_turn(self) -> None:
-        """Begin it.  It may wait again."""
+        """Start the request. The connection may wait again afterwards."""
 
 
 class RequestTurns:
-    """Spreads the requests of a site over the turns of the reactor.
+    """A scheduler that spreads the requests of a site over turns of the reactor.
 
-    Where some have to wait, the owners of their connections take turns: one with many connections is served no more
+    If some must wait, the owners of their connections take turns. An owner with many connections is served no more
     often than one with a single connection.
     """
 
     def __init__(self, reactor: IReactorTime) -> None:
         self._reactor = reactor
-        self._begun = 0  # in this turn
+        self._begun = 0  # started in this turn
         self._scheduled = False
         self._queues: OrderedDict[str | None, OrderedDict[QueuedConnection, None]] = OrderedDict()  # by owner
         self._owners: dict[QueuedConnection, str | None] = {}
 
     def begin(self) -> bool:
-        """Count a request that is to begin now.
+        """Count a request that is about to start.
 
-        :return: whether it may, in this turn.
+        :return: True if it may start in this turn.
         """
         if self._begun >= MOST_BEGUN_IN_A_TURN:
             return False
@@ -234,9 +234,9 @@ class RequestTurns:
         return True
 
     def wait(self, connection: QueuedConnection, owner: str | None) -> None:
-        """Have C{connection} take its turn in a later turn of the reactor.  Twice is safe.
+        """Queue C{connection} for a later turn of the reactor. Idempotent.
 
-        :param owner: to whom it belongs; L{None}: it has proved nothing.
+        :param owner: the owner of the connection, or None if unproven.
         """
         if connection not in self._owners:
             self._owners[connection] = owner
@@ -244,7 +244,7 @@ class RequestTurns:
             self._schedule()
 
     def leave(self, connection: QueuedConnection) -> None:
-        """C{connection} waits no more.  Twice is safe."""
+        """Remove C{connection} from the queue. Idempotent."""
         if connection in self._owners:
             owner = self._owners.pop(connection)
             del self._queues[owner][connection]
@@ -257,11 +257,11 @@ class RequestTurns:
             self._reactor.callLater(0, self._take)
 
     def _take(self) -> None:
-        """Give turns to those that wait, one of each owner's after another."""
+        """Start queued requests, one of each owner after another."""
         self._scheduled, self._begun = False, 0
         try:
             for _ in range(min(MOST_BEGUN_IN_A_TURN, len(self._owners))):
-                if self._owners:  # one's turn may end another
+                if self._owners:  # a turn may close another connection
                     self._next().take_turn()
         finally:
             if self._owners:

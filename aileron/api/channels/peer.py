@@ -1,4 +1,4 @@
-"""Tells whose process is at the other end of a loopback connection, as far as Linux lets its own user see."""
+"""Finds the process at the other end of a loopback connection, as far as Linux shows it to its own user."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _UID_OFFSET = _HEADER.size + 64  # inet_diag_msg.idiag_uid
 
 
 def peer_uid_lookup() -> Callable[[ITransport], int | None] | None:
-    """Find what tells the uid of a transport's other end; L{None} on a system where this cannot be asked."""
+    """Return a function that finds the uid at a transport's other end, or None if this system has no such query."""
     return peer_uid if sys.platform == "linux" else None
 
 
 @frozen
 class Socket:
-    """One end of a connection, as the kernel knows it."""
+    """One end of a connection as the kernel lists it."""
 
     uid: int
     inode: int
 
 
 def peer_uid(transport: ITransport) -> int | None:
-    """Find the uid that owns the socket at the other end; L{None}: no TCP, not local, already closed."""
+    """Return the uid that owns the socket at the other end, or None if it is not TCP, not local or already closed."""
     found = socket_of(transport.getPeer(), transport.getHost())
     return None if found is None else found.uid
 
 
 def socket_of(peer: object, own: object) -> Socket | None:
-    """Find the socket at the end C{peer} of the connection to C{own}; L{None}: no TCP, not local, closed, not Linux."""
+    """Return the socket at the end C{peer} of the connection to C{own}, or None if it is not found."""
     if sys.platform != "linux":
         return None
     if not isinstance(peer, (IPv4Address, IPv6Address)) or not isinstance(own, (IPv4Address, IPv6Address)):
@@ -59,7 +59,7 @@ def socket_of(peer: object, own: object) -> Socket | None:
 
 
 def _ask(peer: IPAddress, own: IPAddress) -> Socket | None:
-    """Ask the kernel for the socket at the end C{peer}, by a netlink socket of its own."""
+    """Query the kernel by netlink for the socket at the end C{peer}."""
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
             netlink.settimeout(1)
@@ -71,7 +71,7 @@ def _ask(peer: IPAddress, own: IPAddress) -> Socket | None:
     if kind != _SOCK_DIAG_BY_FAMILY or len(reply) < _UID_OFFSET + _UID_AND_INODE.size:
         return None
     uid, inode = _UID_AND_INODE.unpack_from(reply, _UID_OFFSET)
-    # A socket that its process has closed has no inode, and the kernel then says uid 0.
+    # A socket closed by its process has no inode, and the kernel reports uid 0.
     return Socket(int(uid), int(inode)) if inode else None
 
 
@@ -85,26 +85,26 @@ def _question(peer: IPAddress, own: IPAddress) -> bytes:
 
 
 MOST_DESCRIPTORS = 20_000
-"""Most processes to look at for one answer, which takes some 40 ms; new ones come first, as most callers are new."""
+"""The most descriptors inspected for one lookup, which takes about 40 ms. The newest processes are inspected first."""
 
 _PROC = "/proc"
 
 Lookup = Callable[[IAddress, IAddress], Process | None]
-"""From the far and the near end of a connection to the process at the far end, or L{None}: it cannot be told."""
+"""A function from the far and the near end of a connection to the process at the far end, or None if unknown."""
 
 
 def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC, most: int = MOST_DESCRIPTORS) -> Process | None:
     """Return the process at the other end of a connection, or L{None} if it cannot be told.
 
-    :param proc: where the kernel shows its processes.
-    :param most: how many descriptors are looked at.
+    :param proc: the path of the proc file system.
+    :param most: the most descriptors to inspect.
     """
     found = socket_of(peer, own)
     return None if found is None else _holder(f"socket:[{found.inode}]", proc, most)
 
 
 def _holder(link: str, proc: str, most: int) -> Process | None:
-    """Find the newest process of ours that has C{link} open."""
+    """Return our newest process that has C{link} open, or None."""
     descriptors = chain.from_iterable(_descriptors(proc, pid) for pid in _processes(proc))
     for pid, path in islice(descriptors, most):
         if _target(path) == link:
@@ -117,7 +117,7 @@ def _processes(proc: str) -> Iterator[int]:
 
 
 def _descriptors(proc: str, pid: int) -> Iterator[tuple[int, str]]:
-    """Those of one process; none where it is another user's, or hidden, or gone."""
+    """Yield the descriptors of one process, or none if it belongs to another user, is hidden or has ended."""
     for name in _names(f"{proc}/{pid}/fd"):
         yield pid, f"{proc}/{pid}/fd/{name}"
 

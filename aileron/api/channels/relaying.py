@@ -1,4 +1,4 @@
-"""The channel of a site that gives requests away before their bodies: it is the client's end of each of them."""
+"""A channel that can pass requests to a handler before their bodies arrive. It is the client's end of such requests."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from aileron.base.http1 import HeadCache, RelayedExchange, RequestHead, Route
 from .channel import Channel, discard
 
 MAX_TAKEN_HEAD_BYTES = 65536
-"""Of requests that are given away: agents send long fields."""
+"""The longest head of a relayed request, since agents send long fields."""
 
 
 class RelayingChannel(Channel):
-    """A L{Channel} that first offers each request to the L{RelayHandler}.  It is the L{Client} of what was taken."""
+    """A L{Channel} that first offers each request to the L{RelayHandler}, and is the L{Client} of the relayed ones."""
 
     most_head_bytes = MAX_TAKEN_HEAD_BYTES
     _taken: RelayedExchange | None = None
-    _known: tuple[HeadCache, Route] | None = None  # of a client that has come back: its next heads will look the same
-    _wants_body = True  # of its answer
+    _known: tuple[HeadCache, Route] | None = None  # of the last request: the client's next heads look alike
+    _wants_body = True  # of the answer
     _held = False
-    _stirred = False  # since the last look at the clock
-    _relayed = False  # something, ever
+    _stirred = False  # since the last time check
+    _relayed = False  # at least one byte
 
     @property
     def at_rest(self) -> bool:
-        """True while it waits for no answer of ours, or where its client leaves a whole answer unread."""
+        """True if no answer is due, or if the client does not read a complete answer."""
         return super().at_rest if self._taken is None else self._taken.answered
 
     def dataReceived(self, data: bytes) -> None:
-        """Take bytes as they come.
+        """Process received bytes.
 
-        A whole request that looks like the one before, with nothing before it and nothing behind, is handed on at once.
+        A complete request whose head equals the previous one, with nothing before or behind it, is relayed at once.
         """
         known = self._known
         waits = self._unread or self._choked or self._queued or self._dealing or self._due is not None
@@ -47,7 +47,7 @@ class RelayingChannel(Channel):
         self._stirred, self._step = True, None
         taken = self._taken = route.exchange(found[1])
         taken.take(data[found[0] :])
-        if self._taken is taken:  # and not refused for what came with its head
+        if self._taken is taken:  # and not refused for the body bytes received with its head
             taken.start()
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
@@ -64,7 +64,7 @@ class RelayingChannel(Channel):
     def _relay(self, taken: RelayedExchange, rest: bytes) -> int:
         self._taken = taken
         used = self._carry(rest)
-        if self._taken is taken:  # and not refused for what came with its head
+        if self._taken is taken:  # and not refused for the body bytes received with its head
             taken.start()
         return used
 
@@ -78,7 +78,7 @@ class RelayingChannel(Channel):
         return len(data) if end < 0 else end
 
     def _take_head(self, data: bytes) -> int:
-        """Know a request that looks like the one before."""
+        """Recognize a request whose head equals the previous one."""
         if self._known is not None and not self._choked:
             cache, route = self._known
             found = cache.measure(data)
@@ -87,11 +87,11 @@ class RelayingChannel(Channel):
                 return found[0] + self._relay(route.exchange(found[1]), data[found[0] :])
         return super()._take_head(data)
 
-    # the client's end of a request that was taken: see Client -------------------------------------------------------
+    # the client's end of a relayed request: see Client ---------------------------------------------------------------
 
     def hold(self) -> None:
         self._held = True
-        super().hold()  # also if it was held before: the site's own answers release it without a word
+        super().hold()  # also if it was paused: the site's own answers release it silently
 
     def release(self) -> None:
         if self._held:
@@ -132,7 +132,7 @@ class RelayingChannel(Channel):
         self._relayed = self._stirred = True
 
     def _finish(self) -> None:
-        """Close, once all is sent, and at the latest when a time has passed in which nothing else may come."""
+        """Close after all is sent, or after a timeout during which further data is ignored."""
         self._step, self._unread = discard, b""
         self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         self.loseConnection()  # type: ignore[no-untyped-call]
@@ -140,7 +140,7 @@ class RelayingChannel(Channel):
     # the transport's producer: flow control towards the client ------------------------------------------------------
 
     def pauseProducing(self) -> None:
-        """Note that what was written waits to be sent."""
+        """Pause writing: the transport's buffer is full."""
         if self._taken is None:
             super().pauseProducing()
         else:
@@ -148,7 +148,7 @@ class RelayingChannel(Channel):
             self._taken.client_is_slow()
 
     def resumeProducing(self) -> None:
-        """Note that it was sent."""
+        """Resume writing after the buffer was sent."""
         if self._taken is None:
             super().resumeProducing()
         else:
@@ -157,14 +157,14 @@ class RelayingChannel(Channel):
             self._go_on()
 
     def timeoutConnection(self) -> None:
-        """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
+        """Close an idle connection, unless data arrived or an answer is due, whose deadlines are the handler's."""
         if self._step is discard:
             self.drop()
         elif self._stirred or self._taken is not None or self.requests:
             self._stirred = False
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         elif self._relayed:
-            self._finish()  # it may not have read the last answer to its end
+            self._finish()  # the client may not have read the whole last answer
         else:
             super().timeoutConnection()
 

@@ -1,4 +1,4 @@
-"""A request as the sites' resources see it, in memory; and an answer made no faster than the client takes it."""
+"""A request as the sites' resources see it, in memory, and answers streamed no faster than the client reads."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _VERSION = b"HTTP/1.1"
 
 
 class MemoryRequest(Request):
-    """A request whose body, capped as it is, never touches a disk, and whose head nobody reads a second time."""
+    """A request whose limited body stays in memory, and whose head is not parsed again."""
 
     content: BytesIO
     _head: RequestHead
 
     def begin(self, head: RequestHead) -> None:
-        """Take over the head, as checked: its fields say nothing in two ways, and its version is ours."""
+        """Copy the fields of the checked head into the request."""
         self._head, headers = head, self.requestHeaders
         for line in head.lines.split(b"\r\n")[1:]:
             name, _, value = line.partition(b":")
@@ -37,7 +37,7 @@ class MemoryRequest(Request):
         self.content = BytesIO()
 
     def body_received(self) -> None:
-        """Hand the request to its resource: of the body nothing is still to come."""
+        """Pass the request with its complete body to its resource."""
         head = self._head
         if head.length == CHUNKED:
             content = unchunked(self.content.getvalue())
@@ -46,20 +46,20 @@ class MemoryRequest(Request):
         self.requestReceived(head.method, head.target, _VERSION)  # type: ignore[no-untyped-call]
 
     def keep_place(self, owner: str) -> None:
-        """Have the connection keep its place while the site is flooded.
+        """Keep the place of the request's connection while the site is flooded.
 
-        :param owner: who sent this request, as its credential proved.
+        :param owner: the owner of the request's credential.
         """
-        keep = getattr(self.channel, "keep", None)  # there is no channel once the client has gone
+        keep = getattr(self.channel, "keep", None)  # the channel is None after the client has disconnected
         if keep is not None:
             keep(owner)
 
 
 @implementer(IPushProducer)
 class _Flow:
-    """Tells whether the client takes more.
+    """The back-pressure of a response.
 
-    :ivar stopped: the client has gone.
+    :ivar stopped: True if the client has disconnected.
     """
 
     def __init__(self) -> None:
@@ -67,31 +67,31 @@ class _Flow:
         self._paused: Deferred[None] | None = None
 
     def pauseProducing(self) -> None:
-        """Wait with the next chunk."""
+        """Pause before the next chunk."""
         self._paused = self._paused or Deferred()
 
     def resumeProducing(self) -> None:
-        """Go on with it."""
+        """Resume with the next chunk."""
         paused, self._paused = self._paused, None
         if paused is not None and not paused.called:
             paused.callback(None)
 
     def stopProducing(self) -> None:
-        """Make no more: the client has gone."""
+        """Stop, since the client has disconnected."""
         self.stopped = True
         self.resumeProducing()
 
     async def more(self) -> bool:
-        """Wait until the client takes more; C{False}: it has gone."""
+        """Wait until the client can receive more. Return False if it has disconnected."""
         if self._paused is not None:
             await self._paused
         return not self.stopped
 
 
 async def stream(request: IRequest, answer: Streamed) -> bytes:
-    """Write the chunks of C{answer}; what is left for the caller to write is nothing.
+    """Write the chunks of C{answer}, and return an empty rest for Klein.
 
-    A failure on the way ends the body: its status has been sent, so the body itself must show that it is not whole.
+    A failure during the body ends it early. The status is already sent, so the body itself must show that it is cut.
     """
     request.setResponseCode(answer.status)
     request.responseHeaders.setRawHeaders(b"Content-Type", [answer.content_type])
@@ -114,6 +114,6 @@ async def stream(request: IRequest, answer: Streamed) -> bytes:
 
 
 async def _close(chunks: AsyncIterator[bytes]) -> None:
-    """Have what makes them end now, not when somebody collects it: it may hold something."""
+    """Close the generator of chunks now and not at garbage collection, since it may hold resources."""
     if isinstance(chunks, AsyncGenerator):
         await chunks.aclose()

@@ -24,13 +24,13 @@ REQUEST_SECONDS = 30.0
 
 
 class GuardedSite(Site):
-    """A site whose connections keep L{SiteRules}.
+    """A site whose connections follow L{SiteRules}.
 
-    :ivar taker: is offered each request before its body; a site without one gives none away.
-    :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
-    :ivar limiter: the connections that it holds.
-    :ivar turns: when the requests of those that send many are begun.
-    :ivar request_seconds: how long one request may take to come, head and body.
+    :ivar taker: the handler that is offered each request before its body, or None.
+    :ivar rules: the rules. They may be replaced once the port is known. Without hosts they refuse every request.
+    :ivar limiter: the limiter of its connections.
+    :ivar turns: the scheduler of requests.
+    :ivar request_seconds: the time limit for receiving one request, head and body.
     """
 
     taker: RelayHandler
@@ -49,7 +49,7 @@ class GuardedSite(Site):
         most_connections: int = MOST_CONNECTIONS,
         taker: RelayHandler | None = None,
     ) -> None:
-        # A body is no form to a resource, but for the one that reads it so itself.
+        # No body is parsed as a form, except by the one resource that parses it itself.
         super().__init__(resource, timeout=idle_seconds, reactor=reactor, parsePOSTFormSubmission=False)  # type: ignore[no-untyped-call]
         if taker is not None:
             self.protocol, self.taker = RelayingChannel, taker
@@ -60,22 +60,22 @@ class GuardedSite(Site):
         self.request_seconds = request_seconds
 
     def startFactory(self) -> None:
-        """Open no access log, and keep no clock for one."""
+        """Open no access log, and start no timer for one."""
         self.limiter.closed = False
 
     def listens_at(self, ports: Sequence[IListeningPort]) -> None:
-        """Say where it listens, once that is known; from then on few connections are accepted in a turn."""
+        """Set the listening ports. From then on few connections are accepted in a turn."""
         self._ports = [port for port in ports if isinstance(port, Port)]
         self._set_pace()
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Count each new connection, also one that is then refused, as one of few in this turn."""
+        """Return the protocol of a new connection, and count it in this turn even if it is then refused."""
         if self._ports and self._paced is None:
             self._paced = self.reactor.callLater(0, self._pace)
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
 
     def _pace(self) -> None:
-        """Have few connections accepted in the next turn, and none before it is time; the system queues them."""
+        """Limit the connections accepted in the next turn, and accept none before its time. The system queues them."""
         self._paced = None
         self._set_pace()
         pause = self.limiter.pause_seconds
@@ -93,14 +93,14 @@ class GuardedSite(Site):
 
     def _set_pace(self) -> None:
         for port in self._ports:
-            port.numberAccepts = max(1, self.limiter.most_in_a_turn // len(self._ports))  # it grows with the queue
+            port.numberAccepts = max(1, self.limiter.most_in_a_turn // len(self._ports))  # grows with the queue
 
     def stopFactory(self) -> None:
-        """Nobody listens any more: take no more requests, by the connections that there are neither."""
+        """Close the site after the ports are closed: accept no more requests on existing connections."""
         paced, self._paced = self._paced, None
         if paced is not None:
             paced.cancel()
         self.limiter.close()
 
     def log(self, request: Request) -> None:
-        """Write no line per request: a path may hold a key."""
+        """Log nothing for a request, since a path may contain a key."""
