@@ -1,4 +1,4 @@
-"""The collaborators that the composition gives to the routes, and what they need of those that have no interface."""
+"""The collaborators of the routes, and protocols for those without an interface."""
 
 from __future__ import annotations
 
@@ -31,124 +31,124 @@ from .tokens import AccessLog
 
 
 class RecordSigner(Protocol):
-    """Signs how far the record came, and verifies it.  Its properties are for showing."""
+    """The signer and verifier of the record."""
 
     @property
     def fingerprint(self) -> str | None:
-        """The fingerprint of the public key, or L{None}: there is none yet."""
+        """The fingerprint of the public key, or None if there is no key yet."""
 
     @property
     def latest(self) -> Checkpoint | None:
-        """The newest checkpoint, or L{None}."""
+        """The newest checkpoint, or None."""
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """The sequence and hash of the newest record that this life wrote, or else found when it began."""
+        """The sequence and hash of the newest record of this process, or of the newest record found at its start."""
 
     @property
     def tampered(self) -> int:
-        """The number of signs of tampering that were put on record in this life."""
+        """The number of signs of tampering recorded in this process."""
 
     async def tell_locked(self) -> None:
-        """Hand the record over to the time in which nothing can be signed; before the vault is locked.  Twice is safe.
+        """Prepare the record for the time while nothing can be signed. Call before the vault is locked. Idempotent.
 
-        :raises StoreUnavailable: some of it could not be written.
+        :raises StoreUnavailable: a record could not be written.
         """
 
     async def verify(self) -> Verdict:
-        """Verify the whole record, slice by slice: others are served meanwhile.
+        """Verify the whole record in slices, so that other requests are served in between.
 
-        :raises StoreUnavailable: it cannot be read.
+        :raises StoreUnavailable: the record cannot be read.
         """
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """Export the record of a time as lines of JSON, read as they are taken; in constant memory.
+        """Export the record of a period as lines of JSON, read on demand in constant memory.
 
-        :raises StoreUnavailable: (while it is taken) it cannot be read.
+        :raises StoreUnavailable: during the iteration, the record cannot be read.
         """
 
 
 class ActionFiles(Protocol):
-    """Checks, reads and writes the user's action files.  It trusts none of them, and follows no link."""
+    """The checks, reads and writes of the user's action files. It trusts none of them and follows no link."""
 
     def check(self, text: str) -> ActionFile:
-        """Judge a text as the file of an action."""
+        """Parse a text as an action file and return the action or its faults."""
 
     def read(self, name: str) -> ActionFile | None:
-        """Read the file of an action, sound or not; L{None}: there is none.
+        """Read the file of an action, valid or not, or return None if there is no file.
 
-        :raises NotFound, Forbidden, InvalidRequest: no action can have this name; it is a link; it is too large.
+        :raises NotFound, Forbidden, InvalidRequest: the name is invalid, or the file is a link or too large.
         """
 
     def write(self, name: str, text: str, before: str | None) -> ActionFile:
-        """Write the file of an action; a crash leaves the old one or the new one.
+        """Write the file of an action atomically.
 
-        :param before: the digest of what it replaces; L{None}: nothing, and it must be called as its action.
-        :raises Conflict: something else is there; C{details["digest"]} is what.
-        :raises InvalidRequest: the text has errors, each listed with its line, or another name.
-        :raises NotFound, Forbidden, StoreUnavailable: as of L{read}; or it cannot be written.
+        :param before: the digest of the file to replace, or None for a new file, which must have its action's name.
+        :raises Conflict: the file on disk has another digest, in C{details["digest"]}.
+        :raises InvalidRequest: the text has errors, each listed with its line, or declares another name.
+        :raises NotFound, Forbidden, StoreUnavailable: as L{read}, or the file cannot be written.
         """
 
 
 class PasskeyRegistry(Protocol):
-    """Adds passkeys, forgets them, and makes what an authenticator is asked (WebAuthn, level 3)."""
+    """The operator's passkeys, and the options for authenticators (WebAuthn, level 3)."""
 
     def passkeys(self) -> tuple[Passkey, ...]:
-        """All, oldest first."""
+        """Return all passkeys, oldest first."""
 
     def passkey_rule(self) -> PasskeyRule:
-        """Return what may not be approved without one."""
+        """Return the rule of approvals that need a passkey."""
 
     def site(self) -> str | None:
-        """Return for what passkeys are made at the present address (WebAuthn's rpId); L{None}: none can be."""
+        """Return the WebAuthn rpId for passkeys at the present address, or None if it allows none."""
 
     def offer(self) -> Mapping[str, JSON]:
-        """Offer what a page hands to C{navigator.credentials.create}, good for one answer within a minute.
+        """Return the options for C{navigator.credentials.create}, valid once for one minute.
 
-        :raises Conflict: passkeys cannot be had: they need a site with a name, and what C{aileron[passkey]} installs.
+        :raises Conflict: passkeys are unavailable: they need a site with a name, and the extra C{aileron[passkey]}.
         """
 
     def propose(self, name: str, credential: Mapping[str, JSON]) -> str:
-        """Take what the page got for L{offer}; it counts once its words were confirmed in a terminal.
+        """Store the page's answer to L{offer} as a proposal, which must be confirmed with its words in a terminal.
 
-        :return: two words for the page to show, good for two minutes; what was proposed before is void.
-        :raises InvalidRequest: it answers no offer, or not as a passkey of this site must.
-        :raises Conflict: as of L{offer}; or it counts already.
+        :return: two words for the page to show, valid for two minutes. An earlier proposal is discarded.
+        :raises InvalidRequest: it answers no offer, or is not a valid passkey of this site.
+        :raises Conflict: as L{offer}, or the passkey is already registered.
         """
 
     def confirm(self, words: str) -> Passkey:
-        """Let what was proposed count, if these are its words; there is one try.
+        """Confirm the proposed passkey with its two words. A wrong answer discards the proposal.
 
         :raises Conflict: no passkey was proposed.
-        :raises Forbidden: these are not the words.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: as of L{IPasskeyBook.keep_passkeys}.
+        :raises Forbidden: the words are wrong.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: as L{IPasskeyBook.keep_passkeys}.
         """
 
     def require(self, rule: PasskeyRule) -> None:
-        """Ask for a passkey by this rule from now on.
+        """Store a rule that requires passkeys from now on.
 
-        :raises Conflict: there is no passkey that could be asked for; or the present rule asks for more.
+        :raises Conflict: there is no passkey, or the present rule requires more.
         """
 
     def reset(self) -> None:
-        """Forget every passkey and the rule.  Twice is safe."""
+        """Remove every passkey and the rule. Idempotent."""
 
     def ask(self, about: Mapping[str, JSON]) -> tuple[str, Mapping[str, JSON]]:
-        """Make what a page hands to C{navigator.credentials.get}, for exactly this, once, within a minute.
+        """Create WebAuthn request options bound to C{about}, valid once for one minute.
 
-        :return: the nonce to bring with the answer, and the options.
-        :raises Conflict: as of L{offer}, or there is no passkey.
+        :return: the nonce to send with the answer, and the options for C{navigator.credentials.get}.
+        :raises Conflict: as L{offer}, or there is no passkey.
         """
 
 
 class UsageReader(Protocol):
-    """Sums up what calls to language models used."""
+    """The sums of usage of language models."""
 
     async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
-        """Return the sums of these sessions; one without a call is left out."""
+        """Return the sums of these sessions. A session without calls is left out."""
 
     async def daily(self, since: date) -> Mapping[date, UsageSum]:
-        """Return the sums of the days from that one on; a day without a call is left out."""
+        """Return the sums of each day from C{since} on. A day without calls is left out."""
 
 
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
@@ -160,7 +160,7 @@ def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], obje
 
 
 def _has_all_of(protocol: type) -> Callable[[Any, Attribute[Any], object], None]:
-    """Compare names alone: on the class, so that no property is evaluated, then on what passes them on."""
+    """Return a validator that compares names of members only, on the class so that no property is evaluated."""
     names = [name for name in vars(protocol) if not name.startswith("_")]
 
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
@@ -175,22 +175,22 @@ _SHA256: Any = and_(min_len(32), max_len(32))
 
 @frozen
 class Dependencies:
-    """Everything that the routes reach, through interfaces and protocols alone.
+    """All collaborators of the routes, as interfaces and protocols.
 
     :ivar launch_key_digest: L{token_digest} of the launch key in C{daemon.json}.
-    :ivar local_key_digest: the same of the local key there.
-    :ivar ids: fresh ULIDs.
-    :ivar randomness: as many unpredictable bytes as asked for.
-    :ivar review_url: the page where a run, by its id, is decided.
-    :ivar instance: of this life of the daemon.
-    :ivar process_behind: who is at the other end of a connection.
-    :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
+    :ivar local_key_digest: L{token_digest} of the local key in C{daemon.json}.
+    :ivar ids: a function that makes ULIDs.
+    :ivar randomness: a function that returns a number of unpredictable bytes.
+    :ivar review_url: returns the URL of the page where a run, by its id, is decided.
+    :ivar instance: the id of this daemon process.
+    :ivar process_behind: finds the process at the other end of a connection.
+    :ivar metrics_token_digest: SHA-256 of a scraper's token for the metrics, or None.
     :ivar features: the features that were started in this daemon.
-    :ivar clients: names of those who may open a session for themselves, as the operator has them.
-    :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
-    :ivar forget_places: is told the owner of each credential that opens nothing any more.
+    :ivar clients: the names of clients that may open their own sessions, as the operator configured.
+    :ivar long_turns: returns the long turns of the reactor, or None if they are not measured.
+    :ivar forget_places: is called with the owner of each credential that becomes invalid.
     :ivar access_log: the record of logins.
-    :ivar leases: who stands behind which session.
+    :ivar leases: the leases of sessions.
     :ivar waits: the long polls of agents.
     """
 
@@ -237,19 +237,19 @@ class Dependencies:
 
     @property
     def cookie(self) -> bytes:
-        """Name of the browser's cookie: every port of a host sees the cookies of all, so each daemon has its own."""
+        """The name of the browser's cookie. All ports of a host share cookies, so each daemon has its own name."""
         return f"aileron_{self.instance}".encode("ascii")
 
     def session_ended(self, session_id: str) -> None:
-        """Tell the MCP endpoint that the agent's session is over, and end what waits of it."""
+        """End a session's MCP streams and its waiting requests, since the session is over."""
         self.waits.end(session_id)
         self.features.session_ended(session_id)
         self.forget_places(session_id)
 
     async def pending(self, session_id: str | None = None) -> int:
-        """Return how many decisions wait for the operator, of all sessions or of one: runs, and those of features."""
+        """Return the number of pending decisions of one session or of all: approvals of runs, and those of features."""
         return await self.decisions.pending(session_id) + self.features.pending(session_id)
 
     def now(self) -> datetime:
-        """Return the moment, by the clock."""
+        """Return the current time."""
         return utc(self.clock.seconds())

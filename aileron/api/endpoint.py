@@ -1,6 +1,6 @@
-"""A route, declared once: its path, who may call it, what it takes and what it answers.
+"""The declaration of a route: its path, its callers, its input and its answers.
 
-The same declaration guards and validates requests, is routed by Klein, and becomes the OpenAPI document.
+From the declaration, requests are authorized and validated, Klein routes are made, and the OpenAPI document is built.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ EMPTY: Schema = {"type": "object", "properties": {}, "additionalProperties": Fal
 class Received:
     """A request without its path and credential.
 
-    :ivar body: reads it; not before the caller is known.
+    :ivar body: a function that reads the body. Call it only once the caller is known.
     :ivar prefer: the values of the field C{Prefer}.
-    :ivar host: C{name:port} that the caller used.
-    :ivar ends: of the connection: the caller's, then ours; L{None}: there is none.
-    :ivar keep_place: keeps the connection's place while the site is flooded, for the owner that it is told.
+    :ivar host: the C{name:port} that the caller used.
+    :ivar ends: the addresses of the connection, the caller's first, or None for calls in this process.
+    :ivar keep_place: keeps the connection's place while the site is flooded, for an owner.
     """
 
     query: Mapping[bytes, Sequence[bytes]] = field(repr=False)
@@ -46,10 +46,10 @@ class Received:
 
 @frozen
 class RequestContext:
-    """One request as a route meets it: its caller proven, its body and query of the declared shape.
+    """A request as a route sees it: with a known caller and with a validated body and query.
 
-    :ivar wait_seconds: of C{Prefer: wait=N}, or L{None}.
-    :ivar began_at: by the clock, in seconds.
+    :ivar wait_seconds: the seconds of C{Prefer: wait=N}, or None.
+    :ivar began_at: the start of the request, in seconds of the clock.
     :ivar received: the request itself.
     """
 
@@ -61,29 +61,29 @@ class RequestContext:
     received: Received
 
     def text(self, name: str) -> str | None:
-        """Return a text of the body or the query, or L{None}."""
+        """Return a text of the body or the query, or None."""
         value = self.body.get(name, self.query.get(name))
         return None if value is None else str(value)
 
     def moment(self, name: str) -> datetime | None:
-        """Return a moment of the body or the query, or L{None}.
+        """Return a date-time of the body or the query, or None.
 
-        :raises InvalidRequest: there is no such moment.
+        :raises InvalidRequest: the text is not a valid date-time.
         """
         text = self.text(name)
         return None if text is None else read_moment(text, f"/{name}")
 
     def number(self, name: str, default: float) -> float:
-        """Return a number of the query."""
+        """Return a number of the query, or C{default}."""
         value = self.query.get(name)
         return float(value) if isinstance(value, (int, float)) else default
 
 
 def read_moment(text: str, pointer: str) -> datetime:
-    """Return the moment that a text of a request says.
+    """Parse a date-time in a request.
 
-    :param pointer: where the text stands.
-    :raises InvalidRequest: there is no such moment.
+    :param pointer: the pointer of the text, for the error.
+    :raises InvalidRequest: the text is not a valid date-time.
     """
     try:
         return from_timestamp(text.upper())
@@ -99,11 +99,11 @@ Route: TypeAlias = Callable[..., Awaitable[Answer | Streamed]]
 class Endpoint:
     """One method of one path.
 
-    :ivar path: in werkzeug's syntax.
-    :ivar agents: who may call it on the agent site; nobody: it is not there.
-    :ivar operators: the same of the operator site.
-    :ivar answers: schema of the body by status, successes only.
-    :ivar known: asked, where the body is bad, whether what the path names is there at all, which counts first.
+    :ivar path: the path in werkzeug's syntax.
+    :ivar agents: the kinds of callers allowed on the agent site. With none, the endpoint is not there.
+    :ivar operators: the kinds of callers allowed on the operator site.
+    :ivar answers: the schema of the body by status, for successes only.
+    :ivar known: if the body is invalid, this checks first whether the thing that the path names exists.
     """
 
     method: str
@@ -125,7 +125,7 @@ class Endpoint:
 
 @frozen
 class EndpointTable:
-    """Some endpoints, collected as they are declared."""
+    """A table of endpoints, filled by the decorator L{route}."""
 
     endpoints: list[Endpoint] = field(factory=list)
 
@@ -141,7 +141,10 @@ class EndpointTable:
         answers: Mapping[int, Schema],
         known: Callable[..., None] | None = None,
     ) -> Callable[[Route], Route]:
-        """Declare the decorated coroutine function as a route; the first line of its docstring is its summary."""
+        """Return a decorator that declares a coroutine function as a route.
+
+        The first line of its docstring is the summary.
+        """
 
         def declare(route: Route) -> Route:
             summary = (route.__doc__ or "").partition("\n")[0].strip()

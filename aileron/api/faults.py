@@ -1,4 +1,4 @@
-"""The one error envelope with its statuses, and the headers that every answer has."""
+"""The error envelope with its statuses, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""The fields of every answer of either site, whatever it says, unless it has another value for one."""
+"""The default headers of every answer of both sites."""
 
 JSON_TYPE = "application/json"
 
@@ -29,7 +29,7 @@ _written = writer(sort_keys=False, allow_nan=False)
 
 @frozen
 class Answer:
-    """An answer of a route: a status and a body, and headers beyond L{HEADERS}."""
+    """An answer of a route: a status, a body, and headers beyond L{HEADERS}."""
 
     status: int
     body: bytes
@@ -39,9 +39,9 @@ class Answer:
 
 @frozen
 class Streamed:
-    """A success whose body is made as the client takes it.
+    """A successful answer whose body is generated as the client reads it.
 
-    :ivar chunks: of the body; where they end early, what they say must show it.
+    :ivar chunks: the chunks of the body. Their content must show if they end early.
     """
 
     chunks: AsyncIterator[bytes]
@@ -51,24 +51,24 @@ class Streamed:
 
 
 def encode(value: JSON) -> bytes:
-    """C{value} as JSON, in ASCII.
+    """Return C{value} as JSON in ASCII.
 
-    :raises ValueError: a number that JSON cannot say.
+    :raises ValueError: a number cannot be written in JSON.
     """
     return _written(value).encode("ascii")
 
 
 def answer(value: JSON, status: int = 200) -> Answer:
-    """Make the answer of a success."""
+    """Return the answer of a success."""
     return Answer(status, encode(value))
 
 
 def failure(
     fault: Fault, *, status: int | None = None, run_id: str | None = None, audit_id: str | None = None
 ) -> Answer:
-    """Make the answer of a failure, in the envelope.
+    """Return the answer of a failure, in the error envelope.
 
-    :param status: where the class of C{fault} does not say it (405, 413, 415, …).
+    :param status: the status, if it is not that of C{fault}'s class (405, 413, 415, …).
     """
     inside = to_json(fault)
     if audit_id is not None:
@@ -80,12 +80,12 @@ def failure(
 
 
 def describe_failure(error: AileronError) -> Answer:
-    """Tell what C{error} is to the caller."""
+    """Return the answer that describes C{error} to the caller."""
     return failure(error.fault())
 
 
 def http_failure(status: int, message: str) -> Answer:
-    """Return a fault of HTTP itself, which keeps its own status: C{not_found} for 404, else C{invalid_request}."""
+    """Return the answer of an HTTP error with its own status: C{not_found} for 404, else C{invalid_request}."""
     error: AileronError = NotFound(message) if status == 404 else InvalidRequest(message)
     return failure(error.fault(), status=status)
 

@@ -1,4 +1,7 @@
-"""The guard of both sites: one credential, read, hashed, looked up. Neither site knows the other's credentials."""
+"""The guard of both sites: it reads one credential and looks up its hash.
+
+Neither site accepts the other's credentials.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ from .dependencies import Dependencies
 from .tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 
 PROOF = "X-Aileron-Proof"
-"""The header of a page's signature: without it the cookie of the browser is worth nothing, nor it without that."""
+"""The header of a page's signature. Only the cookie and the signature together identify a browser."""
 
 INSTANCE = "X-Aileron-Instance"
-"""The header by which a page that is refused learns that the daemon is another one than it was let in by."""
+"""The header by which a refused page learns that the daemon was restarted since the login."""
 
 POLL = "X-Aileron-Poll"
-"""The header by which a page says that it asks by itself, which keeps no session alive."""
+"""The header that marks a page's automatic request, which does not extend the session."""
 
 _AUTHORIZATION = b"Authorization"
 
@@ -44,19 +47,19 @@ class Who(Flag):
 
 NONE = Who(0)
 READERS = Who.OPERATOR | Who.LOCAL
-"""Who may see what the database holds, and pause or lock: the operator, and every program that can read the home.
+"""The callers that may read stored data, and pause or lock: the operator and programs that can read the home.
 
-Such a program reads the database as well, and can end the daemon. It decides, trusts, grants and binds nothing.
+Such programs can read the database and stop the daemon anyway. They cannot decide, trust, grant or bind.
 """
 
 
 @frozen
 class Caller:
-    """The proven sender of a request.
+    """The authenticated sender of a request.
 
-    :ivar session: an agent's.
-    :ivar operator: an operator's.
-    :ivar token: the operator's own, where it was sent as a token.
+    :ivar session: the agent's session, or None.
+    :ivar operator: the operator's session, or None.
+    :ivar token: the operator's token, if one was sent.
     """
 
     who: Who
@@ -66,7 +69,7 @@ class Caller:
 
     @property
     def actor(self) -> Actor:
-        """The caller, as the audit record names it."""
+        """The caller as the record names it."""
         if self.operator is not None:
             return Actor("human", self.operator.id)
         if self.session is not None:
@@ -75,21 +78,21 @@ class Caller:
 
     @property
     def is_reader(self) -> bool:
-        """True if the caller may see what belongs to any session."""
+        """True if the caller may see all sessions."""
         return self.who in READERS
 
     @property
     def only_reads(self) -> bool:
-        """True if the caller has no login: reading for it sends nothing to a service and stores nothing."""
+        """True if the caller has no login. A read for it sends nothing to a service and stores nothing."""
         return self.who is Who.LOCAL
 
     @property
     def session_id(self) -> str | None:
-        """The id of the agent's session; L{None}: the caller is no agent."""
+        """The id of the agent's session, or None if the caller is not an agent."""
         return None if self.session is None else self.session.id
 
     def may_see(self, session_id: str | None) -> bool:
-        """Tell whether what belongs to this session is the caller's to see."""
+        """Return whether the caller may see things of this session."""
         return self.is_reader or (self.session is not None and self.session.id == session_id)
 
 
@@ -98,17 +101,17 @@ Identify: TypeAlias = Callable[[IRequest, Dependencies], Awaitable[Caller]]
 
 
 async def on_agent_site(request: IRequest, deps: Dependencies) -> Caller:
-    """Return the launch key's or an agent token's holder.
+    """Return the caller with a launch key or an agent token.
 
-    :raises Unauthorized: neither; or its session has ended.
+    :raises Unauthorized: the credential is unknown, or its session has ended.
     """
     return await agent_caller(bearer(request), deps)
 
 
 async def agent_caller(token: str, deps: Dependencies) -> Caller:
-    """Return the holder of a launch key or an agent token.
+    """Return the caller with a launch key or an agent token.
 
-    :raises Unauthorized: it is neither; or its session has ended.
+    :raises Unauthorized: the token is unknown, or its session has ended.
     """
     digest = token_digest(token)
     if hmac.compare_digest(digest, deps.launch_key_digest):
@@ -117,9 +120,9 @@ async def agent_caller(token: str, deps: Dependencies) -> Caller:
 
 
 async def in_band_caller(key: str, deps: Dependencies) -> Caller:
-    """Return the agent whose in-band key this is.  No request over HTTP proves anything by it.
+    """Return the agent whose in-band key this is. HTTP requests cannot use it as a credential.
 
-    :raises Unauthorized: it is none; or its session has ended.
+    :raises Unauthorized: the key is unknown, or its session has ended.
     """
     return _agent(await deps.sessions.by_in_band_key(token_digest(key)) if key.startswith(IN_BAND_KEY) else None)
 
@@ -133,16 +136,17 @@ def _agent(session: Session | None) -> Caller:
 
 
 async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
-    """Let in the operator.
+    """Return the caller on the operator site.
 
-    By token, or by a browser's cookie and signature together. The metrics also open to their own token, and what
-    only reads, pauses or locks to the local key of C{daemon.json}.
+    The credential is a token, or a browser's cookie and signature together. The metrics also accept their own token,
+    and
+    routes that only read, pause or lock accept the local key of C{daemon.json}.
 
-    :raises Unauthorized: neither.
+    :raises Unauthorized: there is no valid credential.
     """
     if header(request, _AUTHORIZATION) is None:
         asked = signed_request(request, deps)
-        if asked.proof:  # with another life's cookie, whose name is another, it is a browser that must learn of that
+        if asked.proof:  # a cookie of another daemon process has another name; its browser must learn of the restart
             return _in_browser(request, deps, asked)
     token = bearer(request)
     if hmac.compare_digest(token_digest(token), deps.local_key_digest):
@@ -158,9 +162,9 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
 
 
 def signed_request(request: IRequest, deps: Dependencies) -> SignedRequest:
-    """Read what a browser asks for; where it sent no cookie or no signature, these are empty.
+    """Return a browser's request with its cookie and signature, which are empty if missing.
 
-    A page of a neighbouring name or port can set more cookies of the same name. The one that the daemon gave counts.
+    A page of a neighbouring name or port can set more cookies of this name. Only the daemon's own cookie counts.
     """
     body = request.content.read()
     request.content.seek(0)
@@ -174,7 +178,7 @@ def signed_request(request: IRequest, deps: Dependencies) -> SignedRequest:
 
 
 def _cookies(request: IRequest, name: bytes) -> Iterator[str]:
-    """Yield the values of all cookies of a name, in the order in which the browser sent them."""
+    """Yield the values of all cookies of a name, in the browser's order."""
     for line in request.requestHeaders.getRawHeaders(b"Cookie", ()):
         for pair in line.split(b";"):
             found, _, value = pair.strip().partition(b"=")
@@ -192,12 +196,12 @@ def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> 
 
 
 async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: Callable[[str], object]) -> Caller:
-    """Return the caller, if it is of a kind that this route allows.
+    """Return the caller if its kind is allowed on this route.
 
-    :param identify: reads the credential; it is not asked where anyone may come.
-    :param keep: is told the owner of a credential, whose connection keeps its place from then on.
-    :raises Unauthorized: its credential is unknown.
-    :raises Forbidden: it may not do this.
+    :param identify: reads the credential. It is not called if anyone is allowed.
+    :param keep: is called with the owner of the credential, to keep the place of its connection.
+    :raises Unauthorized: the credential is unknown.
+    :raises Forbidden: the kind of caller is not allowed.
     """
     if Who.ANYONE in allowed:
         return ANONYMOUS
@@ -209,18 +213,18 @@ async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: C
 
 
 def keep_place(request: IRequest, owner: str) -> None:
-    """Have the connection of a request keep its place while the site is flooded.
+    """Keep the place of a request's connection while the site is flooded.
 
-    :param owner: who sent it, as its credential proved.
+    :param owner: the owner of the request's credential.
     """
     if isinstance(request, MemoryRequest):
         request.keep_place(owner)
 
 
 def bearer(request: IRequest) -> str:
-    """Read the token that came with a request.
+    """Return the bearer token of a request.
 
-    :raises Unauthorized: none did.
+    :raises Unauthorized: there is none.
     """
     scheme, _, token = (header(request, _AUTHORIZATION) or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
@@ -233,6 +237,6 @@ def _unknown() -> Unauthorized:
 
 
 def header(request: IRequest, name: bytes) -> str | None:
-    """Read a field's value; any byte is a character, since anyone may send any byte."""
+    """Return the value of a header, or None. Any byte is decoded, since a client may send any."""
     value = request.getHeader(name)
     return None if value is None else value.decode("latin-1")

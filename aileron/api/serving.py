@@ -1,4 +1,4 @@
-"""From a request to its answer: guard, read, call, encode; and every failure in the one envelope."""
+"""Serves a request: guard, parse, call the route, encode, and report every failure in the error envelope."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _BOOLEANS: Mapping[str, bool] = {"true": True, "false": False, "1": True, "0": F
 
 
 def read_body(data: bytes) -> JSON:
-    """Read the body's JSON; an empty body is an empty object.
+    """Parse the body's JSON. An empty body is an empty object.
 
-    :raises InvalidRequest: it is no JSON, or JSON that two readers could read differently.
+    :raises InvalidRequest: it is not JSON, or is ambiguous JSON.
     """
     if not data:
         return {}
@@ -46,9 +46,9 @@ def read_body(data: bytes) -> JSON:
 
 
 def read_query(given: Mapping[bytes, Sequence[bytes]], schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Read the query as C{schema} types it: numbers and booleans are read, and what repeats is an array.
+    """Parse the query by C{schema}: numbers and booleans are converted, and repeated names become an array.
 
-    :raises InvalidRequest: it is no UTF-8.
+    :raises InvalidRequest: it is not UTF-8.
     """
     if not given:
         return {}
@@ -65,7 +65,7 @@ def read_query(given: Mapping[bytes, Sequence[bytes]], schema: Mapping[str, JSON
 
 
 def _read_typed(values: Sequence[str], kind: JSON) -> JSON:
-    """One value as its type; several stay an array, which no scalar's schema accepts."""
+    """Convert one value to its type. Several values stay an array, which the schema of a scalar refuses."""
     if kind == "array" or len(values) != 1:
         return values
     text = values[0]
@@ -77,10 +77,10 @@ def _read_typed(values: Sequence[str], kind: JSON) -> JSON:
 
 
 def preferred_wait(lines: Iterable[bytes]) -> float | None:
-    """Read the seconds of C{Prefer: wait=N} (RFC 7240), at most an hour; L{None} where nothing of it is said.
+    """Return the seconds of C{Prefer: wait=N} (RFC 7240), at most an hour, or None if there is no such preference.
 
-    :param lines: the values of the field.
-    :raises InvalidRequest: a wait that is no number of seconds.
+    :param lines: the values of the header.
+    :raises InvalidRequest: the wait is not a number of seconds.
     """
     for line in lines:
         for preference in line.decode("latin-1").split(","):
@@ -103,7 +103,7 @@ _log = Logger()
 def guarded(
     endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependencies
 ) -> Callable[..., Awaitable[bytes]]:
-    """Make the Klein handler of C{endpoint}, which no caller passes but C{allowed}."""
+    """Return the Klein handler of C{endpoint}, which admits only callers in C{allowed}."""
 
     async def serve(request: IRequest, **path: str) -> bytes:
         received = Received(
@@ -130,16 +130,16 @@ async def respond(
     allowed: Who,
     identify: Callable[[], Awaitable[Caller]],
 ) -> Answer | Streamed:
-    """Return the answer of C{endpoint} to a caller whom it allows, or a failure in the one envelope.
+    """Return the answer of C{endpoint}. If the caller is not allowed or the route fails, return the error envelope.
 
-    :param identify: reads the credential that came with the request.
+    :param identify: reads the request's credential.
     """
     try:
         caller = await admit(allowed, identify, received.keep_place)
         return await endpoint.route(_read(endpoint, received, caller, deps, path), deps, **path)
     except AileronError as error:
         return describe_failure(error)
-    except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
+    except CancelledError:  # the client disconnected or the daemon stops: in both cases only the wait has ended
         raise
     except Exception:  # noqa: BLE001  # the rim of HTTP, and of requests made in this process
         return describe_failure(unexpected(endpoint.name))
@@ -150,7 +150,7 @@ def _read(
 ) -> RequestContext:
     try:
         query = read_query(received.query, endpoint.query.schema)
-        if query:  # no query is ever required, and most have none
+        if query:  # a query is never required, and most requests have none
             endpoint.query.check(query, "query")
         body = _body(endpoint, received.body)
         wait_seconds = preferred_wait(received.prefer)
@@ -179,7 +179,7 @@ def _body(endpoint: Endpoint, read: Callable[[], bytes]) -> Mapping[str, JSON]:
 
 
 def write(request: IRequest, answer: Answer) -> bytes:
-    """Set everything of C{answer} but the body, which the caller returns to Klein."""
+    """Set the status and headers of C{answer}, and return its body for Klein."""
     request.setResponseCode(answer.status)
     headers = request.responseHeaders
     headers.setRawHeaders(b"Content-Type", [answer.content_type])
@@ -190,7 +190,7 @@ def write(request: IRequest, answer: Answer) -> bytes:
 
 
 def routing_failed(request: IRequest, failure: Failure) -> bytes:
-    """Answer what is no route: 404, or 405 where only the method is another."""
+    """Return the body for a failed routing: 404, or 405 if only the method is wrong."""
     if isinstance(failure.value, HTTPException):
         answer = not_routed(failure.value)
     elif failure.check(CancelledError):
@@ -201,7 +201,7 @@ def routing_failed(request: IRequest, failure: Failure) -> bytes:
 
 
 def not_routed(error: Exception) -> Answer:
-    """Make the answer for a request that no route takes: 404, or 405 with the methods that are taken."""
+    """Return the answer to a request without a route: 404, or 405 with the allowed methods."""
     if isinstance(error, MethodNotAllowed):
         methods = ", ".join(sorted(error.valid_methods or ()))
         return evolve(http_failure(405, f"This path takes {methods} only."), headers={"Allow": methods})
@@ -209,7 +209,7 @@ def not_routed(error: Exception) -> Answer:
 
 
 def unexpected(name: str, failure: Failure | None = None) -> InternalError:
-    """Return an error that says nothing of the inside; the log learns what failed and where, and no value."""
+    """Log where an unexpected failure happened, without values, and return an error without internals."""
     failure = failure or Failure()
     frames = traceback.extract_tb(failure.getTracebackObject())[-4:]
     places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))

@@ -1,4 +1,4 @@
-"""Keys and tokens, minted once and kept only as digests; and the record of who logged in or was refused."""
+"""Keys and tokens, of which only digests are stored, and the record of logins and refusals."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ LAUNCH_KEY, LOCAL_KEY, AGENT_TOKEN, OPERATOR_TOKEN = "ail_l_", "ail_c_", "ail_a_
 
 
 def mint(prefix: str, randomness: Callable[[int], bytes]) -> str:
-    """Return a fresh key: C{prefix} and 32 random bytes as unpadded base64url.
+    """Return a new key: C{prefix} and 32 random bytes as unpadded base64url.
 
-    :param randomness: as many unpredictable bytes as asked for.
+    :param randomness: a function that returns a number of unpredictable bytes.
     """
     return prefix + base64.urlsafe_b64encode(randomness(32)).rstrip(b"=").decode("ascii")
 
 
 def token_digest(token: str) -> bytes:
-    """Return what is kept of C{token}, its SHA-256: 32 random bytes need no salt and no slow hash."""
+    """Return the SHA-256 of C{token}, which is stored. 32 random bytes need no salt and no slow hash."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -36,7 +36,7 @@ REFUSALS_SECONDS = 10.0
 
 
 class AccessLog:
-    """The record of who came in, who left, and who was refused."""
+    """The recorder of logins, logouts and refusals."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
         self._audit = audit
@@ -46,11 +46,11 @@ class AccessLog:
         self._refused = 0
 
     async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
-        """Put one thing on record; durable when it returns."""
+        """Record one event durably."""
         await self._audit.append(Event(self._ids(), kind, utc(self._clock.seconds()), actor, payload))
 
     async def refuse(self) -> None:
-        """Count a refused login: the first is on record at once, those of the next ten seconds together after them."""
+        """Count a refused login. The first is recorded at once, those of the next ten seconds together after them."""
         self._refused += 1
         if not self._counting:
             await self._tell()

@@ -1,4 +1,4 @@
-"""The routes of both sites, a family of them a module."""
+"""The routes of both sites, one family in each module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes for what can be run, and with what: actions, connectors, and trust in their files."""
+"""The routes of actions, connectors, and trust in their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes for what waits for the operator's word, the word itself, and what the agent learns of it."""
+"""The routes of approvals: pending decisions, the operator's decision, and its result for the agent."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
 
 
 async def _find_warnings(deps: Dependencies, approval: Approval) -> dict[str, JSON]:
-    """Return what every surface warns of, or nothing once the approval is decided."""
+    """Return the warnings of a pending approval, or nothing once it is decided."""
     if approval.run.state is not RunState.PENDING:
         return {"warnings": [], "novel": {}}
     (review,) = await review_requests(deps.decisions, deps.submission.offering().offers, (approval,))
@@ -158,9 +158,9 @@ async def withdraw(context: RequestContext, deps: Dependencies, approval_id: str
 
 
 def read_decision(context: RequestContext) -> Decision:
-    """Read what the body decides.
+    """Parse the decision in the body.
 
-    :raises InvalidRequest: its C{not_before} is no moment.
+    :raises InvalidRequest: its C{not_before} is not a valid date-time.
     """
     passkey = cast("Mapping[str, Any] | None", context.body.get("passkey"))
     return Decision(

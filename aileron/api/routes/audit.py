@@ -1,4 +1,4 @@
-"""The record, for the operator's eyes, its events as they happen."""
+"""The routes of the record, with its events as they happen."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def show_record(context: RequestContext, deps: Dependencies, audit_id: str
 
 
 STILL_HERE_SECONDS = 15.0
-"""The time for which nothing is said at most."""
+"""The longest silence of an event stream, in seconds."""
 
 STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
 
@@ -109,7 +109,7 @@ async def _stream(context: RequestContext, deps: Dependencies, after: int) -> As
     yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
     while _is_logged_in(context, deps):
         news = await deps.audit.news(after, STILL_HERE_SECONDS)
-        if not _is_logged_in(context, deps):  # it was a long wait
+        if not _is_logged_in(context, deps):  # the wait may have been long
             return
         if not news:
             yield b": still here\n\n"
@@ -120,7 +120,7 @@ async def _stream(context: RequestContext, deps: Dependencies, after: int) -> As
 
 def _is_logged_in(context: RequestContext, deps: Dependencies) -> bool:
     caller = context.caller.operator
-    if caller is None:  # a command without a login, whose key is that of this life
+    if caller is None:  # a command without a login, which used the local key
         return context.caller.is_reader
     return any(each.id == caller.id for each in deps.operators.list())
 

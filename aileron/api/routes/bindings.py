@@ -1,6 +1,6 @@
-"""The vault's state, and which credential is bound to which connector.
+"""The routes of the vault's state and of bindings of credentials to connectors.
 
-A secret comes in here once and never goes out.  Opening the vault is no route: nobody sends a passphrase here.
+A secret is received here once and never returned. Unlocking the vault is no route: passphrases are not sent here.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ async def lock_vault(context: RequestContext, deps: Dependencies) -> Answer:
         await holding.addTimeout(LOCK_WITHIN_SECONDS, deps.clock)
     except Overdue:
         _log.info("the vault is locked while something still runs")
-    finally:  # in any case: also if the client does not wait
+    finally:  # even if the client disconnects
         await _hand_over(deps)
     return answer({"state": deps.vault.state().value})
 
 
 async def _hand_over(deps: Dependencies) -> None:
-    """Lock, whatever becomes of the last signature."""
+    """Lock the vault, even if the last signature fails."""
     telling = Deferred.fromCoroutine(deps.signer.tell_locked())
     try:
         await telling.addTimeout(TELL_WITHIN_SECONDS, deps.clock)
@@ -146,7 +146,7 @@ async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
     try:
         await deps.audit.append(_event(context, deps, "binding.created", binding))
     except StoreUnavailable:
-        await deps.bindings.revoke(binding.name)  # no credential is bound that the record does not know
+        await deps.bindings.revoke(binding.name)  # every bound credential is on record
         raise
     return await _to_payload(deps, binding, 201)
 
@@ -163,7 +163,7 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     binding = _present(deps, name)
     if binding.revision != context.body["revision"]:
         raise Conflict("The binding was changed meanwhile: look again.", {"revision": binding.revision})
-    now = current_target(deps, binding)  # its own address stays, where the connector still lets it have one
+    now = current_target(deps, binding)  # the binding's own address stays if the connector still allows it
     kept = (None, {}) if now is None else (now.base_url, now.variables)
     target = await trusted_target(deps, binding.connector, *kept)
     if target.scope is None or target.scope == binding.scope:

@@ -1,4 +1,4 @@
-"""Standing grants: made with an approval, listed, revoked."""
+"""The routes of standing grants."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def revoke_grant(context: RequestContext, deps: Dependencies, grant_id: st
 async def take_decision(
     context: RequestContext, deps: Dependencies, approval_id: str, decision: Decision
 ) -> tuple[Approval, Grant | None]:
-    """Take a decision, with the grant that the body asks for, if it does."""
+    """Record a decision, with the grant that the body requests, if any."""
     if context.body.get("grant") is None:
         return await deps.decisions.decide(approval_id, decision), None
     if not decision.approved:
@@ -69,9 +69,9 @@ async def take_decision(
 
 
 def read_new_grant(context: RequestContext) -> NewGrant:
-    """Read what the body's C{grant} asks for.
+    """Parse the C{grant} in the body.
 
-    :raises InvalidRequest: its C{not_after} is no moment.
+    :raises InvalidRequest: its C{not_after} is not a valid date-time.
     """
     asked = cast("Mapping[str, JSON]", context.body["grant"])
     not_after = read_moment(str(asked["not_after"]), "/grant/not_after")

@@ -1,4 +1,4 @@
-"""The routes for whether the daemon is alive, how it does, and its numbers as Prometheus collects them."""
+"""The routes of the daemon's health, status and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _record(deps: Dependencies) -> JSON:
 
 
 async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
-    """Count what is in the store, of all or of one session; L{None} while it does not answer."""
+    """Return counts of stored things of one session or of all, or None if the store does not respond."""
     try:
         pending = await deps.pending(None if own is None else own.id)
         if own is not None:
@@ -127,7 +127,7 @@ _TEXT = {**TEXT, "contentMediaType": "text/plain"}
 @TABLE.route("GET", "/metrics", operators=READERS | Who.SCRAPER, answers={200: _TEXT})
 async def metrics(context: RequestContext, deps: Dependencies) -> Answer:
     """Every number that is kept, in the text format of Prometheus."""
-    # Imported here: most daemons are never asked, and need not hold what it takes.
+    # Imported here, since most daemons never serve metrics and need not load this.
     from aileron.api.shapes.exposition import exposition
 
     kept = await _count_kept(None, deps)

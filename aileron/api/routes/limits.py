@@ -1,4 +1,4 @@
-"""Pausing and resuming, the operator's own caps, and lifting a denial before its time."""
+"""The routes for pausing and resuming, for the operator's caps, and for lifting denials."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _own_caps(deps: Dependencies) -> Answer:
 
 
 async def _session(context: RequestContext, deps: Dependencies) -> str | None:
-    """Whose runs are meant; L{None}: everybody's.
+    """Return the session that the request names, or None for all.
 
     :raises NotFound: there is no such session, or it is not the caller's.
     """
@@ -146,6 +146,6 @@ def _cap_json(own: OwnCap) -> dict[str, JSON]:
 
 
 def paused_for(deps: Dependencies, session_id: str | None) -> Pause | None:
-    """Return what keeps the runs of a session from beginning; of everybody's, where there is no session."""
+    """Return the pause that applies to a session, or to all if no session is named, or None."""
     pauses = {pause.session_id: pause for pause in deps.limits.pauses()}
     return pauses.get(None) or (pauses.get(session_id) if session_id is not None else None)

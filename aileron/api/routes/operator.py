@@ -1,4 +1,4 @@
-"""The operator's logins, from a terminal and in a browser by a code; and passkeys, which approvals ask for."""
+"""The routes of the operator's logins, in a terminal and by a code in a browser, and of passkeys."""
 
 from __future__ import annotations
 
@@ -145,14 +145,14 @@ async def confirm(context: RequestContext, deps: Dependencies) -> Answer:
 
 
 def _terminal(context: RequestContext) -> str:
-    """Require a terminal's token: a browser has none, and has no say in who else comes in."""
+    """Return the terminal's token, or raise. A browser has no token and cannot admit other browsers."""
     if context.caller.token is None:
         raise Forbidden("A browser cannot let another browser in: use a terminal.")
     return context.caller.token
 
 
 FRESH = timedelta(minutes=15)
-"""The greatest age of the login by which a passkey is added."""
+"""The greatest age of a login that may add a passkey."""
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64}
 _RULE = made_of({"everything": BOOLEAN, "actions": {**list_of(_NAME), "maxItems": 100}})
@@ -255,6 +255,6 @@ def _in_fresh_browser(context: RequestContext, deps: Dependencies) -> None:
 
 
 def _in_terminal(context: RequestContext) -> None:
-    """Require that the passphrase was typed for it: no page has a say in what stands between it and you."""
+    """Require a login by a typed passphrase in a terminal. A browser's page cannot change the rule of passkeys."""
     if context.caller.token is None:
         raise Forbidden("No page may do that: use a terminal.")

@@ -1,4 +1,4 @@
-"""Runs an action, and says what a run comes to in the terms of HTTP."""
+"""The route that runs an action, and the answers for each state of a run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WAITS = made_of(
 
 
 def _require_known(deps: Dependencies, name: str) -> None:
-    """Require that there is such an action, before it is said what is wrong with the body."""
+    """Raise if there is no such action, before errors of the body are reported."""
     offers = deps.submission.offering().offers
     if not offers:
         return
@@ -79,7 +79,7 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
 
 
 async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
-    """Wait as was asked for, which bounds the whole request; not at all where too many wait."""
+    """Wait for the run within the request's time limit. If too many requests wait, return at once."""
     wish = context.wait_seconds
     if wish is None:
         wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
@@ -91,14 +91,14 @@ async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
 
 
 def _waits_for_somebody(run: Run) -> bool:
-    """Tell whether it takes a person to go on, or a time that may be far: what a grant allows is as good as ungated."""
+    """Return whether the run waits for a person or for a time that may be far. A run under a grant does not."""
     return run.state in (RunState.PENDING, *AWAITING) or run.start_after is not None
 
 
 def outcome(run: Run, deps: Dependencies, *, person: bool = False) -> Answer:
-    """Return the answer to a run request, by the run's state.
+    """Return the answer to a request to run an action, by the run's state.
 
-    :param person: whether the operator reads it, not an agent.
+    :param person: True if the operator reads it, not an agent.
     """
     if run.state is RunState.COMPLETED:
         said: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
@@ -111,15 +111,15 @@ def outcome(run: Run, deps: Dependencies, *, person: bool = False) -> Answer:
 
 
 def edits_payload(run: Run) -> dict[str, JSON]:
-    """Tell that the operator edited the arguments of what was carried out, and how; nothing where nobody did."""
+    """Return how the operator edited the arguments of a completed run, or nothing if they did not."""
     changes = edits(run) if run.state in _CARRIED_OUT else ()
     return {"edited": [to_json(change) for change in changes]} if changes else {}
 
 
 def fault_of(run: Run, *, person: bool = False) -> Fault:
-    """Return why a settled run brought no result.
+    """Return why a settled run has no result.
 
-    :param person: whether the operator reads it, not an agent.
+    :param person: True if the operator reads it, not an agent.
     """
     details: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
     because = f" Reason: {run.reason}" if run.reason else ""
@@ -156,7 +156,7 @@ def _waiting(run: Run, deps: Dependencies) -> dict[str, JSON]:
 
 
 def _message(run: Run, url: str, deps: Dependencies) -> str:
-    """Tell the LLM what waits, for whom, and what to do."""
+    """Return the message that tells the LLM what the run waits for and what to do."""
     tells = f"Do not call it again: check_action_status with approval_id {run.id} tells the outcome."
     if run.state is RunState.PENDING:
         return (
@@ -182,5 +182,5 @@ def _message(run: Run, url: str, deps: Dependencies) -> str:
 
 
 def begins_later(run: Run, deps: Dependencies) -> bool:
-    """Tell whether it is approved and its time has not come."""
+    """Return whether the run is approved and its start time is in the future."""
     return run.state is RunState.APPROVED and run.start_after is not None and run.start_after > deps.now()

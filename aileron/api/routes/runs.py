@@ -1,4 +1,4 @@
-"""Every invocation, gated or not."""
+"""The routes of runs, with and without approval."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ _NO_RUN_OF_SESSION = (
 
 
 async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
-    """Return a run of the caller's own; another's is told in the same words as none.
+    """Return a run that the caller may see. The error for another session's run is that for an unknown run.
 
-    :raises NotFound: it is not.
+    :raises NotFound: there is no such run, or the caller may not see it.
     """
     run = await _find_run(deps, run_id)
     if run is None or not context.caller.may_see(run.session_id):
@@ -76,12 +76,12 @@ async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) 
 
 
 async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
-    """Return a run, after as long a wait as the caller asked for (C{wait}, or else C{Prefer}).
+    """Return a run after the wait that the caller requested (C{wait}, or else C{Prefer}).
 
-    An agent may follow the runs of its own session, and those of an earlier session that its own may be resumed from.
+    An agent may follow the runs of its own session, and those of an earlier session that its own may resume.
 
-    :raises NotFound: the caller may not follow it, or there is none.
-    :raises LimitExceeded: too many of its session wait already.
+    :raises NotFound: there is no such run, or the caller may not follow it.
+    :raises LimitExceeded: too many requests of its session wait already.
     """
     run = await _find_run(deps, run_id)
     if run is None or not await _may_follow(context, deps, run):
@@ -114,9 +114,9 @@ def _no_run(context: RequestContext) -> NotFound:
 
 
 def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQuery:
-    """Read the caller's filters; an agent's are bound to its session.
+    """Return the query that the caller's filters describe. An agent's query is limited to its session.
 
-    :param usual: the states that are meant where none is named; empty: all.
+    :param usual: the states to list if none is named, or empty for all.
     """
     states = context.query.get("state")
     gated = context.query.get("gated")

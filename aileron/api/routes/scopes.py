@@ -1,4 +1,4 @@
-"""For what a credential is bound: the scope in force, of the connector or of a feature's target as it stands now."""
+"""The scope in force for a binding, of its connector or of a feature's target."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _UNREAD = frozenset((TrustState.NEW, TrustState.CHANGED))
 
 @frozen
 class Target:
-    """The place where the credential of a binding would go.
+    """The target to which a binding's credential would be sent.
 
-    :ivar base_url: the binding's own, or L{None}: the connector's.
-    :ivar scope: L{None}: the connector wants no credential.
-    :ivar kind: of credential.
-    :ivar variables: values of those that are not in the base URL.
+    :ivar base_url: the binding's own base URL, or None for the connector's.
+    :ivar scope: the scope, or None if the connector needs no credential.
+    :ivar kind: the kind of credential.
+    :ivar variables: the values of variables that are not in the base URL.
     """
 
     base_url: str | None
@@ -38,18 +38,18 @@ class Target:
 
 
 async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, variables: Mapping[str, str]) -> Target:
-    """Return the target of a binding that is to be sealed for it.
+    """Return the target of a new binding, whose credential is sealed for its scope.
 
-    :param fqn: of a connector, or of a feature's target such as a channel of notifications.
-    :param base_url: that was asked for.
-    :param variables: values of those that are not in the base URL.
-    :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
-    :raises Conflict: it is a file that is not trusted as it lies there.
+    :param fqn: the name of a connector, or of a feature's target such as a channel of notifications.
+    :param base_url: the requested base URL, or None.
+    :param variables: the values of variables that are not in the base URL.
+    :raises InvalidRequest: there is no such connector or provider, or the base URL is not allowed.
+    :raises Conflict: its file on disk is not trusted.
     """
     words = _find_words(deps, fqn)
     if words is not None:
         return _configured_target(deps, fqn, words, base_url)
-    items = await deps.trust.trust_items()  # reads the files, so that what follows is about the same bytes
+    items = await deps.trust.trust_items()  # reads the files, so that all further checks see the same bytes
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
         raise Conflict(
@@ -74,9 +74,9 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, var
 
 
 def current_target(deps: Dependencies, binding: Binding) -> Target | None:
-    """Find where the connector, as it stands now, would have the credential go; L{None}.
+    """Return the target of the binding's credential as its connector declares it now, or None.
 
-    It is not there, or says not.
+    It is None if the connector is missing or cannot use the base URL.
     """
     if _find_words(deps, binding.connector) is not None:
         place = _find_configured(deps, binding.connector)
@@ -89,9 +89,9 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
 
 
 def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
-    """Return the scopes that the trusted actions, and looking for their effects, need of a connector, in its order.
+    """Return the scopes of a connector that the trusted actions and their searches need, in the connector's order.
 
-    L{None}: no trusted action uses it, or its operations do not say what they need.
+    If no trusted action uses it, or its operations declare no scopes, return None.
     """
     description = _describe(deps, fqn)
     if description is None or description.credential is None:
@@ -109,7 +109,7 @@ def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
 
 
 def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> dict[str, JSON]:
-    """C{Binding}, with whether it opens as things are."""
+    """Return the JSON of a binding, with whether its credential opens now."""
     target = current_target(deps, binding)
     told = flag if flag is not None and flag.revision == binding.revision else None
     now = None if target is None else target.scope
@@ -125,12 +125,12 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
 
 
 def _find_configured(deps: Dependencies, fqn: str) -> Any:
-    """Find what config.yaml has under this name for a feature, such as a channel of notifications."""
+    """Return the configuration of a feature's target with this name, such as a channel of notifications, or None."""
     return deps.features.find_scope(fqn)
 
 
 def _find_words(deps: Dependencies, fqn: str) -> str | None:
-    """Return the words for what a name of a feature's target names; None if it names a connector."""
+    """Return the description of a feature's target with this name, or None if it names a connector."""
     targets = deps.features.features.targets()
     return next((words for prefix, words in targets.items() if fqn.startswith(prefix)), None)
 
@@ -174,5 +174,5 @@ def _target(description: ConnectorDescription, chosen: str | None, variables: Ma
 
 
 def wrong(pointer: str, problem: str) -> InvalidRequest:
-    """Refuse a binding for a fault of the request."""
+    """Return the error for a binding request that is wrong at C{pointer}."""
     return InvalidRequest.listing("The credential cannot be bound.", (pointer, problem))

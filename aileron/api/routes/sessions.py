@@ -1,4 +1,4 @@
-"""Sessions of agents: opened with the launch key, held by their launcher, ended by their own token or the operator."""
+"""The routes of agents' sessions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .limits import paused_for
 TABLE = EndpointTable()
 
 COMMAND_SESSION = "cli"
-"""What a session is called that a command opens for itself."""
+"""The agent name of a session that a command opens for itself."""
 _CLAIM: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
 _DIRECTORY: Schema = {"type": "string", "maxLength": 4096}
 _OPENED = made_of(
@@ -103,7 +103,7 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
 
 
 def _mint_keys(context: RequestContext, deps: Dependencies) -> dict[str, str]:
-    """Mint the session's token and gateway key, and its in-band key last, where one is asked for."""
+    """Return a new session's token and gateway key, and its in-band key last if requested."""
     token = mint(AGENT_TOKEN, deps.randomness)
     if context.body.get("in_band") is not True:
         return {"token": token, "gateway_key": mint(GATEWAY_KEY, deps.randomness)}
@@ -163,7 +163,7 @@ async def end_session(context: RequestContext, deps: Dependencies, session_id: s
 
 
 async def session_summary(session: Session, deps: Dependencies) -> Mapping[str, JSON]:
-    """Return the session with its C{summary}."""
+    """Return the JSON of a session with its C{summary}."""
     tally, added = await deps.sessions.tally(session.id), await deps.features.session_members(session.id)
     until = session.ended_at or deps.now()
     seconds = max(0, int((until - session.started_at).total_seconds()))
@@ -171,7 +171,7 @@ async def session_summary(session: Session, deps: Dependencies) -> Mapping[str, 
 
 
 def session_payload(session: Session, deps: Dependencies, added: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return the session with whether it is paused, and the members that features add."""
+    """Return the JSON of a session with whether it is paused, and with the members that features add."""
     paused = paused_for(deps, session.id) is not None
     return {**session_json(session, deps.now()), "paused": paused, **added}
 
@@ -184,7 +184,7 @@ async def _visible(context: RequestContext, deps: Dependencies, session_id: str)
 
 
 def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
-    """Make a session of its opener's own word, and beside it the process that the opener is seen to be."""
+    """Return a new session from the opener's claims, with the process that the kernel shows as its opener."""
     now = deps.now()
     claims = context.text("agent") or "", context.text("working_dir") or ""
     leased = context.body.get("lease") is True
@@ -274,7 +274,7 @@ async def deny_session(context: RequestContext, deps: Dependencies, session_id: 
     session = await deps.sessions.end(session_id, None, (event,))
     try:
         denied, left = await _deny_all(context, deps, session_id)
-    finally:  # only now: an agent that waits for one of them learns of its denial
+    finally:  # only now: an agent that waits for one of them is answered with its denial
         deps.session_ended(session_id)
     added = await deps.features.session_members(session_id)
     return answer({"session": session_payload(session, deps, added[session_id]), "denied": denied, "left": left})
@@ -293,7 +293,7 @@ async def _deny_all(context: RequestContext, deps: Dependencies, session_id: str
 
 
 async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
-    """All that waits of it, read whole before any of it is denied."""
+    """Return all pending approvals of a session. They are listed completely before any is denied."""
     query: RunQuery | None = RunQuery(states=(RunState.PENDING,), session_id=session_id, limit=_AT_ONCE)
     found: list[Approval] = []
     while query is not None:
@@ -304,7 +304,7 @@ async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
 
 
 async def _deny_one(context: RequestContext, deps: Dependencies, approval: Approval) -> str | None:
-    """Deny one, and return why that could not be; one that was changed in this moment is denied as it is then."""
+    """Deny one approval and return why that failed, or None. If it just changed, deny the changed one."""
     for digest in (approval.digest, None):
         try:
             present = digest or (await deps.decisions.approval(approval.run.id)).digest

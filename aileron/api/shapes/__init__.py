@@ -1,1 +1,1 @@
-"""The shapes of what goes in and out, as JSON, JSON Schema, OpenAPI and Prometheus' text."""
+"""The forms of input and output: JSON, JSON Schema, OpenAPI and Prometheus' text format."""

@@ -1,4 +1,4 @@
-"""The daemon's numbers in the text format of Prometheus: its names, its units, and no label without bounds."""
+"""The daemon's metrics in the text format of Prometheus. Every label has a bounded set of values."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from aileron.model.vault import VaultState
 
 
 def exposition(deps: Dependencies, kept: Mapping[str, int]) -> bytes:
-    """All metrics, and what the library tells of the process.
+    """Return all metrics, including those of the process.
 
-    :param kept: what was counted in the store, by name; empty: it does not answer.
+    :param kept: counts of stored things by name, or empty if the store does not respond.
     """
     registry = CollectorRegistry()
     registry.register(_DaemonCollector(deps, kept))
@@ -30,7 +30,7 @@ def exposition(deps: Dependencies, kept: Mapping[str, int]) -> bytes:
     return generate_latest(registry)
 
 
-@frozen(eq=False)  # the registry keeps it by its hash
+@frozen(eq=False)  # the registry stores it by its hash
 class _DaemonCollector(Collector):
     deps: Dependencies
     kept: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of a site, and a page that shows it: both from the endpoints that serve it."""
+"""The OpenAPI 3.1 document of a site, and a page that shows it, made from the site's endpoints."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def document(
     relayed: Iterable[RelayedPath] = (),
     members: Callable[[str], Mapping[str, Schema]] = lambda _: {},
 ) -> dict[str, JSON]:
-    """Make the whole document.
+    """Return the whole document.
 
-    :param served: each endpoint with who may call it on this site.
-    :param relayed: what features take off this site's channel.
-    :param members: of components, those that features add.
+    :param served: each endpoint with the callers that this site allows.
+    :param relayed: the paths that features serve instead of the site.
+    :param members: returns the members that features add to a component.
     """
     paths: dict[str, dict[str, JSON]] = {}
     for endpoint, allowed in served:
@@ -59,7 +59,7 @@ def document(
 
 
 def components(members: Callable[[str], Mapping[str, Schema]]) -> dict[str, JSON]:
-    """Return the schemas that others refer to, with the members that features add."""
+    """Return the component schemas, with the members that features add."""
     added = {name: members(name) for name in COMPONENTS}
     return {name: widened(schema, added[name]) if added[name] else schema for name, schema in COMPONENTS.items()}
 
@@ -85,7 +85,7 @@ def _operation(endpoint: Endpoint, allowed: Who) -> dict[str, JSON]:
 
 
 def _describe_relayed(path: RelayedPath) -> JSON:
-    """Whatever it takes and answers is the provider's to say."""
+    """Return the description of a relayed path, whose input and answers the provider defines."""
     first, *others = path.providers
     whom = f"{first}, or to {others[0]} what its clients send" if others else first
     return {
@@ -143,7 +143,7 @@ def _security_schemes() -> dict[str, JSON]:
 
 
 def page(title: str, served: Served) -> str:
-    """Make the document as one page without a script: every route, what it takes and what it answers."""
+    """Return the document as one page without scripts: every route with its input and answers."""
     rows = "".join(_row(endpoint, allowed) for endpoint, allowed in served)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head><body>'

@@ -1,4 +1,4 @@
-"""Values against JSON Schema: every problem at once, each with its JSON pointer, and none repeats a value."""
+"""Validates values by JSON Schema. It lists every problem with its JSON pointer and repeats no value."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from aileron.base.schemas import violation
 from aileron.model.errors import InvalidRequest
 
 
-@lru_cache(maxsize=256)  # more than our own schemas have
+@lru_cache(maxsize=256)  # more than our own schemas contain
 def expression(pattern: str) -> re.Pattern[str]:
-    """Compile a schema's C{pattern}, whose C{$} is the end of the text, and not before a last line feed (ECMA 262)."""
+    """Compile a schema's C{pattern}. Its C{$} matches only the end of the text, as in ECMA 262."""
     return re.compile(pattern.removesuffix("$") + r"\Z" if pattern.endswith("$") else pattern)
 
 
@@ -30,7 +30,7 @@ _Validator = validators.extend(Draft202012Validator, {"pattern": _pattern})
 
 
 class Shape:
-    """A schema, compiled when it is first needed; it must be one, which the tests check and a start need not."""
+    """A schema, compiled at its first use. Tests check that it is valid, not the start."""
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         self.schema = schema
@@ -41,15 +41,15 @@ class Shape:
         return found
 
     def problems(self, value: JSON, base: str = "") -> list[tuple[str, str]]:
-        """Pairs of pointer and message; empty where C{value} has this shape."""
+        """Return pairs of pointer and message, or an empty list if C{value} is valid."""
         found = {pair: None for error in self._errors(value) for pair in _pairs(error, base)}
         return list(found)
 
     def check(self, value: JSON, what: str) -> None:
-        """Refuse a value of another shape.
+        """Raise if C{value} is invalid.
 
         :param what: C{body} or C{query}, for the message.
-        :raises InvalidRequest: every problem at once.
+        :raises InvalidRequest: the value is invalid. It lists every problem.
         """
         problems = self.problems(value)
         if problems:
@@ -57,7 +57,7 @@ class Shape:
 
 
 def _pairs(error: ValidationError, base: str) -> Iterator[tuple[str, str]]:
-    """Tell what one error says; for a missing or an unknown member, at that member's own pointer."""
+    """Yield pointer and message of one error. For a missing or unknown member the pointer is the member's own."""
     where = json_pointer(base, *error.absolute_path)
     instance: Any = error.instance
     wanted: Any = error.validator_value

@@ -1,4 +1,4 @@
-"""Schemas that several routes share; each is a component of the OpenAPI document under its key here."""
+"""Schemas that several routes share. Each is a component of the OpenAPI document under its key here."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ TRUST_KIND: Schema = {"enum": [kind.value for kind in TrustKind]}
 
 
 def made_of(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """Describe an object with these members and no others."""
+    """Return the schema of an object with these members and no others."""
     return {
         "type": "object",
         "required": list(required),
@@ -76,27 +76,27 @@ def made_of(required: Mapping[str, Schema], optional: Mapping[str, Schema] | Non
 
 
 def widened(schema: Schema, optional: Mapping[str, Schema]) -> Schema:
-    """Describe an object like C{schema} that may have these members as well."""
+    """Return C{schema} with further optional members."""
     return {**schema, "properties": {**cast("Mapping[str, JSON]", schema["properties"]), **optional}}
 
 
 def list_of(item: Schema) -> Schema:
-    """Describe an array."""
+    """Return the schema of an array."""
     return {"type": "array", "items": item}
 
 
 def ref(name: str) -> Schema:
-    """Refer to a component, by name."""
+    """Return a reference to a component, by name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def page_of(name: str) -> Schema:
-    """One page of components; C{cursor} is null at the end."""
+    """Return the schema of one page of components. Its C{cursor} is null at the end."""
     return made_of({"items": list_of(ref(name)), "cursor": TEXT_OR_NULL})
 
 
 def or_null(schema: Schema) -> Schema:
-    """Describe a value that may not be there."""
+    """Return a schema that also accepts null."""
     if isinstance(schema.get("type"), str) and "properties" not in schema:
         return {
             **{name: each for name, each in schema.items() if name != "description"},
@@ -106,9 +106,9 @@ def or_null(schema: Schema) -> Schema:
 
 
 def described(cls: Any, **said: Schema) -> Schema:
-    """Describe the JSON of a class, as L{ANSWERS} writes it.
+    """Return the schema of a class's JSON, as L{ANSWERS} writes it.
 
-    :param said: of its members what the class does not say, words beside it or all; and members that it has not.
+    :param said: schemas of members that the class does not describe or does not have.
     """
     members = _members(cls)
     for name, schema in said.items():
@@ -121,7 +121,7 @@ def described(cls: Any, **said: Schema) -> Schema:
 
 
 def _optional(cls: Any) -> set[str]:
-    """Name the members that are left out where they are as a rule, of what stands inline too."""
+    """Return the names of the members that are left out if they have their default, including inlined ones."""
     form = ANSWERS.forms.get(cls)
     if form is None:
         return set()

@@ -1,4 +1,4 @@
-"""Values as JSON: the shapes of L{aileron.api.shapes.schemas}, where they differ from what the classes say."""
+"""Converts values to JSON in the forms of L{aileron.api.shapes.schemas}, where these differ from the classes."""
 
 from __future__ import annotations
 
@@ -32,56 +32,56 @@ QUIET_AFTER = timedelta(minutes=10)
 _STATUS = {RunState.RECEIVED: "running", RunState.APPROVED: "running", RunState.EXECUTING: "running"}
 
 ANSWERS = JsonConverter(OWN)
-"""The form of values in answers; each room of routes adds what is its own."""
+"""The converter of values in answers. Each module of routes adds its own."""
 
 to_json = ANSWERS.to_json
 
 
 def optional_json(value: AttrsInstance | None) -> dict[str, JSON] | None:
-    """Return the JSON of a value, or L{None} of none."""
+    """Return the JSON of a value, or None for None."""
     return None if value is None else to_json(value)
 
 
 def status_of(run: Run) -> str:
-    """Tell where the run stands, in the words for agents."""
+    """Return the status of a run in the words for agents."""
     return _STATUS.get(run.state, run.state.value)
 
 
 def page(found: Page[T], shape: Callable[[T], JSON]) -> dict[str, JSON]:
-    """One page of a list."""
+    """Return the JSON of one page of a list."""
     return {"items": [shape(item) for item in found.items], "cursor": found.cursor}
 
 
 def moment(at: datetime | None) -> str | None:
-    """Write a moment that may not have come."""
+    """Return a time as text, or None."""
     return None if at is None else timestamp(at)
 
 
 def listed_run_json(run: Run) -> dict[str, JSON]:
-    """C{Run} in a list: of what is attached to its result a few words."""
+    """Return the JSON of a run in a list, with a short description of any attachment in its result."""
     return {**to_json(run), "result": set_apart(run.result)[0]}
 
 
 def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[str, JSON]:
-    """C{Approval}, its arguments in the order of the action's inputs."""
+    """Return the JSON of an approval, with its arguments in the order of the action's inputs."""
     run = evolve(approval.run, arguments=approval.review.order_arguments(approval.run.arguments))
     return {**to_json(evolve(approval, run=run)), "review_url": review_url(approval.run.id)}
 
 
 def new_grant_json(grant: Grant) -> dict[str, JSON]:
-    """C{Grant} as it was made just now."""
+    """Return the JSON of a grant that was just created."""
     return to_json(StandingGrant(grant, GrantState.LIVE))
 
 
 def session_json(session: Session, now: datetime) -> dict[str, JSON]:
-    """C{Session}; C{quiet} says no more than that nothing was heard of it for ten minutes."""
+    """Return the JSON of a session. C{quiet} means that it sent no request for ten minutes."""
     quiet = now - session.seen_at > QUIET_AFTER
     ended = "ended" if session.ending is None else session.ending.value
     return {**to_json(session), "state": ended if not session.live else "quiet" if quiet else "running"}
 
 
 def operator_json(session: OperatorSession, caller: OperatorSession | None = None) -> dict[str, JSON]:
-    """C{OperatorSession}; C{yours} is the caller's."""
+    """Return the JSON of an operator session. C{yours} marks the caller's own."""
     return {**to_json(session), "yours": caller is not None and session.id == caller.id}
 
 
@@ -94,7 +94,7 @@ def _text(item: TrustItem) -> str:
 
 
 def _attributes(event: Event) -> dict[str, JSON]:
-    """Tell what the event says by the names that other tools of this kind use; nothing that it does not say."""
+    """Return the attributes of an event by the names of common telemetry conventions, without empty ones."""
     fault = event.payload.get("failure")
     failure = fault if isinstance(fault, Mapping) else {}
     about_approval = event.type.startswith("approval.")
