@@ -1,4 +1,4 @@
-"""In-band mode: offers the session's actions in its LLM traffic, and runs those that the model calls."""
+"""In-band mode: offers the session's actions as tools in its LLM traffic, and runs the calls of the model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs the calls of one turn, each by itself, and puts on record what was hidden: its shape, never its content.
+"""Runs the calls of one turn, each independently, and records the hidden turn: its shape, never its content.
 
-A client's library that lost its connection sends a request again by itself.  The model then calls mostly the same, and
-that must be the same run.
+A client's library that lost its connection sends a request again by itself.  The model then usually makes equal
+calls, which must be the same runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aileron.model.sessions import Session
 from ._turns import CallResult, ModelCall, OfferedTool, Turn
 
 AGAIN_SECONDS = 1800.0
-"""For how long a request that is sent again is taken for the first; the SDKs give one up after 600 seconds."""
+"""The seconds for which a repeated request is treated as a retry. The SDKs time out after 600 seconds."""
 
 _MOST_REQUESTS = 4096
 _KEY_REMOVED = "The request's body held the session's in-band key. It was removed."
@@ -35,10 +35,10 @@ _FIRST = re.compile(rb"\r\nx-stainless-retry-count: *0 *(?:\r|\Z)", re.IGNORECAS
 
 @frozen
 class RequestIdentity:
-    """A request of a session's, as it is known when its client sends it again.
+    """The identity of a session's request, by which a retry is recognized.
 
-    :ivar id: of the first that was sent.
-    :ivar digest: of what is sent again.
+    :ivar id: the id of the first attempt.
+    :ivar digest: the digest of the part that a retry repeats.
     """
 
     id: str
@@ -47,11 +47,11 @@ class RequestIdentity:
 
 @define
 class RequestIds:
-    """The identifiers of requests that came of late; one that its client sends again has that of the first.
+    """The identities of recent requests. A retry has the identity of its first attempt.
 
-    Those of which calls were made are in the store as well: a restart forgets the others.
+    Requests that made calls are in the database as well, since a restart loses the others.
 
-    :ivar fresh: makes ULIDs.
+    :ivar fresh: a function that makes ULIDs.
     """
 
     _fresh: Callable[[], str]
@@ -62,12 +62,12 @@ class RequestIds:
     async def find(self, session_id: str, lines: bytes, digest: bytes) -> RequestIdentity:
         """Return the identity of a session's request.
 
-        A request that its client says to send for the first time takes the place of an earlier one with the same body,
-        in the store as well: what is sent again after a restart is the later one.
+        If the client marks the request as a first attempt, it replaces an earlier request with the same body,
+        also in the database. A retry after a restart is then a retry of the later one.
 
-        :param lines: of its head, among them those by which an SDK says that it sends it again.
-        :param digest: of its body.
-        :raises StoreUnavailable: it cannot be told whether the request was sent before, or cannot be stored.
+        :param lines: the lines of its head, with those by which an SDK marks a retry.
+        :param digest: the digest of its body.
+        :raises StoreUnavailable: the database cannot be read or written.
         """
         label = found[1] if (found := _LABEL(lines)) else b""
         digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + digest).digest()
@@ -76,7 +76,7 @@ class RequestIds:
             stored = None
             if digest not in self._known:
                 stored = await self._store.find_request(session_id, digest, AGAIN_SECONDS)
-            before = self._find_known(digest) or stored or ""  # it may have been sent once more meanwhile
+            before = self._find_known(digest) or stored or ""  # another retry may have arrived meanwhile
         request_id = (before if is_again else "") or self._fresh()
         if before and not is_again:
             await self._store.keep_request(session_id, digest, request_id)
@@ -87,7 +87,7 @@ class RequestIds:
         return RequestIdentity(request_id, digest)
 
     async def keep(self, session_id: str, request: RequestIdentity) -> None:
-        """Store a request whose first call is about to be made; durable when this returns.
+        """Store a request durably before its first call is made.
 
         :raises StoreUnavailable: it is not stored.
         """
@@ -100,15 +100,15 @@ class RequestIds:
 
 @frozen
 class SessionCalls:
-    """The calls of one client's request.
+    """The calls of one request of a client.
 
     :ivar key: the session's in-band key.
-    :ivar request: another one in each request, so that no call of another has the same idempotency key.
+    :ivar request: the identity of the request, which makes idempotency keys differ between requests.
     :ivar requests: stores the request before its first call.
-    :ivar about: what is told with each turn on record.
-    :ivar ids: fresh ULIDs.
+    :ivar about: the data recorded with each turn.
+    :ivar ids: a function that makes ULIDs.
     :ivar notes: warnings about the request's body.
-    :ivar unknown_warnings: returns those of a session's warnings that are not on record yet.
+    :ivar unknown_warnings: returns the warnings of a session that are not recorded yet.
     """
 
     tools: IAgentTools
@@ -126,9 +126,9 @@ class SessionCalls:
     notes: list[str] = field(factory=list, init=False)
 
     def mask_key(self, body: bytes) -> bytes:
-        """Return a request's body without the session's in-band key, which programs find in their environment.
+        """Return a request's body with the session's in-band key masked. Programs find the key in their environment.
 
-        As long a text takes its place, the same each time: what the provider has cached of a history stays of use.
+        The mask has the key's length and is constant, so the provider's prompt cache still works.
         """
         key = self.key.encode("ascii")
         if key not in body:
@@ -137,17 +137,17 @@ class SessionCalls:
         return body.replace(key, b"x" * len(key))
 
     async def offered(self) -> list[OfferedTool]:
-        """Return what the model is offered."""
+        """Return the tools to offer to the model."""
         found = await self.tools.offered(self.key)
         return [OfferedTool(each.name, each.description, each.input_schema) for each in found]
 
     async def run(self, turn: Turn, number: int, wait_seconds: float) -> list[CallResult]:
-        """Run the calls of a turn, all at once, and put it on record.  Cancelling ends the wait, never a run.
+        """Run the calls of a turn concurrently and record the turn. Cancelling ends the wait, never a run.
 
-        Before the first call the request is stored: if the daemon ends then, the client's next try is the same request.
+        Before the first call the request is stored. If the daemon stops then, the client's retry is the same request.
 
-        :param number: of the turn, within the request.
-        :raises StoreUnavailable: the request cannot be stored.  Nothing was run.
+        :param number: the number of the turn within the request.
+        :raises StoreUnavailable: the request cannot be stored. Nothing was run.
         """
         if not self._stored:
             await self.requests.keep(self.session.id, self.request)
@@ -163,17 +163,17 @@ class SessionCalls:
             await self._record_turn(turn, number, shapes)
 
     async def refuse(self, turn: Turn, number: int, why: str) -> list[CallResult]:
-        """Run none of a turn's calls, put that on record, and return why for each."""
+        """Run none of a turn's calls, record that, and return C{why} as the result of each."""
         await self._record_turn(turn, number, [{"tool": call.name, "outcome": "limit"} for call in turn.calls])
         return [CallResult(call.id, why, is_error=True) for call in turn.calls]
 
     async def warn(self, warnings: Iterable[str]) -> None:
-        """Put those warnings on record that are not there yet."""
+        """Record the warnings that are not recorded yet."""
         if unknown := self.unknown_warnings(self.session.id, warnings):
             await self.record("in_band.warned", {**self.about, "warnings": [*unknown]})
 
     async def record(self, kind: str, payload: Mapping[str, JSON]) -> None:
-        """Put something on record."""
+        """Record one event."""
         actor = Actor("agent", self.session.id)
         event = Event(self.ids(), kind, utc(self.clock.seconds()), actor, payload, session_id=self.session.id)
         await self.audit.append(event)
@@ -190,7 +190,7 @@ class SessionCalls:
         if call.problem:
             result, outcome = CallResult(call.id, call.problem, is_error=True), "invalid"
         else:
-            # Neither its place nor its id, which the provider gives anew: of equal calls each is one of its own.
+            # neither its place nor its id, which the provider changes: equal calls are numbered
             self._asked[said] += 1
             key = hashlib.sha256(f"{said} {self._asked[said]}".encode()).hexdigest()
             answer = await self.tools.call(self.key, call.name, call.arguments, key, wait_seconds)

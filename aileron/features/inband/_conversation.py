@@ -1,4 +1,4 @@
-"""Carries one request on with the provider, over as many turns as the model calls our tools in."""
+"""Exchanges one request with the provider, over as many turns as the model calls our tools."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ._upstream import ProviderRequest, UpstreamCall
 from .protocols import ClientRequest, Exchange, Piece
 
 STREAM_WAIT_SECONDS, DOCUMENT_WAIT_SECONDS = 300.0, 120.0
-"""How long a call waits for a person: where events keep the client waiting, and where nothing does."""
+"""The longest wait of a call for a person: with events that keep the client connected, and without."""
 
 KEEP_ALIVE_SECONDS = 10.0
 _LAST_TURN = (
@@ -47,13 +47,13 @@ _log = Logger()
 
 
 class TurnLimitReached(ExternalApiError):
-    """The model went on calling actions after it had been told that it cannot."""
+    """The error for a model that still calls actions after it was told that it cannot."""
 
 
 class ProviderRefused(ExternalApiError):
-    """The provider refused a later turn of a reply that the client has begun to wait for or to read.
+    """The error for a later turn that the provider refused, when the client already waits for or reads the reply.
 
-    :ivar http_status: with which.
+    :ivar http_status: the provider's status.
     """
 
     def __init__(self, http_status: int, message: str) -> None:
@@ -63,13 +63,13 @@ class ProviderRefused(ExternalApiError):
 
 @define(eq=False)
 class ReplyLoop:
-    """One request and its reply.
+    """The loop of turns for one request and its reply.
 
-    :ivar identify: finds who may call what the model calls, once the body is known; L{None}: no live session has this
+    :ivar identify: finds the session's calls once the body is known, or returns None if no live session has this
         key.
-    :ivar reading: gives turns to read what is long.
-    :ivar wait_seconds: how long a call may wait for a person, as the client says; L{None}: it does not say.
-    :ivar most_turns: in which the model may call our tools, in answer to one request; after them it is offered none.
+    :ivar reading: schedules the parsing of long JSON.
+    :ivar wait_seconds: the longest wait of a call for a person, as the client requests, or None.
+    :ivar most_turns: the most turns of one request with our tools. After them the model is offered none.
     """
 
     protocol: type[ClientRequest]
@@ -84,7 +84,7 @@ class ReplyLoop:
     _called: dict[str, None] = field(factory=dict, init=False)
 
     async def run(self, client: InBandExchange) -> None:
-        """Carry the request on to its end; what goes wrong ends the reply visibly."""
+        """Process the request until its reply is complete. A failure ends the reply visibly."""
         exchange: Exchange | None = None
         try:
             known = await self.identify()
@@ -108,14 +108,14 @@ class ReplyLoop:
                 self._upstream.abort()
 
     async def _refuse_stranger(self, client: InBandExchange) -> None:
-        """Have the gateway refuse, which knows how; of the body nothing is read."""
+        """Have the gateway refuse a request with an unknown key. The body is not read."""
         upstream, said = await self._ask(client, ()), bytearray()
         upstream.hear(said.extend, raw=True)
         await upstream.ended
         client.reply.dismiss(upstream.raw_head + said)
 
     async def _open(self, client: InBandExchange, calls: SessionCalls) -> Exchange:
-        """Read the request; nothing of it is held twice once this returns."""
+        """Parse the request. When this returns, no part of it is held twice."""
         if _ENCODING(self.provider.lines):
             raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
         session_id, offered = calls.session.id, await calls.offered()
@@ -154,7 +154,7 @@ class ReplyLoop:
     async def _run(
         self, client: InBandExchange, exchange: Exchange, turn: Turn, calls: SessionCalls, number: int
     ) -> list[CallResult]:
-        """Run a turn's calls, or tell the model why these are not run."""
+        """Run a turn's calls, or return for the model why they are not run."""
         if number > self.most_turns:
             results = await calls.refuse(turn, number, _PAST_LIMIT.format(most=self.most_turns))
             if number > self.most_turns + 1:
@@ -180,7 +180,7 @@ class ReplyLoop:
     async def _listen(
         self, client: InBandExchange, exchange: Exchange, upstream: UpstreamCall, session_id: str
     ) -> Turn:
-        """Read one response, and pass on at once what the client is to see of it."""
+        """Read one response, and send the client its part of it immediately."""
         if upstream.head.code != HTTPStatus.OK:
             raise ProviderRefused(upstream.head.code, await _explain(upstream))
         if _ENCODING(upstream.head.lines):
@@ -197,7 +197,7 @@ class ReplyLoop:
         return turn
 
     async def _pass_on(self, client: InBandExchange, upstream: UpstreamCall) -> None:
-        """Pass an answer on as it comes: an error, before anything was changed."""
+        """Forward an answer unchanged as it arrives: an error before the reply started."""
         client.reply.pass_on(upstream.raw_head)
         upstream.hear(client.reply.pass_on, raw=True)
         try:
@@ -214,7 +214,7 @@ class ReplyLoop:
 
     @contextmanager
     def _kept_alive(self, client: InBandExchange, exchange: Exchange) -> Iterator[None]:
-        """Have the client hear of us now and then while it lasts."""
+        """Send the client periodic signs of life within the context."""
         beating = LoopingCall(lambda: client.reply.write(exchange.keep_alive()))
         beating.clock = self.clock
         beating.start(KEEP_ALIVE_SECONDS, now=False)
@@ -245,14 +245,14 @@ class ReplyLoop:
 
 
 def _take(client: InBandExchange, exchange: Exchange, data: bytes) -> None:
-    """Take a piece of a response, and send the client what it is to see now."""
+    """Process a piece of a response, and send the client its part."""
     shown = exchange.feed(data)
     client.charge(exchange.held_bytes)
     client.reply.write(shown)
 
 
 async def _explain(upstream: UpstreamCall) -> str:
-    """Return what the provider's error says, as far as it can be read."""
+    """Return the text of the provider's error, as far as it can be parsed."""
     said = bytearray()
     upstream.hear(lambda data: said.extend(data[: _MOST_ERROR_BYTES - len(said)]))
     await upstream.ended

@@ -1,4 +1,4 @@
-"""One request of a client's: collected within bounds once its client is known, and carried on to the reply's end."""
+"""One request of a client, received within limits once its client is known, and processed to the end of the reply."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ._reply import ClientReply
 from .protocols import MOST_VALUES, ValueCounter
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
-"""Of one request; providers take no more."""
+"""The largest body of one request. Providers accept no more."""
 
 MOST_BODIES_BYTES = 128 * 1024 * 1024
-"""Held of all requests that are collected or under way, and of their replies; of one session's half of it at most."""
+"""The most bytes held for all requests and replies in progress. One session may hold half of it."""
 
 SILENT_SECONDS = 60.0
-"""After which a request that has not come whole is given up."""
+"""The seconds after which an incomplete request is abandoned."""
 
 _TOO_MUCH = "Too many requests are under way. Try again later."
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -35,9 +35,9 @@ _log = Logger()
 
 @define
 class BodyBudget:
-    """The bytes that are held of all requests and their replies.
+    """The bytes held for all requests and their replies.
 
-    :ivar held: now.
+    :ivar held: the bytes held now.
     """
 
     most: int = MOST_BODIES_BYTES
@@ -45,7 +45,7 @@ class BodyBudget:
     _shares: Counter[str] = field(factory=Counter, init=False)
 
     def count(self, owner: str, by: int) -> bool:
-        """Count so many more bytes of a session's, and return whether that is within bounds."""
+        """Add C{by} bytes to a session's count, and return whether it is within the limits."""
         self.held += by
         self._shares[owner] += by
         share = self._shares[owner]
@@ -55,17 +55,17 @@ class BodyBudget:
 
 
 Converse = Callable[["InBandExchange"], Coroutine[Deferred[Any], Any, None]]
-"""Carries a request on to its end."""
+"""A function that processes a request to its end."""
 
 
 @define(eq=False)
 class InBandExchange:
-    """A request that in-band mode took over.  It is L{aileron.base.http1.RelayedExchange}.
+    """A request that in-band mode handles. It implements L{aileron.base.http1.RelayedExchange}.
 
-    :ivar asks: whether the client waits to be told before it sends a body.
-    :ivar error: writes a document of the client's protocol that says what is wrong, for a status.
-    :ivar reply: what the client gets.
-    :ivar throttle: told whether the client reads slowly, by who reads from the provider now; L{None}: nobody does.
+    :ivar asks: True if the client waits for C{100 Continue} before it sends a body.
+    :ivar error: writes an error document of the client's protocol for a status.
+    :ivar reply: the reply to the client.
+    :ivar throttle: is called when the client starts or stops reading slowly, or None if no provider is read.
     """
 
     client: RelayClient
@@ -94,23 +94,23 @@ class InBandExchange:
 
     @property
     def values(self) -> int:
-        """The number of values in the body, as far as it came."""
+        """The number of values in the body received so far."""
         return self._values.count
 
     @property
     def digest(self) -> bytes:
-        """The SHA-256 of the body, as far as it came."""
+        """The SHA-256 of the body received so far."""
         digest: bytes = self._digest.digest()
         return digest
 
     @property
     def completion(self) -> str:
-        """Empty: each turn is recorded as a completion of its own."""
+        """Always empty: each turn is recorded as a completion of its own."""
         return ""
 
     @property
     def answered(self) -> bool:
-        """True once the reply is whole and only waits for the client to read it."""
+        """True if the reply is complete and only waits for the client to read it."""
         return self.reply.answered
 
     def take(self, data: bytes) -> int:
@@ -122,7 +122,7 @@ class InBandExchange:
             self._dismiss(str(fault), 400)
             return -1
         used = len(data) if end < 0 else end
-        piece = data[:used]  # decoded as it comes: a whole body of small chunks would take seconds
+        piece = data[:used]  # decoded as it arrives: a whole body of small chunks would take seconds
         self._keep(piece if self._content is None else self._content.take(piece))
         self._count(self._held + used)
         if self.reply.over:
@@ -143,14 +143,14 @@ class InBandExchange:
             self._refuse_long()
             return
         if self._body is not None:
-            self.client.hold()  # until it is known whose request this is
+            self.client.hold()  # until the owner of the request is known
         self._running = Deferred.fromCoroutine(self._converse(self))
         self._running.addErrback(self._failed).addBoth(lambda _: self._release())
 
     def belong_to(self, owner: str) -> None:
-        """Note whose session this request is of.
+        """Record the session that the request belongs to.
 
-        :raises LimitExceeded: it holds too much already.
+        :raises LimitExceeded: the session holds too many bytes already.
         """
         self.client.keep(owner)
         self._budget.count(self._owner, -self._held)
@@ -159,7 +159,7 @@ class InBandExchange:
             raise LimitExceeded(_TOO_MUCH)
 
     async def collect(self) -> None:
-        """Have the client send its body, and wait for it."""
+        """Ask the client for its body, and wait until it is complete."""
         self._whole = whole = Deferred[None]()
         if self.asks and not self._held and self._body is not None:
             self.client.transport.write(_GO_ON)
@@ -169,18 +169,18 @@ class InBandExchange:
 
     @property
     def size(self) -> int:
-        """The bytes that are held."""
+        """The bytes held for this request."""
         return self._held
 
     def give(self) -> bytes:
-        """Give the body away, once."""
+        """Return the body once and release it."""
         body, self._pieces = b"".join(self._pieces), []
         return body
 
     def charge(self, size: int) -> None:
-        """Count what is held of the request and its reply from now on.
+        """Set the bytes held for the request and its reply.
 
-        :raises LimitExceeded: it is too much.
+        :raises LimitExceeded: the limit is exceeded.
         """
         if self.reply.over:
             return
@@ -199,7 +199,7 @@ class InBandExchange:
             self.throttle(False)
 
     def client_left(self) -> None:
-        """End the conversation: what it waits for goes on without it."""
+        """Cancel the conversation. Its runs continue."""
         self.reply.over = True
         self._release()
         if self._running is not None:
@@ -215,7 +215,7 @@ class InBandExchange:
             self._deadline = self._clock.callLater(SILENT_SECONDS, self._dismiss, late, 408)
 
     def _failed(self, failure: Any) -> None:
-        """Cut the reply off where even its own end failed; what failed is logged without a word of what was said."""
+        """Cut the reply if even ending it failed, and log the failure without any content."""
         if failure.check(CancelledError) is None:
             _log.error("in-band mode failed: {kind}", kind=failure.type.__qualname__)
             self.reply.cut(framed=True)
@@ -234,7 +234,7 @@ class InBandExchange:
         self._dismiss(f"The body is longer than {MOST_BODY_BYTES} bytes.", 413)
 
     def _dismiss(self, message: str, status: int) -> None:
-        """Refuse a request that is not whole, and read nothing more of it."""
+        """Refuse an incomplete request, and stop reading it."""
         self._release()
         self._pieces = []
         self.reply.refuse(status, self.error(message, status))

@@ -1,4 +1,4 @@
-"""The routes of in-band mode: which requests it takes off the agent site's channel."""
+"""The routes of in-band mode: the requests that it handles instead of the agent site."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PROTOCOLS: Mapping[str, tuple[str, type[ClientRequest]]] = {
 
 
 def _routes() -> Klein:
-    """Every route of in-band mode.  Its handlers pass on for which protocol it is."""
+    """Return all routes of in-band mode. Their handlers return the protocol."""
     app = Klein()
     route: Any = app.route  # typed for handlers that render
     for name, (path, _) in _PROTOCOLS.items():
@@ -57,7 +57,7 @@ def _routes() -> Klein:
 
 
 def published() -> tuple[RelayedPath, ...]:
-    """Every path that is taken from the agent site, with its methods and where it leads."""
+    """Return every path that in-band mode serves, with its methods and providers."""
     paths: list[RelayedPath] = []
     for rule in _routes().url_map.iter_rules():
         path = rule.rule.replace("<any(openai, anthropic):provider>", "<provider>")
@@ -70,9 +70,9 @@ def published() -> tuple[RelayedPath, ...]:
 class InBandParts:
     """The collaborators of in-band mode.
 
-    :ivar tools: of agents' sessions.
-    :ivar ids: fresh ULIDs.
-    :ivar most_turns: of a reply in which the model may call actions.
+    :ivar tools: the tools of agents' sessions.
+    :ivar ids: a function that makes ULIDs.
+    :ivar most_turns: the most turns of a reply in which the model may call actions.
     :ivar in_thread: calls a function in another thread.
     """
 
@@ -88,13 +88,13 @@ class InBandParts:
 
 @frozen
 class InBandRoute:
-    """The route of one client's requests that differ in their length alone.  It is L{aileron.base.http1.Route}.
+    """The route of one client's requests whose heads differ only in their length. It is L{aileron.base.http1.Route}.
 
-    :ivar name: of the protocol.
-    :ivar key: the in-band key that they bring, whosever it is.
-    :ivar wait_seconds: as the client says; L{None}: it does not.
-    :ivar asks: whether the client waits to be told before it sends a body.
-    :ivar keep: whether the client may send another request.
+    :ivar name: the name of the protocol.
+    :ivar key: the in-band key in the requests, valid or not.
+    :ivar wait_seconds: the wait that the client requests, or None.
+    :ivar asks: True if the client waits for C{100 Continue} before it sends a body.
+    :ivar keep: True if the client may send another request.
     """
 
     handler: InBandHandler
@@ -158,7 +158,7 @@ class InBandRoute:
 
 @define(eq=False)
 class InBandHandler:
-    """Takes over the requests of in-band mode. Some of them it hands to the gateway as they are.
+    """The handler of in-band requests. It passes some of them to the gateway unchanged.
 
     It is L{aileron.base.http1.RelayHandler}.
     """
@@ -176,9 +176,9 @@ class InBandHandler:
         self.reading = LongReading(self.parts.in_thread)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
-        """Return the warnings of a session that were not returned before, cut to what is recorded.
+        """Return the warnings of a session that were not returned before, truncated for the record.
 
-        A client sends the same tools each time.  It also chooses their names, so a warning may be long and there may be
+        A client sends its tools with every request. It also chooses their names, so warnings may be long and
         many: only digests are remembered.
         """
         unknown = {digest_of_bytes(compact([session_id, each]).encode("ascii")): each for each in warnings}
@@ -199,7 +199,7 @@ class InBandHandler:
         key = (found[1] or head.fields.get(_KEY_FIELD, b"")).decode("latin-1")
         gateway_key = derive_gateway_key(key).encode("ascii")
         target = b"".join((b"/s/", gateway_key, found[2].removeprefix(_PREFIX), mark, query))
-        if name == _OTHER:  # the gateway takes the key of a target before any in a field
+        if name == _OTHER:  # the gateway prefers the key in the target to keys in headers
             onward = b"".join((head.method, b" ", target, b" HTTP/1.1", head.lines, b"\r\n\r\n"))
             return self.gateway.route(parse_request(onward), client)
         wait = _WAIT(head.lines)
@@ -216,5 +216,5 @@ class InBandHandler:
 
 
 def _cut(warning: str) -> str:
-    """Return the warning, or its beginning and a mark that there is more."""
+    """Return the warning, or its beginning with a mark."""
     return warning if len(warning) <= _MOST_RECORDED_CHARACTERS else warning[:_MOST_RECORDED_CHARACTERS] + "…"

@@ -1,4 +1,4 @@
-"""Reads long JSON beside the reactor, one text at a time, so that memory for what was read is needed once."""
+"""Parses long JSON in a thread, one text at a time, so that the memory for parsing is needed once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from attrs import Factory, frozen
 from twisted.internet.defer import DeferredLock
 
 SHORT_BYTES, FEW_VALUES = 64 * 1024, 2000
-"""Of a text that is read at once: it takes a millisecond or two."""
+"""The size of a text that is parsed at once. It takes a millisecond or two."""
 
 Read: TypeAlias = Callable[..., Awaitable[Any]]
-"""Calls a function with its arguments, and answers what it returns."""
+"""A function that calls a function with its arguments and returns its result."""
 
 
 async def _at_once(work: Callable[..., Any], *args: Any) -> Any:
@@ -23,9 +23,9 @@ async def _at_once(work: Callable[..., Any], *args: Any) -> Any:
 
 @frozen
 class LongReading:
-    """Gives turns to those who have something to read.
+    """A queue for parsing long texts.
 
-    Within a turn a request's values are held; all that it takes beyond its text is needed once in the daemon.
+    A request's parsed values are held within its turn, so the daemon needs the memory for them only once.
 
     :ivar in_thread: calls a function in another thread.
     """
@@ -36,10 +36,12 @@ class LongReading:
 
     @asynccontextmanager
     async def turn(self, session_id: str, size: int, values: int = 0) -> AsyncIterator[Read]:
-        """Wait for a turn, if it takes one, and give what reads.  Of one session one at a time waits for all others.
+        """Wait for a turn if the text is long, and provide the function that parses.
 
-        :param size: of the text, in bytes.
-        :param values: that it has.
+        Each session has one place in the queue.
+
+        :param size: the size of the text, in bytes.
+        :param values: the number of values in it.
         """
         if size <= SHORT_BYTES and values <= FEW_VALUES:
             yield _at_once

@@ -1,4 +1,4 @@
-"""Writes the reply to a client: a stream of events, one document, or the provider's own answer as it came."""
+"""Writes the reply to a client: a stream of events, one document, or the provider's answer unchanged."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from http import HTTPStatus
 
 from aileron.base.http1 import RelayClient, ResponseHead
 
-# Lines that say how a body is framed, which is another here.
+# The header lines that frame a body. Our framing differs.
 _FRAMING = re.compile(rb"\r\n(?:connection|content-encoding|content-length|transfer-encoding):[^\r]*", re.IGNORECASE)
 _OURS = b"\r\nContent-Type: application/json\r\nCache-Control: no-store"
 _LAST_CHUNK = b"0\r\n\r\n"
 _CLOSE = b"\r\nConnection: close"
 _NO_RETRY = b"\r\nX-Should-Retry: false"
-"""The field by which the SDKs of OpenAI and Anthropic are told not to send a request again by themselves."""
+"""The header by which the SDKs of OpenAI and Anthropic are told not to retry a request."""
 
 
 class ClientReply:
     """The reply to one request.
 
-    :ivar unread: whether some of the request is still to come.
-    :ivar begun: whether its head was written.
-    :ivar answered: whether it is whole; some of it may still wait for the client.
-    :ivar slow: whether something that was written waits for the client to read it.
-    :ivar over: whether nothing more is to be done, or the client is gone.
+    :ivar unread: True if part of the request is not received yet.
+    :ivar begun: True if the head was written.
+    :ivar answered: True if the reply is complete, even if part of it waits for the client.
+    :ivar slow: True if written data waits for the client to read it.
+    :ivar over: True if the exchange is finished, or the client has disconnected.
     """
 
     def __init__(self, client: RelayClient, *, keep: bool) -> None:
-        """Begin with nothing.
+        """Create an empty reply.
 
-        :param keep: whether the client may send another request on its connection.
+        :param keep: True if the client may send another request on its connection.
         """
         self._client, self._keep = client, keep
         self.begun = self.answered = self.over = self.slow = False
         self.unread = True
 
     def begin(self, head: ResponseHead) -> None:
-        """Write the head of a stream, with what the provider's says."""
+        """Write the head of a stream, with the header lines of the provider's head."""
         self.begun = True
         more = b"\r\nTransfer-Encoding: chunked" + (b"" if self._keep else _CLOSE)
         self._write(b"".join((b"HTTP/1.1 ", head.status, _FRAMING.sub(b"", head.lines), more, b"\r\n\r\n")))
 
     def write(self, data: bytes) -> None:
-        """Write the next piece of a stream; nothing, where that is empty."""
+        """Write the next piece of a stream. If it is empty, write nothing."""
         if data and not self.over:
             self._write(b"%x\r\n%b\r\n" % (len(data), data))
 
@@ -55,15 +55,15 @@ class ClientReply:
     def document(self, status: bytes, lines: bytes, body: bytes) -> None:
         """Write one whole document.
 
-        :param status: the code, and what stands after it.
-        :param lines: as a head has them; those of its framing are replaced.
+        :param status: the code and the reason phrase.
+        :param lines: the header lines. Those that frame the body are replaced.
         """
         self.begun = True
         self._write(_document(status, lines, body, keep=self._keep))
         self._complete()
 
     def refuse(self, status: int, body: bytes) -> None:
-        """Write one whole document of our own, an error; while the request is not read, close behind it."""
+        """Write an error document. If the request is not completely read, close the connection afterwards."""
         line = f"{status} {HTTPStatus(status).phrase}".encode("ascii")
         if self.unread:
             self.dismiss(_document(line, _OURS, body, keep=False))
@@ -71,39 +71,39 @@ class ClientReply:
             self.document(line, _OURS + _NO_RETRY, body)
 
     def dismiss(self, answer: bytes) -> None:
-        """Write an answer that says that the connection closes, read nothing more of the request, and close."""
+        """Write an answer that announces the close of the connection, stop reading, and close."""
         if not self.over:
             self.over = self.begun = True
             self._client.dismiss(answer)
 
     def pass_on(self, data: bytes) -> None:
-        """Write bytes of the provider's own answer, its head first, as they came."""
+        """Write bytes of the provider's answer unchanged, its head first."""
         self.begun = True
         self._write(data)
 
     def passed(self, *, keep: bool) -> None:
-        """Note that the provider's answer was passed on, whole.
+        """Record that the provider's answer was forwarded completely.
 
-        :param keep: whether its end can be told without the connection's.
+        :param keep: True if the answer has an explicit end, so that the connection can stay open.
         """
         self._keep = self._keep and keep
         self._complete()
 
     def cut(self, *, framed: bool) -> None:
-        """Break off what was passed on, so that the client notices.
+        """Cut a forwarded answer so that the client notices.
 
-        :param framed: whether its head says where it would have ended.
+        :param framed: True if its head declares where it would have ended.
         """
         if not self.over:
             self.over = True
             self._client.cut(framed)
 
     def client_is_slow(self) -> None:
-        """Note that what was written waits to be sent."""
+        """Record that written data waits to be sent."""
         self.slow = True
 
     def client_has_caught_up(self) -> None:
-        """Note that it was sent."""
+        """Record that all written data was sent."""
         self.slow = False
         if self.answered:
             self._complete()

@@ -1,4 +1,4 @@
-"""The words of in-band mode: what is offered, what a model called, what it is told, and what is remembered of it."""
+"""The values of in-band mode: offered tools, calls of the model, their results, and stored memories."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MOST_CALLS = 128
 """Most calls of our tools in one response."""
 
 MOST_HELD = 16 * 2**20
-"""Most bytes that are kept of one reply: an event that is not complete, and all turns so far."""
+"""The most bytes held of one reply: an incomplete event, and all turns so far."""
 
 
 class BrokenReply(ExternalApiError):
-    """The provider's reply ended early, or is none: what the client has so far is not complete."""
+    """The error for a provider's reply that ended early or is malformed, so that the client's reply is incomplete."""
 
 
 @frozen
 class OfferedTool:
-    """An action as it is offered to the model.
+    """An action offered to the model as a tool.
 
-    :ivar name: the tool's own name; the model may see another, where the client has a tool of this name.
+    :ivar name: the tool's own name. If the client has a tool of this name, the model sees another name.
     """
 
     name: str
@@ -37,12 +37,12 @@ class OfferedTool:
 
 @frozen
 class ModelCall:
-    """A call of one of our tools, as the model made it.
+    """A call of one of our tools by the model.
 
-    :ivar id: the provider's, unique in its reply.
+    :ivar id: the provider's id, unique in its reply.
     :ivar name: the name of the L{OfferedTool}.
-    :ivar arguments: what the model wrote, when it is a JSON object; else empty.
-    :ivar problem: why it cannot be run, for the model to read; empty: it can.  Its result is this text, as an error.
+    :ivar arguments: the model's arguments if they are a JSON object, else empty.
+    :ivar problem: why the call cannot be run, as an error text for the model, or empty if it can.
     """
 
     id: str
@@ -55,7 +55,7 @@ class ModelCall:
 class CallResult:
     """The result of a call, as the model reads it.
 
-    :ivar id: of the L{ModelCall}.
+    :ivar id: the id of the L{ModelCall}.
     """
 
     id: str
@@ -65,11 +65,11 @@ class CallResult:
 
 @frozen
 class Turn:
-    """One response of the provider, when it is complete.
+    """One complete response of the provider.
 
-    :ivar calls: those of our tools, to be run, in order.  None: the reply is finished.
-    :ivar mixed: whether the client was given calls of its own as well, so that it must answer next.
-    :ivar completion: the id under which the gateway records the response; empty if it does not.
+    :ivar calls: the calls of our tools to run, in order. If empty, the reply is finished.
+    :ivar mixed: True if the client also got calls of its own tools, so that it must answer next.
+    :ivar completion: the id of the gateway's record of the response, or empty if there is none.
     """
 
     calls: tuple[ModelCall, ...] = ()
@@ -79,10 +79,10 @@ class Turn:
 
 @frozen
 class Memory:
-    """The part of a reply that was hidden from its client, to be put back into the history that it sends later.
+    """The hidden part of a reply, restored into the client's next request.
 
-    :ivar keys: by which it is found: identifiers in the client's history, unique at the provider.
-    :ivar content: JSON, for the protocol that made it.
+    :ivar keys: the keys by which it is found: identifiers in the client's history, unique at the provider.
+    :ivar content: the JSON content in the form of its protocol.
     """
 
     keys: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""One request to the daemon's own gateway, made in this process, and the answer's content as it comes."""
+"""One request to the daemon's own gateway in this process, with its answer as it arrives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PIECE_BYTES = 64 * 1024
 _TURN_BYTES = 512 * 1024
 _CUT_OFF = "The provider's response was cut off before it was complete."
 
-# Lines that say something of one connection, of the body that the client sent, or to in-band mode.
+# Header lines about one connection, the client's body, or in-band mode.
 _NOT_ONWARD = re.compile(
     rb"\r\n(?:accept-encoding|connection|content-length|expect|prefer|transfer-encoding|x-aileron-gateway-key):[^\r]*",
     re.IGNORECASE,
@@ -42,10 +42,10 @@ def _leave_out(lines: bytes) -> bytes:
 
 @frozen
 class ProviderRequest:
-    """The way of a client's requests to the provider.
+    """The parts of a client's request that all its requests to the provider share.
 
-    :ivar target: at the gateway.
-    :ivar lines: of the client's head, as far as they go on.
+    :ivar target: the target at the gateway.
+    :ivar lines: the forwarded lines of the client's head.
     """
 
     gateway: RelayHandler
@@ -54,12 +54,12 @@ class ProviderRequest:
 
 
 class UpstreamCall:
-    """A request to the gateway.  It is L{aileron.base.http1.RelayClient}, and its own transport.
+    """A request to the gateway. It is L{aileron.base.http1.RelayClient}, and its own transport.
 
-    :ivar answered: fires when the head of the answer has come.
-    :ivar head: that head.
-    :ivar raw_head: the same, as it came.
-    :ivar completion: the id of the record of this completion, once the head has come; empty if there is no record.
+    :ivar answered: fires when the head of the answer has arrived.
+    :ivar head: the parsed head of the answer.
+    :ivar raw_head: the head as received.
+    :ivar completion: the id of the gateway's record, set with the head, or empty if there is none.
     :ivar ended: fires when the answer's body is complete, or fails with L{BrokenReply}.
     """
 
@@ -82,7 +82,7 @@ class UpstreamCall:
         self._abandoned = False
 
     def begin(self, provider: ProviderRequest, body: Sequence[Piece]) -> None:
-        """Send the request; called once."""
+        """Send the request. Call this once."""
         size = sum(map(len, body))
         length = b"\r\nAccept-Encoding: identity\r\nContent-Length: %d\r\n\r\n" % size
         head = parse_request(b"".join((b"POST ", provider.target, b" HTTP/1.1", provider.lines, length)))
@@ -96,9 +96,9 @@ class UpstreamCall:
             self._exchange.start()
 
     def hear(self, hear: Callable[[bytes], object], *, raw: bool = False) -> None:
-        """Have the content of the body passed on as it comes, from its beginning.
+        """Call C{hear} with the content of the body as it arrives, from its beginning.
 
-        :param raw: the body as it is framed.
+        :param raw: True to pass the body with its framing.
         """
         if raw:
             self._chunks = None
@@ -108,21 +108,21 @@ class UpstreamCall:
             self._pass(data)
 
     def throttle(self, slow: bool) -> None:
-        """Read no more of the answer while the client is slow, and again once it is not."""
+        """Pause reading the answer while the client is slow, and resume when it is not."""
         if self._exchange is not None and slow:
             self._exchange.client_is_slow()
         elif self._exchange is not None:
             self._exchange.client_has_caught_up()
 
     def abort(self) -> None:
-        """Let go of the provider's connection, unless it is over; nothing is told any more.  Twice is safe."""
+        """Drop the provider's connection unless the exchange is over. No callback is called afterwards. Idempotent."""
         self._abandoned = True
         self._let_go()
 
     # the client's side of the exchange: see RelayClient ---------------------------------------------------------------
 
     def write(self, data: bytes) -> None:
-        """Take a piece of the answer; what fails here is no failure of the gateway."""
+        """Process a piece of the answer. A failure here must not be raised into the gateway."""
         if self.ended.called or self._exchange is None:
             return
         try:
@@ -132,7 +132,7 @@ class UpstreamCall:
             self._hear = _ignore
 
     def keep(self, owner: str) -> None:
-        """Nothing is kept: this is no connection."""
+        """Do nothing, since there is no connection whose place could be kept."""
 
     def hold(self) -> None:
         self._held = True
@@ -157,7 +157,7 @@ class UpstreamCall:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _feed(self) -> None:
-        """Send some more of the request; of a long one others have their turn in between."""
+        """Send the next part of the request, and let other work run between the parts of a long one."""
         sent = 0
         while self._unsent and not self._held and self._exchange is not None:
             if sent >= _TURN_BYTES:
@@ -219,4 +219,4 @@ class UpstreamCall:
 
 
 def _ignore(_data: bytes) -> None:
-    """Do nothing: the reply is broken, and that is on its way."""
+    """Ignore further data after a broken reply was reported."""

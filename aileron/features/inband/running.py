@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class RunningInBand(RunningFeature):
-    """In-band mode, which stands before the gateway; it asks the agent site's routes to run actions."""
+    """The running in-band mode. It precedes the gateway, and runs actions through the agent site's routes."""
 
     _core: Core
     _gateway: RunningGateway

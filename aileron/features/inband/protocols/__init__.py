@@ -1,4 +1,4 @@
-"""The three protocols of language models, a class of requests for each: read, with tools offered, and answered."""
+"""The three protocols of language models, each with a class of requests: parse, offer tools, and answer."""
 
 from .chat import ChatRequest
 from .exchange import Exchange

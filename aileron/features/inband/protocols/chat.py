@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions: one message in deltas, whose calls are told apart by their index."""
+"""OpenAI's Chat Completions: one message in deltas, whose calls are identified by their index."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .parts import ARGUMENTS, ReplyPart, Round
 from .requests import ClientRequest, interleave, place_results
 from .weight import weigh
 
-_SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
+_SAME = ("id", "created", "model", "system_fingerprint")  # identical in all chunks of one reply
 _CALLED, _STOPPED = "tool_calls", "stop"
-_WRITTEN = {"function": ARGUMENTS, "custom": "input"}  # what the model writes of a call, by its kind
-_A_PART = 1024  # bytes that a call takes, beside its arguments
+_WRITTEN = {"function": ARGUMENTS, "custom": "input"}  # the fields of a call that the model writes, by its kind
+_A_PART = 1024  # the bytes of a call, beside its arguments
 
 
 class ChatExchange(Exchange):
-    """Carries the reply to a chat completion."""
+    """The reply to a chat completion."""
 
-    # A call that the request insisted on ends with "stop".
+    # A call that the request forced ends with "stop".
     complete_at = frozenset({_CALLED, _STOPPED})
-    _text = ""  # the last that was shown
+    _text = ""  # the last index shown
     _begins = False
 
     def __init__(self, *request: Any) -> None:
@@ -71,14 +71,14 @@ class ChatExchange(Exchange):
             self._round.usage = data["usage"]
 
     def _same(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Make a chunk, or a whole completion, one of the client's reply."""
+        """Return a chunk or a whole completion with the id and other constant fields of the client's reply."""
         if not self._rounds:
             return data
         usage = {"usage": self._sum()} if isinstance(data.get("usage"), dict) else {}
         return {**data, **{key: value for key, value in self._first.items() if key in data}, **usage}
 
     def _show(self, delta: Mapping[str, Any], *, ended: bool) -> dict[str, Any]:
-        """Take a delta; return the client's part of it."""
+        """Process a delta and return the client's part of it."""
         rest = {key: value for key, value in delta.items() if key != "tool_calls"}
         for key, value in rest.items():
             self._note_field(key, value)
@@ -87,7 +87,7 @@ class ChatExchange(Exchange):
             shown["content"] = break_between(self._text, text) if self._begins else text
             self._text, self._begins = text, False
         calls = [call for piece in delta.get("tool_calls") or () for call in self._fragment(piece)]
-        while ended and self._undecided:  # those without arguments, whose name could have had more to come
+        while ended and self._undecided:  # those without arguments, whose name could have continued
             part = self._undecided.pop(next(iter(self._undecided)))
             if not part.decided:
                 part.ours = self._call(part)[1] in self._names.ours
@@ -95,7 +95,7 @@ class ChatExchange(Exchange):
         return shown | {"tool_calls": calls} if calls or delta.get("tool_calls", True) in (None, []) else shown
 
     def _note_field(self, key: str, value: Any) -> None:
-        """Keep a field of the message for the history."""
+        """Store a field of the message for the history."""
         if isinstance(value, str) and key != "role":
             self._hold(len(value))
             self._round.texts.add(key, value)
@@ -104,14 +104,14 @@ class ChatExchange(Exchange):
             accumulate(self._round.message, {key: value} if key != "role" else {})
 
     def _fragment(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Take a fragment of a call; yield the client's, if it is one of its calls."""
+        """Process a fragment of a call, and yield it for the client if the call is the client's."""
         part = self._find(piece)
         more = {key: value for key, value in piece.items() if key not in ("index", "id")}
         for kind, text in _WRITTEN.items():
             inner = dict(more.pop(kind, None) or {})
             self._write_on(part, inner.pop(text, None))
             if part.ours or part.shown >= 0 or inner.get("name") == self._call(part)[1]:
-                inner.pop("name", None)  # some say it again
+                inner.pop("name", None)  # some providers repeat it
             more |= {kind: inner} if inner else {}
         if more:
             self._hold(_weigh(more))
@@ -126,7 +126,7 @@ class ChatExchange(Exchange):
             yield self._deliver(part)
 
     def _find(self, piece: Mapping[str, Any]) -> ReplyPart:
-        """Find the call of a fragment; some providers give all calls one index, and each its identifier."""
+        """Return the call of a fragment. Some providers give all calls one index, and each its identifier."""
         parts, known = self._round.parts, self._round.notes
         identifier, index = piece.get("id") or "", str(piece.get("index", ""))
         found = parts.get(known.get(index, -1))
@@ -139,7 +139,7 @@ class ChatExchange(Exchange):
         return found
 
     def _deliver(self, part: ReplyPart) -> dict[str, Any]:
-        """Begin a call of the client's, with all that came of it."""
+        """Return the first fragment of a client's call, with everything received of it."""
         part.shown = self._shown
         self._shown += 1
         return {"index": part.shown, **self._rename(self._history(part))}
@@ -157,7 +157,7 @@ class ChatExchange(Exchange):
         return event.with_data(self._same({**event.data, **({"choices": choices} if choices else {})})).raw
 
     def _ending(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Say why the client's message ends: not for calls, if it has none."""
+        """Return the end of the client's message. Its reason is not "calls" if the client has none."""
         called = choice.get("finish_reason") == _CALLED and not self._round.parts
         return {**choice, "finish_reason": _STOPPED} if called else choice
 
@@ -212,7 +212,7 @@ class ChatExchange(Exchange):
 
 
 class ChatRequest(ClientRequest):
-    """Chat Completions."""
+    """A request for a chat completion."""
 
     tool_names = (("tools", EACH, "function", "name"), ("tools", EACH, "custom", "name"))
     other_names = (
@@ -248,7 +248,7 @@ class ChatRequest(ClientRequest):
         self._document.insert(message.start, "".join(f"{text}," for text in before))
         calls = next(self._document.within(message, "tool_calls"))
         entries = [dump(call) if ours else None for ours, call in last["parts"]]
-        if entries.count(None) != len(calls.value):  # the client tells of its calls in its own way
+        if entries.count(None) != len(calls.value):  # the client marks its calls in its own way
             entries = [*filter(None, entries), *[None] * len(calls.value)]
         interleave(self._document, calls, [entries])
         results = []
@@ -261,7 +261,7 @@ class ChatRequest(ClientRequest):
         place_results(self._document, order, results, mine, after=(results[-1][1] if results else message).end)
 
     def _restore_content(self, message: Any, rounds: Sequence[dict[str, Any]]) -> None:
-        """Give each round its own text, if the client still has it all as it was sent."""
+        """Restore each round's text, if the client's history contains the complete text as sent."""
         texts = [each["message"].get("content") for each in rounds]
         if len(rounds) > 1 and message.value.get("content") == join_texts(texts):
             self._document.replace(next(self._document.within(message, "content")), dump(texts[-1]))
@@ -275,7 +275,7 @@ def _weigh(value: Any) -> int:
 
 
 def messages_of(remembered: Any) -> list[str]:
-    """Write a round as messages: the model's own, then the results of our tools."""
+    """Return a round as messages: the model's message, then the results of our tools."""
     calls = [call for _, call in remembered["parts"]]
     said = {key: value for key, value in remembered["message"].items() if value is not None and key != "role"}
     message = {"role": "assistant", "content": None, **said, "tool_calls": calls}
@@ -283,12 +283,12 @@ def messages_of(remembered: Any) -> list[str]:
 
 
 def break_between(before: str, after: str) -> str:
-    """Return a text with an empty line before it, unless one line ends there anyway: two texts are not one word."""
+    """Return a text with an empty line before it, unless a line ends there anyway, so that two texts do not merge."""
     apart = not before or before.endswith("\n") or after.startswith("\n")
     return after if apart else f"\n\n{after}"
 
 
 def join_texts(texts: Iterable[str | None]) -> str | None:
-    """Join the texts of several rounds, as the client reads them."""
+    """Return the joined texts of several rounds, as the client reads them."""
     found = [text for text in texts if text]
     return "".join(break_between(before, text) for before, text in pairwise(["", *found])) if found else None

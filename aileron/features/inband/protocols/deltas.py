@@ -1,6 +1,6 @@
-"""JSON that comes in deltas: texts grow, and entries of a list that have the same index are one.
+"""Accumulates JSON from deltas: texts grow, and list entries with equal index are merged.
 
-What a delta takes does not depend on how much came before it.
+The cost of a delta does not depend on the length of the accumulated value.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _index(entry: Any) -> object:
 
 
 def accumulate(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Add a delta to what came before it, which L{join_deltas} then returns as JSON."""
+    """Add a delta to the accumulated value, which L{join_deltas} then returns as JSON."""
     for key, value in delta.items():
         before = whole.get(key)
         if before is None or key in ("type", "index", "role"):
@@ -60,7 +60,7 @@ def accumulate(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 
 def _add(before: Any, value: Any) -> Any:
-    """Return a value with more of it; where one cannot be added to the other, what came last."""
+    """Return a value extended by a delta, or the delta if the two cannot be joined."""
     if isinstance(value, str) and isinstance(before, (str, _GrowingText)):
         text = before if isinstance(before, _GrowingText) else _GrowingText(before)
         text.add(value)
@@ -81,7 +81,7 @@ def _copy(value: Any) -> Any:
 
 
 def join_deltas(value: Any) -> Any:
-    """Return what accumulated as JSON."""
+    """Return the accumulated value as JSON."""
     if isinstance(value, dict):
         return {key: join_deltas(each) for key, each in value.items()}
     if isinstance(value, list):

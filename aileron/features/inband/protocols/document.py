@@ -1,4 +1,4 @@
-"""A request's JSON, changed in its text: whatever is not ours stays byte for byte."""
+"""A request's JSON that is edited as text: everything else stays byte for byte."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from aileron.model.errors import AileronError, InvalidRequest
 from .prepared import PreparedRequest
 
 dump = writer(sort_keys=False, allow_nan=True)
-"""Writes JSON in ASCII, without blanks, members in their order."""
+"""Writes JSON in ASCII without whitespace, and preserves the order of members."""
 
 EACH = "*"
-"""In a path: every element of an array."""
+"""The step of a path that matches every element of an array."""
 
 _decode = json.JSONDecoder().raw_decode
 _blanks = re.compile(r"[ \t\n\r]*").match
@@ -27,7 +27,7 @@ _blanks = re.compile(r"[ \t\n\r]*").match
 
 @contextmanager
 def expecting(otherwise: type[AileronError], message: str) -> Iterator[None]:
-    """Read what others wrote in the shape that their protocol says, and raise this error where it has another."""
+    """Convert an error from unexpected JSON within the context to C{otherwise}."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, RecursionError, StopIteration, TypeError, ValueError):
@@ -36,7 +36,7 @@ def expecting(otherwise: type[AileronError], message: str) -> Iterator[None]:
 
 @frozen
 class Span:
-    """A value, and the part of the text that says it."""
+    """A value, and its place in the text."""
 
     value: Any
     start: int
@@ -44,15 +44,15 @@ class Span:
 
 
 class Document:
-    """The JSON object of a request, and what is to be changed of it.
+    """The JSON object of a request, with edits.
 
-    Each change replaces a part of the text as it came; what is changed within a part that is replaced is lost.
+    Each edit replaces a part of the original text. An edit within a part that is replaced is lost.
     """
 
     def __init__(self, body: bytes) -> None:
-        """Read it.
+        """Parse the object.
 
-        :raises InvalidRequest: it is no JSON object, or has a member twice.
+        :raises InvalidRequest: it is not a JSON object, or has a duplicate member.
         """
         try:
             self.text = body.decode("utf-8")
@@ -64,26 +64,26 @@ class Document:
         self._members = dict(found)
         if rest or len(self._members) < len(found):
             raise InvalidRequest("The request's body is not one JSON object with each member once.")
-        self._read: dict[int, Any] = {}  # nothing is read twice below the members
+        self._read: dict[int, Any] = {}  # values below the members are parsed at most once
         self._edits: list[tuple[int, int, str]] = []
         self._written: dict[str, str] = {}
         self._appended: dict[str, list[str]] = {}
 
     def get(self, key: str) -> Any:
-        """Return the value of a member as it came, or L{None}."""
+        """Return the original value of a member, or None."""
         return self._members[key].value if key in self._members else None
 
     def raw(self, span: Span) -> str:
-        """Return the text of a value as it came."""
+        """Return the original text of a value."""
         return self.text[span.start : span.end]
 
     def find(self, *path: str) -> Iterator[Span]:
-        """Find the values at a path of members, where L{EACH} is every element; what is not there is left out."""
+        """Yield the values at a path of members. L{EACH} matches every element, and missing members are skipped."""
         if path[0] in self._members:
             yield from self.within(self._members[path[0]], *path[1:])
 
     def within(self, span: Span, *path: str) -> Iterator[Span]:
-        """Find the values at a path below another value."""
+        """Yield the values at a path below another value."""
         if not path:
             yield span
         elif path[0] == EACH:
@@ -97,7 +97,7 @@ class Document:
                     yield from self.within(value, *path[1:])
 
     def elements(self, span: Span) -> list[Span]:
-        """List an array's elements; of what is no array there are none."""
+        """Return an array's elements, or an empty list if the value is not an array."""
         if not isinstance(span.value, list):
             return []
         if span.start not in self._read:
@@ -111,27 +111,27 @@ class Document:
         return read
 
     def replace(self, span: Span, text: str) -> None:
-        """Put other text in the place of a value."""
+        """Replace the text of a value."""
         self._edits.append((span.start, span.end, text))
 
     def insert(self, at: int, text: str, *, until: int | None = None) -> None:
-        """Put text before the character at C{at}, in the place of what stands from there C{until} another."""
+        """Insert text before the character at C{at}, and replace the text from there C{until} another."""
         self._edits.append((at, at if until is None else until, text))
 
     def write(self, key: str, text: str) -> None:
-        """Give a member another value, or add it at the end."""
+        """Replace the value of a member, or add it at the end."""
         self._written[key] = text
 
     def is_written(self, key: str) -> bool:
-        """Return whether a member has another value already."""
+        """Return whether a member was already replaced."""
         return key in self._written
 
     def append(self, key: str, *texts: str) -> None:
-        """Append elements to the array that a member is; where it is none, it becomes one."""
+        """Append elements to the array of a member. If it is not an array, it becomes one."""
         self._appended.setdefault(key, []).extend(texts)
 
     def settle(self) -> PreparedRequest:
-        """Return the request with all changes, once; nothing is left here of what was read."""
+        """Return the request with all edits, once, and release the parsed values."""
         places = {key: (span.start, span.end) for key, span in self._members.items()}
         self._members.clear()
         self._read.clear()
@@ -152,7 +152,7 @@ class Document:
 
 
 def _apply(text: str, at: int, end: int, edits: list[tuple[int, int, str]]) -> Iterator[bytes]:
-    """Write a value with the changes within it, which are in order."""
+    """Yield the text of a value with the edits within it, which are in order."""
     for start, until, new in edits:
         if start >= at:
             yield text[at:start].encode("utf-8")
@@ -162,7 +162,7 @@ def _apply(text: str, at: int, end: int, edits: list[tuple[int, int, str]]) -> I
 
 
 def _members(text: str, start: int) -> tuple[list[tuple[str, Span]], int]:
-    """Read an object's members, and where its brace stands that ends it."""
+    """Parse an object's members, and return them with the index of its closing brace."""
     if text[start] != "{":
         raise ValueError
     found, at = [], _skip(text, start + 1)
@@ -178,7 +178,7 @@ def _members(text: str, start: int) -> tuple[list[tuple[str, Span]], int]:
 
 
 def _next(text: str, at: int) -> int:
-    """Find where the next of several values begins, or what ends them."""
+    """Return the index of the next value, or of the end of the list."""
     at = _skip(text, at)
     if text[at] != ",":
         if text[at] not in "]}":

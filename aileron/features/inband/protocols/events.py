@@ -1,4 +1,4 @@
-"""Server-sent events as their bytes: split where each ends, and written anew only where one changes."""
+"""Server-sent events as bytes. They are split at their ends, and rewritten only if they change."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LONGEST_END = 3
 class StreamEvent:
     """One event.
 
-    :ivar raw: its bytes, with the blank line that ends it.
-    :ivar name: of its type, where it is said beside the data.
-    :ivar data: its JSON object; empty: a comment, or other text.
+    :ivar raw: its bytes, with the final blank line.
+    :ivar name: the event's type, if it is stated beside the data.
+    :ivar data: its JSON object, or empty for a comment or other text.
     """
 
     raw: bytes
@@ -35,25 +35,25 @@ class StreamEvent:
     data: Mapping[str, Any]
 
     def with_data(self, data: Mapping[str, JSON]) -> StreamEvent:
-        """Return the same event with other data; itself, to the byte, where nothing changes."""
+        """Return a copy with other data, or this event if the data is equal."""
         return self if data == self.data else StreamEvent(write_event(self.name, data), self.name, data)
 
 
 class EventReader:
-    """Splits a stream into its events, at whatever bytes it is cut."""
+    """A parser that splits a stream into its events."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
 
     @property
     def held_bytes(self) -> int:
-        """The bytes that are held of an event that is not complete."""
+        """The bytes held of an incomplete event."""
         return len(self._kept)
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """Yield the events that are complete.
+        """Yield the complete events.
 
-        :raises BrokenReply: one is too long, or its data is no JSON object where it should be one.
+        :raises BrokenReply: an event is too long, or its data is not a JSON object.
         """
         begin = max(0, len(self._kept) - _LONGEST_END)
         self._kept += data
@@ -66,13 +66,13 @@ class EventReader:
             raise BrokenReply("The provider sent an event that is too long.")
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the last event, if nothing but the blank line after it is missing."""
+        """Yield the last event if only its final blank line is missing."""
         if self._kept.strip():
             yield _read(bytes(self._kept) + b"\n\n")
 
 
 def write_event(name: str, data: Mapping[str, JSON]) -> bytes:
-    """Write an event."""
+    """Return an event as bytes."""
     said = f"event: {name}\n" if name else ""
     return f"{said}data: {dump(data)}\n\n".encode("ascii")
 
@@ -94,14 +94,14 @@ def _finite(text: str) -> float:
     return number
 
 
-# No reader of the client's takes what is not finite, and it would be written as what is no JSON.
+# Clients cannot parse non-finite numbers, which would be written as invalid JSON.
 _decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
 
 
 def read_object(data: bytes) -> Mapping[str, Any]:
-    """Read a provider's JSON object.
+    """Parse a provider's JSON object.
 
-    :raises BrokenReply: it is none, or has more than L{MOST_VALUES}.
+    :raises BrokenReply: it is not an object, or has more than L{MOST_VALUES}.
     """
     if len(data) > MOST_VALUES and count_values(data) > MOST_VALUES:
         raise BrokenReply(f"The provider sent JSON of more than {MOST_VALUES} values.")

@@ -1,4 +1,4 @@
-"""One reply of a provider, carried through its rounds: what the three protocols have in common."""
+"""One reply of a provider over all its rounds: the code that the three protocols share."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ _sound = expecting(BrokenReply, "The provider's response is not what its protoco
 
 
 class Exchange(ABC):
-    """One request of a client, carried to the end of its reply; each protocol says how parts are read and written.
+    """One request of a client until the end of its reply. Subclasses read and write the parts of their protocol.
 
-    A server calls, in this order: send L{pieces}; L{feed} for each piece of the answer; L{end}.  While there are calls
-    it runs them, calls L{answer}, and unless the turn is mixed begins again with the new L{pieces}.  At last it stores
-    L{memory} if there is one, and writes what L{finish} returns.  At any time it may write L{keep_alive}, and end the
-    reply with L{fail}.  It has no clock, no sockets and no state outside itself.
+    A server calls, in this order: send L{pieces}, then L{feed} for each piece of the answer, then L{end}.  If there are
+    calls, it runs them, calls L{answer}, and unless the turn is mixed starts again with the new L{pieces}. At last it
+    stores L{memory} if there is one, and writes the result of L{finish}. At any time it may write L{keep_alive}, and
+    end
+    the reply with L{fail}.  It has no clock, no sockets and no state outside itself.
 
-    :ivar streams: whether the client reads events; else an answer is one document, and L{feed} returns nothing.
-    :ivar warnings: what is to be put on record: texts without content of the client's beyond names of tools.
-    :cvar complete_at: the reasons to stop at which a response's calls are complete.
-    :cvar error_event: the name of the event that an error is.
-    :cvar alive: an event that says nothing.
-    :cvar calls_of_clients: the types of parts that a client must answer to.
-    :cvar call_id: the member by which a call is known.
+    :ivar streams: True if the client reads events. Else an answer is one document, and L{feed} returns nothing.
+    :ivar warnings: the warnings to record. Of the client's content they contain only names of tools.
+    :cvar complete_at: the stop reasons of a response whose calls are complete.
+    :cvar error_event: the name of an error event.
+    :cvar alive: an event without content.
+    :cvar calls_of_clients: the types of parts that a client must answer.
+    :cvar call_id: the member that identifies a call.
     """
 
     complete_at: ClassVar[frozenset[str]]
@@ -72,24 +73,24 @@ class Exchange(ABC):
 
     @property
     def pieces(self) -> list[Piece]:
-        """The next request to the provider; what the client sent of it is not copied."""
+        """Return the next request to the provider, without copying the client's part of it."""
         return self._document.pieces()
 
     @property
     def body(self) -> bytes:
-        """The next request to the provider, as one text."""
+        """Return the next request to the provider as one text."""
         return b"".join(self.pieces)
 
     @property
     def held_bytes(self) -> int:
-        """The bytes that are held: of the request, and of the reply both as it came and as it was read."""
+        """The bytes held of the request, and of the reply as received and as parsed."""
         return self._document.size + 2 * self._held + self._reader.held_bytes
 
     @_sound
     def feed(self, data: bytes) -> bytes:
-        """Take a piece of a successful answer's body, as it came; return what the client is sent now.
+        """Process a piece of a successful answer's body, and return the bytes to send to the client.
 
-        :raises BrokenReply: it is not what this protocol says, or too much is held.
+        :raises BrokenReply: it violates the protocol, or too much is held.
         """
         if self.streams and not self._names.ours:
             return data
@@ -101,9 +102,9 @@ class Exchange(ABC):
 
     @_sound
     def end(self) -> Turn:
-        """Take the end of the answer's body.
+        """Process the end of the answer's body, and return the turn.
 
-        :raises BrokenReply: the answer is not complete.
+        :raises BrokenReply: the answer is incomplete.
         """
         now = self._round
         if not self._names.ours:
@@ -117,7 +118,7 @@ class Exchange(ABC):
         if not now.stop:
             raise BrokenReply("The provider's response is not complete.")
         if now.stop not in self.complete_at:
-            # What the model did not finish is neither run nor kept.
+            # Parts that the model did not finish are neither run nor stored.
             now.parts = {index: part for index, part in now.parts.items() if not part.ours}
         if len(now.calls()) > MOST_CALLS:
             raise BrokenReply(f"The model called more than {MOST_CALLS} actions at once. None of these was run.")
@@ -127,9 +128,9 @@ class Exchange(ABC):
 
     @_sound
     def answer(self, results: Sequence[CallResult], *, last: bool = False) -> None:
-        """Take the results of the turn's calls, one for each, in any order; L{body} is then the next request.
+        """Store the results of the turn's calls, one for each, in any order. Afterwards L{body} is the next request.
 
-        :param last: offer our tools no more.
+        :param last: True to offer our tools no more.
         """
         self._hold(sum(len(result.text) for result in results))
         found = {result.id: result for result in results}
@@ -146,14 +147,14 @@ class Exchange(ABC):
         self._kept.clear()
 
     def _withdraw_tools(self) -> None:
-        """Offer our tools no more; where there are no others they stay, since a history with calls needs some."""
+        """Stop offering our tools. If there are no others they stay, since a history with calls requires tools."""
         if self._document.has_items("tools"):
             self._document.withdraw("tools")
         else:
             self._choose("none")
 
     def memory(self) -> Memory | None:
-        """Return what has to be kept for this client's next request; call it after the last L{answer}."""
+        """Return the memory to store for this client's next request, or None. Call it after the last L{answer}."""
         rounds = self._all_rounds()
         shown = (part for each in rounds for part in each.list_shown())
         keys = tuple(dict.fromkeys([*self._own_keys(), *(key for part in shown for key in self._keys(part))]))
@@ -170,7 +171,7 @@ class Exchange(ABC):
         return bytes(self._kept) if new == self._round.notes else dump(new).encode("ascii")
 
     def _own_keys(self) -> Iterable[str]:
-        """Yield what identifies the whole reply, beside its parts."""
+        """Yield the keys of the whole reply, beside those of its parts."""
         return ()
 
     def _remember(self, each: Round) -> dict[str, Any]:
@@ -186,11 +187,11 @@ class Exchange(ABC):
     def _model_call(self, number: int, part: ReplyPart) -> ModelCall:
         identifier, name = self._call(part)
         arguments, problem = read_arguments(part.written)
-        unique = f"{identifier}.{len(self._rounds) + 1}.{number}"  # not every provider's are
+        unique = f"{identifier}.{len(self._rounds) + 1}.{number}"  # not every provider sends integers
         return ModelCall(unique, self._names.ours[name].name, arguments, problem)
 
     def _sum(self) -> Mapping[str, Any]:
-        """Return what the provider counted, in all rounds."""
+        """Return the sum of the provider's usage of all rounds."""
         total: Mapping[str, Any] = {}
         for each in self._all_rounds():
             total = add_usage(total, each.usage)
@@ -200,58 +201,61 @@ class Exchange(ABC):
         return self._rounds if self._turn.mixed and self._rounds else [*self._rounds, self._round]
 
     def _keep(self, event: StreamEvent) -> bytes:
-        """Hold an event for the end."""
+        """Hold an event until the end."""
         self._hold(EVENT_BYTES + weigh(event.raw))
         self._round.held.append(event)
         return b""
 
     def _hold(self, size: int) -> None:
-        """Count bytes that are kept.
+        """Count held bytes.
 
-        :raises BrokenReply: it is too much.
+        :raises BrokenReply: too many are held.
         """
         self._held += size
         if self._held > MOST_HELD:
             raise BrokenReply("The provider's response is too long.")
 
     def _stop(self, why: str) -> None:
-        """Note why the response ended.  One that broke stays so, whatever the provider sends after it."""
+        """Record why the response ended. If it was broken, later reasons are ignored."""
         if not self._round.stop or self._round.stop in self.complete_at:
             self._round.stop = why
 
     def _write_on(self, part: ReplyPart, text: Any) -> None:
-        """Add to a call's arguments; of those that are too long only so much is kept that they are refused."""
+        """Append to a call's arguments.
+
+        Arguments above the limit are truncated just past it, so that they are refused.
+        """
         if isinstance(text, str) and not (part.ours and part.texts.size > MOST_ARGUMENTS):
             self._hold(len(text))
             part.texts.add(ARGUMENTS, text)
 
     def fail(self, message: str, status: int = 502) -> bytes:
-        """Return what ends the response visibly: the protocol's error event, or its error document.
+        """Return the bytes that end the response visibly: the protocol's error event, or its error document.
 
-        :param status: of HTTP, for the error's type; after the first byte no client sees it itself.
+        :param status: the HTTP status for the error's type. After the first byte the client does not see it.
         """
         error = self.dialect.describe_error(message, status)
         return write_event(self.error_event, error) if self.streams else dump(error).encode("ascii")
 
     def keep_alive(self) -> bytes:
-        """Return an event that says nothing; empty where there are no events."""
+        """Return an event without content, or nothing if the reply has no events."""
         return self.alive if self.streams else b""
 
     @abstractmethod
     def _event(self, event: StreamEvent) -> bytes:
-        """Take an event of the provider's; return what the client is sent for it now."""
+        """Process one event of the provider, and return the bytes to send to the client."""
 
     @abstractmethod
     def _write_end(self, event: StreamEvent) -> bytes:
-        """Write an event that was held, for the end of the client's response."""
+        """Return the bytes of a held event at the end of the client's response."""
 
     @abstractmethod
     def _read_document(self, data: Mapping[str, Any]) -> None:
-        """Take a whole response."""
+        """Process a whole response."""
 
     @abstractmethod
     def _write_document(self) -> Mapping[str, Any]:
-        """Make the whole response of all rounds."""
+        """Return the whole response of all rounds."""
 
     def _call(self, part: ReplyPart) -> tuple[str, str]:
         """Return a call's identifier and name."""
@@ -262,11 +266,11 @@ class Exchange(ABC):
 
     @abstractmethod
     def _history(self, part: ReplyPart) -> dict[str, Any]:
-        """Return a part as the history needs it."""
+        """Return a part in the form of the history."""
 
     @abstractmethod
     def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
-        """Return the result of a call as the history needs it."""
+        """Return the result of a call in the form of the history."""
 
     @abstractmethod
     def _go_on(self, now: Round) -> None:
@@ -274,7 +278,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def _keys(self, part: ReplyPart) -> Iterable[str]:
-        """Yield what identifies a part in the client's history."""
+        """Yield the keys of a part in the client's history."""
 
     def _choose(self, kind: str) -> None:
         """Set the request's choice of tools."""
@@ -282,7 +286,7 @@ class Exchange(ABC):
 
 
 def forced_tool(document: PreparedRequest) -> object:
-    """Return the name of the one tool that a request insists on, if it does."""
+    """Return the name of the one tool that a request forces, or None."""
     choice = document.get("tool_choice")
     if not isinstance(choice, dict):
         return None
@@ -291,7 +295,7 @@ def forced_tool(document: PreparedRequest) -> object:
 
 
 def read_arguments(text: str) -> tuple[Mapping[str, JSON], str]:
-    """Read a call's arguments; where they cannot be taken, say why, for the model."""
+    """Parse a call's arguments. If they are invalid, return an explanation for the model."""
     if len(text) > MOST_ARGUMENTS:
         return {}, f"The arguments are longer than {MOST_ARGUMENTS} characters. Nothing was run."
     try:
@@ -304,7 +308,7 @@ def read_arguments(text: str) -> tuple[Mapping[str, JSON], str]:
 
 
 def add_usage(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add what two responses used: numbers, however deep; of all else the later one stands."""
+    """Return the sum of two usages: numbers are added at any depth, and other values are those of the later one."""
     total = dict(one)
     for key, value in other.items():
         before = total.get(key)
@@ -322,6 +326,6 @@ def _is_number(value: object) -> bool:
 
 
 def recall(memory: Memory) -> list[dict[str, Any]]:
-    """Read the rounds of a memory."""
+    """Parse the rounds of a memory."""
     rounds: list[dict[str, Any]] = json.loads(memory.content)
     return rounds

@@ -1,4 +1,4 @@
-"""Anthropic's Messages: content blocks by index, each begun, filled and ended, among them calls and thinking."""
+"""Anthropic's Messages: content blocks by index, each started, filled and stopped, among them calls and thinking."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COUNTED = (
 
 
 class MessagesExchange(Exchange):
-    """Carries the reply to a request for a message."""
+    """The reply to a request for a message."""
 
     complete_at = frozenset({_CALLED, _STOPPED})
     dialect = Dialect.ANTHROPIC
@@ -99,7 +99,7 @@ class MessagesExchange(Exchange):
             if value.get("citations") is None:
                 value["citations"] = []
             value["citations"].append(delta["citation"])
-        else:  # a signature, and what is not known yet
+        else:  # a signature, and unknown kinds
             value.update({key: each for key, each in delta.items() if key != "type"})
         return None
 
@@ -118,7 +118,7 @@ class MessagesExchange(Exchange):
         return event.with_data(data).raw
 
     def _reason(self, ending: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Say why the client's message ends: not for calls, if it has none."""
+        """Return the end of the client's message. Its reason is not "calls" if the client has none."""
         called = any(part.value.get("type") == _CALLED for part in self._round.parts.values())
         return {"stop_reason": _STOPPED} if ending.get("stop_reason") == _CALLED and not called else {}
 
@@ -166,7 +166,7 @@ class MessagesExchange(Exchange):
 
 
 class MessagesRequest(ClientRequest):
-    """Messages."""
+    """A request for a message."""
 
     tool_names = (("tools", EACH, "name"),)
     other_names = (("messages", EACH, "content", EACH, "name"), ("tool_choice", "name"))
@@ -195,7 +195,7 @@ class MessagesRequest(ClientRequest):
         stored = [block for each in rounds for ours, block in each["parts"] if not ours]
         whole = [block.get("type") for block in stored] == [block.get("type") for block in content.value]
         groups = [[dump(block) if ours else None for ours, block in each["parts"]] for each in rounds]
-        if not whole:  # what the client changed cannot be divided among the rounds: all is as the provider said it
+        if not whole:  # the client's edit cannot be divided among the rounds: use the provider's text
             groups = [[dump(block) for _, block in each["parts"] if not _is_empty(block)] for each in rounds]
         if not groups[-1]:
             return
@@ -205,7 +205,7 @@ class MessagesRequest(ClientRequest):
             self._place([message, *following[:1]], rounds[-1])
 
     def _place(self, messages: Sequence[Span], last: Mapping[str, Any]) -> None:
-        """Put the results of our calls of the last round before the client's answer."""
+        """Insert the results of our calls of the last round before the client's answer."""
         order = [block.get("id") for _, block in last["parts"]]
         mine = [(each["tool_use_id"], dump(each)) for each in last["results"]]
         blocks = self._document.within(messages[-1], "content", EACH)
@@ -221,12 +221,12 @@ def _message(role: str, content: Sequence[JSON]) -> str:
 
 
 def _is_empty(block: Mapping[str, Any]) -> bool:
-    """Tell of a text that the provider sent and does not take back."""
+    """Return whether the block is an empty text, which the provider sends and does not accept."""
     return block.get("type") == "text" and not block.get("text")
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    """Read the input of a call for the history, which takes nothing but objects."""
+    """Parse the input of a call for the history, which accepts only objects."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -235,7 +235,7 @@ def _object(text: str) -> Mapping[str, Any]:
 
 
 def _block_keys(block: Any) -> Iterator[str]:
-    """Name a block by what no other block has."""
+    """Yield the keys that identify a block uniquely."""
     kind = block.get("type") if isinstance(block, dict) else None
     if kind in _CALLS and isinstance(block.get("id"), str):
         yield block["id"]

@@ -1,4 +1,4 @@
-"""The names of tools: ours beside the client's own, so that neither hides the other."""
+"""The names of our tools beside the client's own, without collisions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from aileron.features.inband._turns import OfferedTool
 
 _OURS = "aileron_"
 _THEIRS = "agent_"
-_LONGEST = 64  # what providers take
+_LONGEST = 64  # the limit of providers
 
 
 @frozen
 class ToolNames:
-    """The names that the model sees.
+    """The names of tools that the model sees.
 
-    :ivar ours: the tools that are offered, by these names.
-    :ivar up: those of the client's own tools that have another name there, by the client's.
+    :ivar ours: the offered tools, by these names.
+    :ivar up: the model's names of renamed client tools, by the client's names.
     """
 
     ours: Mapping[str, OfferedTool]
@@ -37,21 +37,21 @@ class ToolNames:
         return sorted(self.ours)
 
     def down(self, name: object) -> object:
-        """Return the client's name for one of its tools."""
+        """Return the client's name of one of its tools."""
         return self._down.get(name, name) if isinstance(name, str) else name
 
     def may_become_ours(self, name: str) -> bool:
-        """Return whether a name that comes in pieces may still become the name of one of our tools."""
+        """Return whether an incomplete name may still become the name of one of our tools."""
         at = bisect_left(self._sorted, name)
         return at < len(self._sorted) and self._sorted[at].startswith(name)
 
     def warnings(self) -> tuple[str, ...]:
-        """Say which of the client's tools have another name."""
+        """Return warnings for the client's renamed tools."""
         return tuple(f"The client's tool {_cut(own)} is shown to the model as {seen}." for own, seen in self.up.items())
 
 
 def choose_names(offered: Sequence[OfferedTool], own: Sequence[str]) -> ToolNames:
-    """Choose names: a client's C{aileron_x} becomes C{agent_aileron_x}, and a tool of ours gives way to the client's.
+    """Choose names: a client's C{aileron_x} becomes C{agent_aileron_x}, and our tools avoid the client's names.
 
     :param own: the names of the client's tools.
     """
@@ -66,16 +66,16 @@ def choose_names(offered: Sequence[OfferedTool], own: Sequence[str]) -> ToolName
 
 @define
 class _UsedNames:
-    """The names that are taken.
+    """The names already used.
 
-    :ivar names: all of them.
+    :ivar names: all used names.
     """
 
     names: set[str]
-    _last: Counter[str] = Factory(Counter)  # the number that was tried last, by the text before it
+    _last: Counter[str] = Factory(Counter)  # the last number tried, by the text before it
 
     def add(self, name: str) -> str:
-        """Take a name, and return it; if it is taken or too long, one that begins like it."""
+        """Use a name and return it. If it is used or too long, return a similar one."""
         found = name[:_LONGEST]
         if found in self.names:
             found = next(each for each in self._numbered(name) if each not in self.names)
@@ -83,7 +83,7 @@ class _UsedNames:
         return found
 
     def _numbered(self, name: str) -> Iterator[str]:
-        """Yield a name with the numbers from 2 on that were not tried with its beginning before."""
+        """Yield a name with numbers from 2 on that were not tried yet."""
         for digits in range(1, _LONGEST - 1):
             begin = name[: _LONGEST - 1 - digits]
             key = f"{digits} {begin}"

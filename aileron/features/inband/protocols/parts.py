@@ -1,4 +1,4 @@
-"""One response of a provider as it comes: its parts, what belongs to none, and what is held of it."""
+"""One response of a provider as it arrives: its parts, its other fields, and its held size."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .events import StreamEvent
 
 ARGUMENTS = "arguments"
 EVENT_BYTES = 512
-"""The bytes that a part of a reply takes, or an event that is held, beside its content."""
+"""The bytes that a part of a reply or a held event needs, beside its content."""
 
 
 class Texts:
-    """Texts that come in pieces, each by its name.
+    """Texts by name that arrive in pieces.
 
-    :ivar size: the characters of all.
+    :ivar size: the characters of all texts.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Texts:
         self.size += len(piece)
 
     def joined(self) -> dict[str, str]:
-        """Return the texts as far as they came."""
+        """Return the texts received so far."""
         return {name: "".join(pieces) for name, pieces in self._pieces.items()}
 
 
@@ -39,9 +39,9 @@ class Texts:
 class ReplyPart:
     """A part of a response: a tool call, a content block or an output item.
 
-    :ivar value: its JSON as it began; L{texts} are what came since.
-    :ivar shown: its place in what the client is sent.
-    :ivar done: whether the provider said that it is complete, where the protocol says that.
+    :ivar value: its initial JSON. L{texts} are received later.
+    :ivar shown: its index in the client's reply.
+    :ivar done: True if the provider marked it as complete, in protocols that do so.
     """
 
     value: dict[str, Any]
@@ -52,12 +52,12 @@ class ReplyPart:
 
     @property
     def decided(self) -> bool:
-        """True once it is known to be ours or the client's."""
+        """True once it is known whether the part is ours or the client's."""
         return self.ours or self.shown >= 0
 
     @property
     def written(self) -> str:
-        """The arguments of a call."""
+        """The arguments of a call, as text."""
         return self.texts.joined().get(ARGUMENTS, "")
 
 
@@ -65,11 +65,11 @@ class ReplyPart:
 class Round:
     """One response of the provider.
 
-    :ivar message: what belongs to no part; L{texts} likewise.
-    :ivar stop: why the model stopped; empty: it has not.
-    :ivar held: the events of its end, which the client gets if this is the last round.
-    :ivar results: of the calls of ours, in order.
-    :ivar notes: of the protocol, while it reads.
+    :ivar message: the fields outside of parts. L{texts} are the texts outside of parts.
+    :ivar stop: the stop reason, or empty.
+    :ivar held: the final events, which the client gets if this is the last round.
+    :ivar results: the results of our calls, in order.
+    :ivar notes: private data of the protocol's parser.
     """
 
     parts: dict[int, ReplyPart] = Factory(dict)
@@ -82,9 +82,9 @@ class Round:
     notes: dict[str, Any] = Factory(dict)
 
     def calls(self) -> list[ReplyPart]:
-        """List the calls of ours."""
+        """Return the calls of our tools."""
         return [part for part in self.parts.values() if part.ours]
 
     def list_shown(self) -> list[ReplyPart]:
-        """List the others."""
+        """Return the parts that the client sees."""
         return [part for part in self.parts.values() if not part.ours]

@@ -1,4 +1,4 @@
-"""A request ready to be sent, as bytes: nothing of it is held that was read, and only whole members change."""
+"""A request ready to send, as bytes. Parsed values are released, and only whole members change."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _is_empty = re.compile(rb"\[[ \t\n\r]*+\]|\{[ \t\n\r]*+\}").fullmatch
 
 
 class PreparedRequest:
-    """The members of a request's JSON object, each as its text, and the text between them.
+    """The members of a request's JSON object as texts, with the text between them.
 
-    :ivar size: how many bytes are held.
+    :ivar size: the bytes held.
     """
 
     def __init__(
         self, members: Mapping[str, bytes], between: Sequence[bytes], appended: Mapping[str, list[str]]
     ) -> None:
-        """Begin with a request's text.
+        """Store a request's text.
 
         :param members: the text of each member's value, in their order.
-        :param between: the text before each of them, the text after the last, and the end of the object.
-        :param appended: elements to be added to the arrays that members are.
+        :param between: the text before each value, and at last the text after the last value.
+        :param appended: the elements to append to members that are arrays.
         """
         self._members, self._between = members, between
         self._written: dict[str, bytes] = {}
@@ -34,36 +34,36 @@ class PreparedRequest:
         self.size = sum(map(len, chain(members.values(), between, *appended.values())))
 
     def get(self, key: str) -> Any:
-        """Read the value of a member as it came, or return L{None}.  For members that are short."""
+        """Return the original value of a member, or None. Use it for short members only."""
         return json.loads(self._members[key]) if key in self._members else None
 
     def raw(self, key: str) -> bytes:
-        """Return the text of a member's value; empty if there is no such member."""
+        """Return the text of a member's value, or an empty text if there is no such member."""
         text = self._written.get(key)
         return self._members.get(key, b"") if text is None else text
 
     def has_items(self, key: str) -> bool:
-        """Return whether a member is an array or object that is not empty, as it came."""
+        """Return whether a member is originally a non-empty array or object."""
         text = self._members.get(key, b"")
         return text[:1] in (b"[", b"{") and not _is_empty(text)
 
     def write(self, key: str, text: str) -> None:
-        """Give a member another value, or add it at the end."""
+        """Replace the value of a member, or add it at the end."""
         self.size -= len(self._written.get(key, b""))
         self._written[key] = text.encode("utf-8")
         self.size += len(self._written[key])
 
     def append(self, key: str, *texts: str) -> None:
-        """Append elements to the array that a member is; where it is none, it becomes one."""
+        """Append elements to the array of a member. If it is not an array, it becomes one."""
         self.size += sum(map(len, texts))
         self._appended.setdefault(key, []).extend(texts)
 
     def withdraw(self, key: str) -> None:
-        """Take back what was appended to a member."""
+        """Remove the elements that were appended to a member."""
         self._appended.pop(key, None)
 
     def pieces(self) -> list[Piece]:
-        """Return the request's text with all changes; what stays as it came is not copied."""
+        """Return the request's text with all changes. Unchanged parts are not copied."""
         written: list[Piece] = []
         for before, key in zip(self._between, self._members, strict=False):
             written += [before, *self._value(key)]

@@ -1,4 +1,4 @@
-"""A client's request: our tools offered beside its own, and what was hidden from it put back into its history."""
+"""A client's request: offers our tools beside its own, and restores hidden parts into its history."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .names import ToolNames, choose_names
 Path: TypeAlias = tuple[str, ...]
 
 MOST_TOOLS = 2048
-"""Most tools that a client's request may have."""
+"""The most tools in a client's request."""
 
 _NO_DETAILS: Mapping[str, JSON] = {}
 _MALFORMED = "The request's body is not what this protocol says."
 
 
 class ClientRequest(ABC):
-    """A client's request, read once; there is a class for each protocol of a provider's.
+    """A client's request, parsed once, with a subclass for each protocol.
 
-    :ivar keys: of all that the store may remember of this history: L{Memory.keys} of earlier replies.
-    :cvar tool_names: where the names of the client's tools are.
-    :cvar other_names: where else one of these stands.
-    :cvar history: the member that holds it.
-    :cvar exchange: carries a reply.
+    :ivar keys: the keys of all memories that may belong to this history: L{Memory.keys} of earlier replies.
+    :cvar tool_names: the paths of the names of the client's tools.
+    :cvar other_names: the other paths of such names.
+    :cvar history: the member that contains the history.
+    :cvar exchange: the class of the exchange.
     """
 
     tool_names: ClassVar[tuple[Path, ...]]
@@ -41,21 +41,21 @@ class ClientRequest(ABC):
     exchange: ClassVar[type[Exchange]]
 
     def __init__(self, body: bytes) -> None:
-        """Read a body, which has no content coding.
+        """Parse a body without content coding.
 
-        :raises InvalidRequest: it is no JSON object, or has another shape.
+        :raises InvalidRequest: it is not a JSON object, or has an unexpected shape.
         """
         self._document = Document(body)
-        self._places: dict[str, list[int]] = {}  # the numbers of the history's entries that each key stands in
+        self._places: dict[str, list[int]] = {}  # the numbers of the history's entries that contain each key
         with expecting(InvalidRequest, _MALFORMED):
             self.keys = tuple(dict.fromkeys(self._find_keys()))
 
     @expecting(InvalidRequest, _MALFORMED)
     def open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory] = ()) -> Exchange:
-        """Offer our tools beside the client's own, and put back into the history what was hidden.
+        """Add our tools to the client's own, and restore hidden parts into the history.
 
-        :param memories: those found by C{keys}, each once.
-        :raises InvalidRequest: this request asks for what in-band mode has not.
+        :param memories: the memories found by C{keys}, each once.
+        :raises InvalidRequest: the request uses a feature that in-band mode does not support.
         """
         document = self._document
         _check_tools(document.get("tools") or [])
@@ -67,7 +67,7 @@ class ClientRequest(ABC):
                     document.replace(span, dump(names.up[span.value]))
         if names.ours:
             document.append("tools", *(compact(self._describe(*pair)) for pair in names.ours.items()))
-        if names.ours or document.get("tools"):  # a history with calls needs tools
+        if names.ours or document.get("tools"):  # a history with calls requires tools
             for memory in newest(memories, self.keys):
                 self._restore(recall(memory), memory.keys)
         unoffered = (f"No action is offered: {why_not}",) if why_not else ()
@@ -75,7 +75,7 @@ class ClientRequest(ABC):
 
     @classmethod
     def error(cls, message: str, status: int, details: Mapping[str, JSON] = _NO_DETAILS) -> bytes:
-        """Write an error document of this protocol, with what programs read of it: its C{details}, if it has some."""
+        """Return an error document of this protocol, with its C{details} for programs, if any."""
         document = cls.exchange.dialect.describe_error(message, status)
         if "details" in details:
             document["error"]["details"] = plain(details["details"])
@@ -83,25 +83,25 @@ class ClientRequest(ABC):
 
     @abstractmethod
     def _describe(self, name: str, tool: OfferedTool) -> JSON:
-        """Describe a tool to the model."""
+        """Return the declaration of a tool for the model."""
 
     @abstractmethod
     def _why_not(self) -> str:
-        """Return why this request gets none of our tools; empty: it does.
+        """Return why this request gets none of our tools, or an empty text if it does.
 
-        :raises InvalidRequest: it cannot be served at all.
+        :raises InvalidRequest: the request cannot be served at all.
         """
 
     @abstractmethod
     def _entry_keys(self, entry: Any) -> Iterable[str]:
-        """Yield what identifies the reply that an entry of the history is of."""
+        """Yield the keys of the reply that an entry of the history belongs to."""
 
     @abstractmethod
     def _restore(self, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        """Put back what an earlier reply hid, where its keys stand in the history."""
+        """Restore the hidden parts of an earlier reply where its keys are in the history."""
 
     def _find_keys(self) -> Iterable[str]:
-        """Yield what identifies earlier replies in the history."""
+        """Yield the keys of earlier replies in the history."""
         entries = self._document.get(self.history)
         for number, entry in enumerate(entries if isinstance(entries, list) else ()):
             for key in self._entry_keys(entry):
@@ -109,9 +109,9 @@ class ClientRequest(ABC):
         yield from self._places
 
     def _find_last(self, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
-        """Find the last entry of the history that has one of the keys, and those after it.
+        """Return the last entry of the history that has one of the keys, and the entries after it.
 
-        An entry that has others as well is not found: the client made it of several replies.
+        An entry that also has other keys is skipped: the client merged several replies into it.
         """
         at = max((self._places[key][-1] for key in keys if key in self._places), default=None)
         if at is None:
@@ -135,7 +135,7 @@ def _check_tools(tools: object) -> None:
 
 
 def _only_required(document: Document) -> str:
-    """Tell of a request that insists on a call and has no tools: it would be a call of ours, whatever it is."""
+    """Return an error text if a request forces a call but has no tools, since every call would be ours."""
     choice = document.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     if kind in ("required", "any") and not document.get("tools"):
@@ -144,9 +144,9 @@ def _only_required(document: Document) -> str:
 
 
 def newest(memories: Sequence[Memory], keys: Iterable[str]) -> list[Memory]:
-    """Leave out those of which a newer one has an identifier: some providers give them anew in each reply.
+    """Leave out memories of which a newer one shares an identifier. Some providers reuse identifiers in each reply.
 
-    :param keys: of the history; what stands elsewhere, such as the identifier of a whole response, tells nothing.
+    :param keys: the keys of the history. Other identifiers, such as that of a whole response, are ignored.
     """
     present, taken = set(keys), set[str]()
     found = []
@@ -166,11 +166,11 @@ def interleave(
     between: Sequence[str] = (),
     keep: bool = True,
 ) -> None:
-    """Put texts between the elements of an array.
+    """Insert texts between the elements of an array.
 
-    :param groups: what the array is to hold, in order; L{None} is its next element.
-    :param between: what ends the array after a group, and begins one for the next.
-    :param keep: whether the elements stay; else the groups name none.
+    :param groups: the new contents of the array, in order. None stands for its next element.
+    :param between: the text that ends the array after a group and starts one for the next.
+    :param keep: True if the elements stay. Else the groups contain no None.
     """
     elements, text, at = iter(document.elements(array) if keep else ()), "", array.start + 1
     for number, group in enumerate(groups):
@@ -197,15 +197,15 @@ def place_results(
     *,
     after: int,
 ) -> None:
-    """Put the results of our calls among the client's, in the order of the calls.
+    """Insert the results of our calls among the client's results, in the order of the calls.
 
-    :param theirs: the client's results, by the calls' identifiers.
-    :param mine: likewise, as texts.
-    :param after: where those go that come last.
+    :param theirs: the client's results by the calls' identifiers.
+    :param mine: the texts of our results by the calls' identifiers.
+    :param after: the position for results at the end.
     """
     first = {call: place for place, call in reversed([*enumerate(order)])}
     last = {call: place for place, call in enumerate(order)}
-    # How far the calls of the client's results go, up to each: one of ours goes before the first that goes further.
+    # The furthest call among the client's results, up to each: ours goes before the first that is further.
     reached = [*accumulate((last.get(call, -1) for call, _ in theirs), max)]
     for call, text in mine:
         at = bisect_right(reached, first[call])

@@ -1,4 +1,4 @@
-"""OpenAI's Responses: output items by index, and a history that the provider may keep itself."""
+"""OpenAI's Responses: output items by index, and a history that the provider may store itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CALL = "function_call"
 
 
 class ResponsesExchange(Exchange):
-    """Carries the reply to a request for a response."""
+    """The reply to a request for a response."""
 
     complete_at = frozenset({"completed"})
     call_id = "call_id"
@@ -75,7 +75,7 @@ class ResponsesExchange(Exchange):
         return self._number(event, {**event.data, "response": self._begun})
 
     def _number(self, event: StreamEvent, data: Mapping[str, Any]) -> bytes:
-        """Write an event with the number that it has at the client."""
+        """Return an event with its number in the client's stream."""
         if "sequence_number" not in data:
             return event.with_data(data).raw
         number = data["sequence_number"] if self._next_number is None else self._next_number
@@ -88,7 +88,7 @@ class ResponsesExchange(Exchange):
         return super().end()
 
     def _take(self, index: int, item: Mapping[str, Any], *, done: bool) -> None:
-        """Take an item, begun or done."""
+        """Process an item that was started or completed."""
         if self._round.stop in self.complete_at and self.streams:
             raise BrokenReply(WENT_ON)
         part = self._round.parts.setdefault(index, ReplyPart({}))
@@ -106,7 +106,7 @@ class ResponsesExchange(Exchange):
         return {**item, **{key: self._names.down(item[key]) for key in ("name", "namespace") if item.get(key)}}
 
     def _reply(self, response: Mapping[str, Any]) -> dict[str, Any]:
-        """Make what the provider says of a response true of the client's."""
+        """Adapt the provider's response fields to the client's response."""
         ours = [*self._names.ours]
         tools = [
             tool for tool in response.get("tools") or () if tool.get("type") != "function" or tool["name"] not in ours
@@ -146,7 +146,7 @@ class ResponsesExchange(Exchange):
 
     def _go_on(self, now: Round) -> None:
         results = [*map(dump, self._results(now))]
-        if self._document.get("conversation") is not None:  # it has all but these
+        if self._document.get("conversation") is not None:  # it has all others
             self._document.write("input", f"[{','.join(results)}]")
             return
         text = self._document.raw("input")
@@ -175,7 +175,7 @@ class ResponsesExchange(Exchange):
 
 
 class ResponsesRequest(ClientRequest):
-    """Responses."""
+    """A request for a response."""
 
     tool_names = (("tools", EACH, "name"),)
     other_names = (
@@ -188,7 +188,7 @@ class ResponsesRequest(ClientRequest):
     exchange = ResponsesExchange
 
     def _describe(self, name: str, tool: OfferedTool) -> JSON:
-        # Strict is the default here, and asks more of a schema than an action's says.
+        # Strict is the default here, and requires more of a schema than an action's schema has.
         described: dict[str, JSON] = {"name": name, "description": tool.description, "parameters": tool.input_schema}
         return {"type": "function", **described, "strict": False}
 
@@ -232,14 +232,14 @@ class ResponsesRequest(ClientRequest):
 
 
 def _flatten(rounds: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Yield the items of all rounds in order, and which of them were hidden."""
+    """Yield the items of all rounds in order, each with whether it was hidden."""
     for each in rounds:
         yield from each["parts"]
         yield from ((True, result) for result in each["results"])
 
 
 def make_array(document: Document, before: Sequence[str] = ()) -> None:
-    """Make the input an array, if it is a text, with some items before what it has."""
+    """Convert a text input to an array, with some items before its own."""
     start = "".join(f"{text}," for text in before)
     for span in document.find("input"):
         if isinstance(span.value, str) and not document.is_written("input"):
@@ -251,12 +251,12 @@ def make_array(document: Document, before: Sequence[str] = ()) -> None:
 
 
 def _write_message(text: str) -> str:
-    """Write an input that is a text as the item that it means."""
+    """Return the item that is equivalent to a text input."""
     return f'{{"role":"user","content":{text}}}'
 
 
 def _item_keys(item: Any) -> Iterator[str]:
-    """Name an item by what no other has: a call's output by its call."""
+    """Yield the keys that identify an item uniquely. A call's output is identified by its call."""
     if isinstance(item, dict):
         yield from (item[key] for key in ("id", "call_id") if isinstance(item.get(key), str))
         if isinstance(secret := item.get("encrypted_content"), str):

@@ -1,21 +1,21 @@
-"""The number of values in JSON text, counted as the text comes: what reading it takes is known before it is read."""
+"""Counts the values in JSON text as it arrives, so that the cost of parsing is known in advance."""
 
 from __future__ import annotations
 
 import re
 
 MOST_VALUES = 100_000
-"""Most values of a request's body, or of one JSON text of a provider's; every comma and every container counts."""
+"""The most values in a request's body, or in one JSON text of a provider. Each comma and container counts."""
 
 VALUE_BYTES = 128
-"""The bytes that a value takes which was read, beside its text."""
+"""The bytes that a parsed value needs, beside its text."""
 
 _without_escapes = re.compile(rb"\\.", re.DOTALL).sub
 _SIGNS = (b",", b"[", b"{")
 
 
 class ValueCounter:
-    """Counts the values in a JSON text that comes in pieces, in linear time.  What is no JSON is counted somehow.
+    """A counter of the values in a JSON text that arrives in pieces, in linear time. Invalid JSON gets some count.
 
     :ivar count: the values so far.
     """
@@ -24,7 +24,7 @@ class ValueCounter:
 
     def __init__(self) -> None:
         self.count = 0
-        self._inside = self._escaped = False  # a string, or half an escape of it, goes on in the next piece
+        self._inside = self._escaped = False  # the next piece continues a string or half an escape
 
     def feed(self, data: bytes) -> None:
         """Count the values in the next piece."""
@@ -49,5 +49,5 @@ def count_values(data: bytes) -> int:
 
 
 def weigh(data: bytes) -> int:
-    """Return the bytes that a JSON text takes, with what was read of it."""
+    """Return the bytes that a JSON text needs, with its parsed values."""
     return len(data) + VALUE_BYTES * count_values(data)
