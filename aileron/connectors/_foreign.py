@@ -13,13 +13,13 @@ from zope.interface.verify import verifyObject
 
 from aileron.base.json import JSON
 from aileron.base.load_error import LoadError
+from aileron.base.packages import find_package
 from aileron.base.tables import FileTable
 from aileron.model.connectors import ConnectorDescription, Request
 from aileron.model.interfaces.connectors import IConnector
 
 from ._files import BOUNDARY, ConnectorFile
 from ._operations import Identity
-from ._plugins import find_package
 from ._screened import Screened
 from .kind import ConnectorKind, NotMade, Specimen, Workshop
 from .kinds import BUILT_IN, KindTable

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from pkgutil import iter_modules
-from types import ModuleType
 
 from attrs import frozen
 from twisted.plugin import getCache
@@ -16,6 +11,7 @@ from zope.interface.exceptions import Invalid
 from zope.interface.verify import verifyObject
 
 from aileron.base.load_error import LoadError
+from aileron.base.packages import find_package
 from aileron.model.connectors import ConnectorDescription
 from aileron.model.interfaces.connectors import IConnector
 from aileron.model.trust import Candidate
@@ -58,22 +54,6 @@ def of_package(name: str) -> Iterator[FoundPlugin]:
             continue
         for plugin in dropins[module].plugins:
             yield _check(f"{name}.{module}.{plugin.name}", plugin.load)
-
-
-def find_package(name: str) -> ModuleType | None:
-    """Import a package, or return None if there is none or it is in the working directory."""
-    try:
-        top = find_spec(name.partition(".")[0])
-        if top is None or any(_in_working_directory(each) for each in top.submodule_search_locations or [""]):
-            return None
-        package = import_module(name)
-    except (ImportError, ValueError):
-        return None
-    return package if hasattr(package, "__path__") else None
-
-
-def _in_working_directory(location: str) -> bool:
-    return Path(location).resolve().is_relative_to(Path(os.getcwd()).resolve())
 
 
 def _check(file: str, load: Callable[[], object]) -> FoundPlugin:

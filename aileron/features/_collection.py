@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import Factory, evolve, field, frozen
 
 from aileron.base.json import JSON
+from aileron.base.packages import find_package
 from aileron.model.audit import EventName
 from aileron.model.errors import InvalidRequest, NotFound
 from aileron.model.features import Command, NoticeRule, RelayedPath, UpgradeAdvice
@@ -47,6 +48,7 @@ BUILT_IN = (
 ENTRY_POINTS = "aileron.features"
 """The group of entry points by which other packages declare features."""
 
+_CHECK = "Check the key features in config.yaml."
 _T = TypeVar("_T")
 
 
@@ -58,13 +60,31 @@ def load_built_in() -> tuple[IFeature, ...]:
 def load_foreign(names: Iterable[str]) -> tuple[IFeature, ...]:
     """Return the features of other packages that are called so; only these packages are imported.
 
-    :raises InvalidRequest: no installed package has such a feature.
+    :raises InvalidRequest: no installed package has such a feature, several have, or what it has is none.
     """
-    found = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
-    missing = sorted(set(names) - found.keys())
-    if missing:
-        raise InvalidRequest(f"There is no feature {missing[0]}. Check the key features in config.yaml.")
-    return tuple(found[name].load() for name in names)
+    return tuple(map(_load_foreign, names))
+
+
+def _load_foreign(name: str) -> IFeature:
+    points = tuple(dict.fromkeys(entry_points(group=ENTRY_POINTS, name=name)))
+    if not points:
+        raise InvalidRequest(f"There is no feature {name}. {_CHECK}")
+    if len(points) > 1:
+        packages = ", ".join(sorted(each.module for each in points))
+        raise InvalidRequest(f"Several packages have a feature {name}: {packages}. Uninstall all but one.")
+    (point,) = points
+    try:
+        if find_package(point.module.partition(".")[0]) is None:
+            raise InvalidRequest(f"The package of the feature {name} is not installed, or is in the working directory.")
+        found: IFeature = point.load()
+        named = found.name if IFeature.providedBy(found) else None
+    except InvalidRequest:
+        raise
+    except Exception as error:  # noqa: BLE001 - a stranger's code: what it raises may quote anything
+        raise InvalidRequest(f"The feature {name} cannot be loaded: {type(error).__name__}. {_CHECK}") from error
+    if named != name:
+        raise InvalidRequest(f"The entry point {name} ({point.value}) is not a feature of that name. {_CHECK}")
+    return found
 
 
 @frozen
@@ -241,8 +261,11 @@ class FeatureSet:
             each.check_variables(environ)
 
     def announce_environment(self, environ: Mapping[str, str]) -> Sequence[str]:
-        """Return the lines that a person is told before a daemon starts with this environment."""
-        return tuple(line for each in self.on for line in each.announce_environment(environ))
+        """Return the lines that a person is told before a daemon starts with this environment.
+
+        All known features are asked: only the daemon can tell whether config.yaml, which may have one off, is trusted.
+        """
+        return tuple(line for each in self.known for line in each.announce_environment(environ))
 
     async def start(self, core: Core) -> RunningFeatures:
         """Start the features in the daemon, each with those before it at hand."""

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, cast
 
 from attrs import fields, frozen
@@ -13,6 +19,7 @@ from aileron.base.http1 import RelayHandler, RequestHead, parse_request
 from aileron.base.yaml_keys import Key, NotConfig, switch, with_key
 from aileron.daemon._config import Config, read_config, read_switches
 from aileron.features import Core, Feature, FeatureSet, RunningFeature, RunningFeatures
+from aileron.features._collection import load_foreign
 from aileron.model.errors import InvalidRequest
 from aileron.model.interfaces.features import IFeature
 
@@ -25,6 +32,27 @@ class _Needy(Feature):
     name = "needy"
     summary = "Needs the example."
     needs = ("example",)
+
+
+_FEATURE = """
+from aileron.features.feature import Feature
+
+class Acme(Feature):
+    name = "{name}"
+    summary = "Does nothing."
+
+FEATURE = Acme()
+"""
+
+
+def install(root: Path, text: str, package: str, name: str) -> None:
+    """Install a package with a feature into a directory, as pip would."""
+    (root / package).mkdir(parents=True, exist_ok=True)
+    (root / package / "__init__.py").write_text(text, "utf-8")
+    about = root / f"{package}-1.0.dist-info"
+    about.mkdir(exist_ok=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", "utf-8")
+    (about / "entry_points.txt").write_text(f"[aileron.features]\n{name} = {package}:FEATURE\n", "utf-8")
 
 
 _TAKEN = ["one", "two", "two"]
@@ -134,6 +162,45 @@ class CollectionTests(SynchronousTestCase):
         nothing: dict[str, Any] = {each.name: None for each in fields(Core) if each.init}
         core = Core(**nothing)
         return self.successResultOf(Deferred.fromCoroutine(FeatureSet(features).start(core)))
+
+    def test_announced(self) -> None:
+        """A line about the environment does not depend on config.yaml: the daemon may obey that, or not."""
+        environ = {"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/evil"}
+        self.assertIn("AILERON_OPENAI_BASE_URL", "".join(FeatureSet().without("gateway").announce_environment(environ)))
+
+    def test_foreign_loaded(self) -> None:
+        """A feature of another package is loaded if one installed package has it, outside the working directory."""
+        self.installed("acme_one", "acme")
+        self.assertEqual([each.name for each in load_foreign(["acme"])], ["acme"])
+        for number, wrong in enumerate(("FEATURE = object()", "raise ValueError", _FEATURE.format(name="gateway"))):
+            self.installed(f"acme_{number}", f"bad{number}", wrong)
+            error = self.assertRaises(InvalidRequest, load_foreign, [f"bad{number}"])
+            self.assertIn(f"bad{number}", error.message)
+        self.installed("acme_two", "acme")
+        error = self.assertRaises(InvalidRequest, load_foreign, ["acme"])
+        self.assertIn("acme_one", error.message)
+        here = self.installed("acme_here", "here")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(here)
+        self.assertIn("working directory", self.assertRaises(InvalidRequest, load_foreign, ["here"]).message)
+        self.assertNotIn("acme_here", sys.modules)
+
+    def installed(self, package: str, name: str, text: str = "") -> Path:
+        """Install a package with a feature, until the test ends, and return its place."""
+        root = Path(mkdtemp())  # trial works in a directory that holds those of L{mktemp}
+        install(root, text or _FEATURE.format(name=name), package, name)
+        before = list(sys.path)
+        sys.path.insert(0, str(root))
+        importlib.invalidate_caches()
+
+        def forget() -> None:
+            sys.path[:] = before
+            sys.modules.pop(package, None)
+            rmtree(root, ignore_errors=True)
+
+        sys.modules.pop(package, None)
+        self.addCleanup(forget)
+        return root
 
     def test_foreign(self) -> None:
         """The settings of a feature that is not loaded are left alone; one that nobody has is refused, by name."""

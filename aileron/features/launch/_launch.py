@@ -75,7 +75,8 @@ class Launcher:
         :raises OSError: the agent could not be started.
         """
         prepared = prepare(agent, invocation, self.interpreter)
-        facts, notes_tools = await self.ensure_daemon(), enclose is not None and through_gateway
+        facts = await self.ensure_daemon()
+        notes_tools = enclose is not None and through_gateway and facts.upstreams is not None
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[LaunchPlan]:

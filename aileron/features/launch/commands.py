@@ -96,7 +96,6 @@ def launch(
         raise click.UsageError("--json requires --print, before the agent's name.")
     words = _read_egress(egress, sandbox=options["sandbox"])
     _refuse_off(cli, sandbox=options["sandbox"], egress=bool(words), inband=options["in_band"])
-    options["no_gateway"] |= "gateway" in cli.features.off
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
     if options["in_band"] and wait is not None:
         raise click.UsageError("--wait does not apply to --in-band.")
@@ -303,7 +302,10 @@ async def _facts(cli: CliContext) -> DaemonFacts:
 
 
 def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
-    """Return the facts of the daemon; of one that does not run the likely ones: its last address, no key."""
+    """Return the facts of the daemon; of one that does not run the likely ones: its last address, no key.
+
+    Whether there is a gateway is known from the daemon alone, which goes by a config.yaml that is trusted.
+    """
     from .plan import DaemonFacts
     from .registration import Upstream
 
@@ -311,9 +313,9 @@ def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
         ports = load_ports(cli.home)
         url, operator_url = f"http://127.0.0.1:{ports.agent or 0}", f"http://localhost:{ports.operator or 0}"
         built_in = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
-        return DaemonFacts(url, operator_url, "", built_in)
+        return DaemonFacts(url, operator_url, "", None if "gateway" in cli.features.off else built_in)
     gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")
-    # None of a daemon that was started before an upgrade.
+    # None if the feature is off, or the daemon was started before an upgrade.
     upstreams = gateway and {
         each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
     }

@@ -27,7 +27,7 @@ _OURS = "AILERON_"
 class DaemonFacts:
     """Facts about the running daemon that a launch needs.
 
-    :ivar upstreams: of its gateway, by the provider's name; L{None}: it is of a version without one.
+    :ivar upstreams: of its gateway, by the provider's name; None if it has no gateway.
     """
 
     url: str

@@ -5,8 +5,14 @@ from __future__ import annotations
 import io
 import json
 from contextlib import redirect_stderr
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from attrs import evolve
+
+from aileron.cli._main import run
+from aileron.cli.context import Links
 from aileron.cli.errors import CommandError
 from aileron.features.launch.agent import UNATTENDED_WAIT_SECONDS
 from aileron.features.launch.commands import MOST_WAIT_SECONDS
@@ -60,6 +66,22 @@ class LaunchTests(CommandCase):
         self.assertIsNotNone(json.loads(whole[1])["gateway"])
         code, _out, err = self.command("launch", "--in-band", "--print", f"{programs}/opencode")
         self.assertEqual((code, "--in-band is off" in err), (1, True), err)
+
+    def test_gateway_off_untrusted(self) -> None:
+        """A config.yaml that may not be trusted keeps no agent that is started away from the gateway."""
+        self.install("opencode")
+        self.home.config.write_text("features: {gateway: off}\n")
+        self.home.config.chmod(0o600)
+        found = []
+
+        def drive(work: Callable[[Links], Any]) -> Any:
+            launching = work(self.site)
+            found.append(launching.cr_frame.f_locals["gateway"])
+            launching.close()
+            return 0
+
+        code = run(("launch", "opencode"), evolve(self.cli_context(), drive=drive))
+        self.assertEqual((code, found), (0, [True]))
 
     def test_printed(self) -> None:
         """What a launch would do is printed without a daemon; none is started, and no vault is made."""

@@ -358,12 +358,21 @@ class LaunchedTests(LaunchCase):
     """A whole launch."""
 
     def test_notes_tools(self) -> None:
-        """Only a session in a sandbox, with the gateway, has the tools of providers noted, and says so."""
+        """Only a session in a sandbox, with the gateway, has the tools of providers noted, and says so.
+
+        The daemon may have no gateway.
+        """
 
         def enclose(plan: LaunchPlan, _url: str, _session: str) -> AbstractContextManager[LaunchPlan]:
             return nullcontext(plan)
 
-        for through, walls, notes in ((True, enclose, True), (False, enclose, False), (True, None, False)):
+        for through, walls, notes, upstreams in (
+            (True, enclose, True, {}),
+            (False, enclose, False, {}),
+            (True, None, False, {}),
+            (True, enclose, False, None),
+        ):
+            self.upstreams = upstreams
             self.site.asked.clear()
             self.said.clear()
             launching = self.running(through_gateway=through, enclose=walls)
