@@ -40,7 +40,7 @@ JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JS
 """Any JSON value (RFC 8259).  Values are read-only by agreement: do not change a value that was passed on."""
 
 _MAX_EXACT = 2**53 - 1
-_HEAVY_VALUES, _CHARACTERS_A_VALUE = 1000, 100
+HEAVY, _CHARACTERS_A_VALUE = 1000, 100
 _BYTES = (bytes, bytearray, memoryview)
 _quoted: Callable[[str], str] = encode_basestring  # escapes as RFC 8785 requires, in lower case
 
@@ -126,15 +126,20 @@ def heavy(value: JSON) -> bool:
 
     A value is large if it has many values or very long texts.
     """
+    return weigh(value) > HEAVY
+
+
+def weigh(value: JSON) -> int:
+    """Return how many values a value has, where long texts count as several; what is L{heavy} is not counted out."""
     count, within = 0, [value]
-    while within and count <= _HEAVY_VALUES:
+    while within and count <= HEAVY:
         each = within.pop()
         if isinstance(each, str):
             count += len(each) // _CHARACTERS_A_VALUE
         elif isinstance(each, (Mapping, Sequence)):
             count += len(each)
             within.extend(each.values() if isinstance(each, Mapping) else each)
-    return count > _HEAVY_VALUES
+    return count
 
 
 def _bare(value: object) -> object:

@@ -80,7 +80,7 @@ def _load_foreign(name: str) -> IFeature:
         named = found.name if IFeature.providedBy(found) else None
     except InvalidRequest:
         raise
-    except Exception as error:  # noqa: BLE001 - a stranger's code: what it raises may quote anything
+    except Exception as error:
         raise InvalidRequest(f"The feature {name} cannot be loaded: {type(error).__name__}. {_CHECK}") from error
     if named != name:
         raise InvalidRequest(f"The entry point {name} ({point.value}) is not a feature of that name. {_CHECK}")

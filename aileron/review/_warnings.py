@@ -9,7 +9,7 @@ from enum import StrEnum
 from attrs import frozen
 
 from aileron.base.addresses import host_shown, may_be_private
-from aileron.base.json import JSON, heavy, json_pointer
+from aileron.base.json import HEAVY, JSON, json_pointer, weigh
 from aileron.base.text import visible
 from aileron.model.actions import Offer
 from aileron.model.precedents import Precedents
@@ -182,10 +182,10 @@ def find_warnings(
         **_compare_with_earlier(approval, before),
         **_judge_requests(approval, offer),
     }
-    values = tuple(_list_values(approval, cards))
-    if heavy([value for _, value in values]):
+    given = tuple(_list_values(approval, cards))
+    values = _choose_light(given)
+    if len(values) < len(given):
         about_whole["unchecked"] = "Long: the text was not checked here for hidden characters and misleading words."
-        values = ()
     found = [ReviewWarning.of(each, text) for each, text in about_whole.items() if text]
     located: dict[tuple[str, str], str] = {}
     for where, value in values:
@@ -210,6 +210,17 @@ def _list_values(approval: Approval, cards: Sequence[Card]) -> Iterator[tuple[st
             yield f"/cards/{number}/parts/{part}", values[0] if len(values) == 1 else list(values)
     for number, line in enumerate(approval.review.shown_preview.fields):
         yield f"/review/preview/fields/{number}", line.value
+
+
+def _choose_light(given: Sequence[tuple[str, JSON]]) -> Sequence[tuple[str, JSON]]:
+    """Return the values that can be checked at once: the lightest, so that a long one hides no other."""
+    left, chosen = HEAVY, set[int]()
+    for weight, place in sorted((1 + weigh(value), place) for place, (_, value) in enumerate(given)):
+        left -= weight
+        if left < 0:
+            break
+        chosen.add(place)
+    return [each for place, each in enumerate(given) if place in chosen]
 
 
 def host_of(step: ReviewedStep) -> str:

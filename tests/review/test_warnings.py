@@ -155,6 +155,11 @@ class WarningsTests(SynchronousTestCase):
         """Text that is too long to be checked at once is said to be unchecked."""
         self.assertEqual(list(risks(approval(text="<!channel>" * 20_000), DONE, None)), ["unchecked"])
 
+    def test_partly_unchecked(self) -> None:
+        """A long text keeps no other value from being checked."""
+        asked = approval(a="<!channel>" * 20_000, to="ann\u202e@a.example", b=["x"] * 2_000)
+        self.assertEqual(list(risks(asked, DONE, None)), ["unchecked", "hidden", "address"])
+
     def test_order(self) -> None:
         """Warnings stand in the order of the table."""
         asked = evolve(approval(planned(None, base_url="http://10.0.0.1"), text="<!channel>"), stale="It changed.")

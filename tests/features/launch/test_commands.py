@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from contextlib import redirect_stderr
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
