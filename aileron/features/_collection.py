@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import Factory, evolve, field, frozen
@@ -72,19 +72,28 @@ def _load_foreign(name: str) -> IFeature:
     if len(points) > 1:
         packages = ", ".join(sorted(each.module for each in points))
         raise InvalidRequest(f"Several packages have a feature {name}: {packages}. Uninstall all but one.")
-    (point,) = points
-    try:
-        if find_package(point.module.partition(".")[0]) is None:
-            raise InvalidRequest(f"The package of the feature {name} is not installed, or is in the working directory.")
-        found: IFeature = point.load()
-        named = found.name if IFeature.providedBy(found) else None
-    except InvalidRequest:
-        raise
-    except Exception as error:
-        raise InvalidRequest(f"The feature {name} cannot be loaded: {type(error).__name__}. {_CHECK}") from error
-    if named != name:
-        raise InvalidRequest(f"The entry point {name} ({point.value}) is not a feature of that name. {_CHECK}")
+    found = _load_point(*points)
+    if found is None:
+        raise InvalidRequest(f"The entry point {name} ({points[0].value}) is not a feature of that name. {_CHECK}")
     return found
+
+
+def _load_point(point: EntryPoint) -> IFeature | None:
+    """Load a feature, or return None if what is there is none of that name.
+
+    :raises InvalidRequest: it cannot be loaded.
+    """
+    try:
+        package = find_package(point.module.partition(".")[0])
+        found: IFeature | None = None if package is None else point.load()
+        is_it = IFeature.providedBy(found) and found is not None and found.name == point.name
+    except Exception as error:  # noqa: BLE001 - a stranger's code: what it raises may quote anything
+        told = f"The feature {point.name} cannot be loaded: {type(error).__name__}. {_CHECK}"
+        raise InvalidRequest(told) from error
+    if package is None:
+        told = f"The package of the feature {point.name} is not installed, or is in the working directory."
+        raise InvalidRequest(told)
+    return found if is_it else None
 
 
 @frozen
