@@ -87,7 +87,7 @@ def _load_point(point: EntryPoint) -> IFeature | None:
         package = find_package(point.module.partition(".")[0])
         found: IFeature | None = None if package is None else point.load()
         is_it = IFeature.providedBy(found) and found is not None and found.name == point.name
-    except Exception as error:  # noqa: BLE001 - a stranger's code: what it raises may quote anything
+    except Exception as error:
         told = f"The feature {point.name} cannot be loaded: {type(error).__name__}. {_CHECK}"
         raise InvalidRequest(told) from error
     if package is None:
