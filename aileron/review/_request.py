@@ -7,6 +7,7 @@ from functools import cached_property
 
 from attrs import frozen
 
+from aileron.base.json import heavy
 from aileron.model.actions import Offer
 from aileron.model.interfaces.runner import IDecisions
 from aileron.model.precedents import Precedents
@@ -47,10 +48,17 @@ async def review_requests(
 ) -> tuple[RequestReview, ...]:
     """Compare requests with earlier calls, and return their reviews in the same order.
 
+    Of several requests, those that are large are reviewed without cards: each card needs a plan, which takes
+    milliseconds, and there may be a hundred.
+
     :param offers: the actions on offer, by name.
     """
+
+    def omits(approval: Approval) -> bool:
+        return len(approvals) > 1 and heavy(approval.run.arguments)
+
     compared = await decisions.precedents(approvals)
     return tuple(
-        RequestReview(each, before, offers.get(each.run.action), decisions.cards(each))
+        RequestReview(each, before, offers.get(each.run.action), () if omits(each) else decisions.cards(each))
         for each, before in zip(approvals, compared, strict=True)
     )
