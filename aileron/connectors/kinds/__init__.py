@@ -20,17 +20,17 @@ BUILT_IN: tuple[ConnectorKind[Any], ...] = (HTTP, GIT, MAIL, COMMAND, MCP)
 
 @frozen
 class KindTable:
-    """The kinds of connector that a process knows."""
+    """The table of known kinds of connector."""
 
     known: tuple[ConnectorKind[Any], ...] = BUILT_IN
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names, as connector files have them."""
+        """The names of the kinds, as used in connector files."""
         return tuple(each.name for each in self.known)
 
     def find(self, name: str) -> ConnectorKind[Any]:
-        """Return the kind of this name, or the usual one if there is none."""
+        """Return the kind of a name, or C{http} if there is none."""
         return next((each for each in self.known if each.name == name), HTTP)
 
 

@@ -1,4 +1,4 @@
-"""Services that speak HTTP: what their files may say, the requests made of it, and what their answers mean."""
+"""Services over HTTP: the declarations in their files, the requests, and the meaning of their responses."""
 
 from ._connector import HttpConnector
 from ._graphql import check_graphql

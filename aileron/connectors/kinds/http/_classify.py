@@ -1,4 +1,4 @@
-"""Judges an answer by the connector's declaration."""
+"""Judges a response by the connector's declaration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ._when import ABSENT, MissingPath, at
 from ._xml import decode_xml
 
 MOST_KEPT = 64 * 1024
-"""Characters that are kept of an answer that is no success."""
+"""The characters that are stored of an unsuccessful response."""
 
 _EXPECTED = {"json": "JSON", "xml": "XML", "text": "UTF-8 text"}
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
@@ -38,17 +38,17 @@ _RATE_LIMITS = (
 )
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
 _LEFT = re.compile(r"(?:remaining=|;\s?r=)0\s{0,9}[,;]\s{0,9}(?:reset|t)=([0-9]{1,12})")
-_UNIX_TIME = 1e9  # no service asks for thirty years of patience
+_UNIX_TIME = 1e9  # larger numbers are Unix times, not seconds to wait
 _REQUEST_TIMEOUT = 408
 _PRECONDITION_FAILED = 412
 
 
 @frozen
 class Reader:
-    """Reads the answers to one operation.
+    """The reader of responses to one operation.
 
     :ivar name: of the connector, for messages.
-    :ivar echo: takes the secret out, before anything is cut or chosen from what the service wrote.
+    :ivar echo: redacts the secret, before a part of the response is cut or selected.
     """
 
     name: str
@@ -56,9 +56,9 @@ class Reader:
     echo: Redactor
 
     def outcome(self, answer: ServiceAnswer, now: datetime) -> Outcome:
-        """Judge what C{answer} means.
+        """Return the outcome that a response means.
 
-        :param now: for a C{Retry-After} that names a date.
+        :param now: for a C{Retry-After} with a date.
         """
         self.echo.listen(answer.head)
         if self.operation.answer == "auto":
@@ -71,7 +71,7 @@ class Reader:
         return evolve(judged, notes={**judged.notes, "answer": self._keep(answer)})
 
     def _keep(self, answer: ServiceAnswer) -> JSON:
-        """Return what the operator can read of an answer that is no success: redacted first, and then cut."""
+        """Return the body of an unsuccessful response for the operator: redacted first, then cut."""
         try:
             text = self.echo.text(answer.body.decode("utf-8"))
         except ValueError:
@@ -80,12 +80,12 @@ class Reader:
         return {"type": self._type(answer), "text": kept}
 
     def _type(self, answer: ServiceAnswer) -> str:
-        """Return the media type of an answer, or nothing if it names none."""
+        """Return the media type of a response, or an empty text if it names none."""
         named = self.echo.text(answer.headers.get("content-type", "")).partition(";")[0].strip().lower()
         return show_safely(named, 100)
 
     def _judge_accepted(self, answer: ServiceAnswer, now: datetime) -> Outcome:
-        """Judge a success, a failure that the declaration recognises, or an answer that says nothing."""
+        """Judge a response with status 2xx: a success, a declared failure, or an unreadable body."""
         try:
             content = self._content(answer)
         except ValueError:
@@ -99,7 +99,7 @@ class Reader:
         return Outcome(output=self._output(content, answer), status=answer.status, retry_after_seconds=wait)
 
     def _unexpected(self, answer: ServiceAnswer) -> str:
-        """Say what came in the place of what the operation declares."""
+        """Return a description of a body that does not match the declaration."""
         expected = _EXPECTED.get(self.operation.answer, "JSON")
         encoding = answer.headers.get("content-encoding", "identity").lower()
         if encoding != "identity":
@@ -144,7 +144,7 @@ class Reader:
         return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
 
     def _judge_declared(self, content: JSON, answer: ServiceAnswer) -> Outcome:
-        """Judge a success of HTTP that C{error.when} calls a failure."""
+        """Judge a response with status 2xx that C{error.when} declares a failure."""
         status = answer.status
         kind, code = _KINDS[self.operation.error.kind], self._code(content)
         if self._is_refusal(content, code):
@@ -155,11 +155,10 @@ class Reader:
         return Outcome(fault=_fault(message, status, code, kind), classified=False, status=status)
 
     def _is_refusal(self, content: JSON, code: str | None) -> bool:
-        """Tell whether a declared failure says that nothing was done.
+        """Return whether a declared failure means that nothing was done.
 
-        What is compared says so itself.  Where that is not there, the service's own word for a failure does; but not in
-        GraphQL, where a field that fails after the mutation was carried out is left out as well: only an answer without
-        C{data} tells there that nothing was begun.
+        If the compared member exists, it does. If it is missing, the service's error code means so, except in GraphQL:
+        there a field may fail after the mutation was carried out, so only a response without C{data} means it.
         """
         when = self.operation.error.when
         found = ABSENT if when is None else at(content, when.path)
@@ -170,7 +169,7 @@ class Reader:
         return isinstance(content, Mapping) and "data" not in content and bool(content.get("errors"))
 
     def _judge_rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
-        """Any other status."""
+        """Judge a response with any other status."""
         content = self._lenient(answer)
         code = self._code(content)
         said = self._said(content, answer) if code is None else code
@@ -193,23 +192,23 @@ class Reader:
         return 400 <= status <= 499 and status != _REQUEST_TIMEOUT
 
     def _patience(self, answer: ServiceAnswer, now: datetime) -> float | None:
-        """Read what C{Retry-After} says, unless that is the secret."""
+        """Return the seconds from C{Retry-After}, or else from the rate limit headers, or None."""
         said = retry_after(self.echo.text(answer.headers.get("retry-after", "")), now)
         return self._exhausted(answer, now) if said is None else said
 
     def _exhausted(self, answer: ServiceAnswer, now: datetime) -> float | None:
-        """Read how long no request is left, as the usual headers say, unless one is the secret."""
+        """Return the seconds until the rate limit resets, or None if requests are left or it is unknown."""
         return rate_limit({name: self.echo.text(answer.headers.get(name, "")) for name in _RATE_LIMITS}, now)
 
     def _lenient(self, answer: ServiceAnswer) -> JSON | MissingPath:
-        for read in (self._decode, decode):  # what reports an error is mostly JSON, whatever a success is
+        for read in (self._decode, decode):  # errors are mostly JSON, even if a success is not
             with suppress(ValueError):
                 return self.echo.value(read(answer.body))
         self._listen(answer)
         return ABSENT
 
     def _said(self, content: JSON | MissingPath, answer: ServiceAnswer) -> str | None:
-        """Return what the service says went wrong, where it usually says so, cut."""
+        """Return the service's error message, cut, or None if none is found."""
         if not isinstance(content, MissingPath):
             found = find_message(content)
         elif self._type(answer) == "text/plain":
@@ -219,18 +218,18 @@ class Reader:
         return None if found is None else show_safely(found, MOST_MESSAGE)
 
     def _listen(self, answer: ServiceAnswer) -> None:
-        """To a body of which nothing is read."""
+        """Check a body that is not read for the secret."""
         self.echo.listen([answer.body.decode("latin-1")])
 
     def _code(self, content: JSON | MissingPath) -> str | None:
-        """Read the service's own word for what went wrong."""
+        """Return the service's error code, or None if there is none."""
         path = self.operation.error.message
         found = ABSENT if path is None or isinstance(content, MissingPath) else at(content, path)
         return show_safely(str(found)) if isinstance(found, str | int | float) and found != "" else None
 
 
 def find_form(media_type: str, body: bytes) -> str:
-    """Find out how an answer is read whose file says C{auto}: as its type says, if it is of that form."""
+    """Return the form in which to read a response declared as C{auto}: that of its media type, if the body parses."""
     plain = media_type.partition(";")[0].strip().lower()
     is_json, is_xml = plain.endswith(("/json", "+json")), plain.endswith(("/xml", "+xml"))
     if not body:
@@ -250,10 +249,7 @@ def find_form(media_type: str, body: bytes) -> str:
 
 
 def retry_after(said: str, now: datetime) -> float | None:
-    """Read the seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3).
-
-    What is beyond a day, or no such wish, is none.
-    """
+    """Return the seconds in C{Retry-After}, a number or a date (RFC 9110 10.2.3), or None if invalid or over a day."""
     text = said.strip()
     if text.isascii() and text.isdigit():
         seconds = float(text) if len(text) < _MOST_DIGITS else _MOST_RETRY_AFTER_SECONDS + 1
@@ -267,10 +263,10 @@ def retry_after(said: str, now: datetime) -> float | None:
 
 
 def rate_limit(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Read for how many seconds no request is left; L{None}: some are, or nobody says, or it is beyond a day.
+    """Return the seconds until requests are left again, or None if some are left, it is unknown, or it is over a day.
 
-    In C{RateLimit} and C{RateLimit-Reset} (drafts of the IETF) that is said in seconds, in C{X-RateLimit-Reset} of
-    some services as a time of Unix.
+    C{RateLimit} and C{RateLimit-Reset} (IETF drafts) hold seconds. Some services send a Unix time in
+    C{X-RateLimit-Reset}.
     """
     found = _LEFT.search(headers["ratelimit"])
     resets = [found[1]] if found else []

@@ -1,4 +1,4 @@
-"""A connector made of a file: prepares what the file declares, sends it, and reads the answer as the file says."""
+"""A connector made of a file: builds declared requests, sends them, and reads responses as declared."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 @implementer(IConnector, IInputNormalizer)
 @frozen
 class HttpConnector:
-    """Speaks HTTP as its file declares.
+    """The HTTP connector of one file.
 
-    :ivar spec: the file, read.
-    :ivar transport: what sends.
-    :ivar clock: what seconds are counted on.
-    :ivar now: the time of day, for a C{Retry-After} that names a date.
-    :ivar in_thread: calls a function in another thread; L{None}: long answers are read here as well.
+    :ivar spec: the parsed file.
+    :ivar transport: sends requests.
+    :ivar clock: measures timeouts.
+    :ivar now: returns the time of day, for a C{Retry-After} with a date.
+    :ivar in_thread: calls a function in another thread, or None to read long responses in the reactor's thread.
     """
 
     spec: HttpSpec
@@ -62,7 +62,7 @@ class HttpConnector:
         return self.spec.normalize_input(operation, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Send a read, following what redirects its operation allows."""
+        """Send a read. Read further pages and follow redirects as declared."""
         operation = self.spec.check_own(request)
         self.spec.find_read(request.operation)
         if operation.pages is None:
@@ -82,7 +82,7 @@ class HttpConnector:
         return (await self._send(request, self.spec.check_own(request), credential, seconds, late_seconds)).outcome
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Read where the file says, and find it there by the key."""
+        """Search for the effect by its key, with the read that the file declares."""
         lookup = self.spec.find_declared(sought.operation).lookup
         if lookup is None:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
@@ -141,17 +141,17 @@ class HttpConnector:
 
 
 def _redactor(sent: Authorization) -> Redactor:
-    """Make what finds all that is secret in C{sent}: of HTTP's Basic scheme also what it encodes."""
+    """Return the redactor of all secrets in C{sent}, including the decoded parts of HTTP Basic credentials."""
     values = [value for _, value in sent.headers] or [""]
     return Redactor.of(*(each for key in sent.secrets for value in values for each in secrets_in(key, value)))
 
 
 @frozen
 class _Attempt:
-    """One sending and what it came to.
+    """One HTTP request and its outcome.
 
-    :ivar plain: the request without its credential, from which a redirect leads on.
-    :ivar targets: where redirects led, without the credential.
+    :ivar plain: the request without its credential, repeated for redirects.
+    :ivar targets: the URLs of redirects, without the credential.
     """
 
     connector: HttpConnector
@@ -164,7 +164,7 @@ class _Attempt:
     targets: list[str] = field(factory=list, init=False)
 
     async def page(self, message: OutgoingRequest) -> FetchedPage:
-        """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
+        """Send the request, and return the page. Failures of the network and exceeded limits become outcomes."""
         name = self.connector.spec.fqn
         deadline = self.connector.clock.seconds() + self.seconds
         try:
@@ -179,7 +179,7 @@ class _Attempt:
         return FetchedPage(await self._read(name, answer), answer.headers, len(answer.body))
 
     async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
-        """Read what an answer means, without an echo; one that is long is read while others are served."""
+        """Return the outcome of a response, redacted. A long response is read in a thread."""
         reader, now = Reader(name, self.operation, self.echo), self.connector.now()
         in_thread = self.connector.in_thread
         if in_thread is None or len(answer.body) < _LONG_BYTES:

@@ -1,4 +1,4 @@
-"""From a connector file of the kind C{http} to its specification."""
+"""Parses a connector file of the kind C{http} into its specification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._spec import HttpOperation, HttpSpec
 
 
 def read_http(document: FileTable, head: FileTable, identity: Identity) -> HttpSpec:
-    """Read the tables of such a file, and what C{[connector]} says of the service."""
+    """Read the tables of an HTTP connector's file. Faults are added to them."""
     service = read_service(document, head)
     if service.need is not None and service.need.kind == SshKey.name:
         head.faults.add(("credential", "kind"), f"`kind` must not be {SshKey.name}, which is for git over ssh")
@@ -37,7 +37,7 @@ def _operations(
 
 
 def _check_lookup(lookup: Lookup, table: FileTable, operations: Mapping[str, HttpOperation]) -> None:
-    """Check that there is such a read, and that it takes what it would be given."""
+    """Check that the named read exists, and accepts the inputs."""
     read = operations.get(lookup.operation)
     if read is None or read.operation.effect != READ:
         table.fault("op", "must name an operation of this file whose effect is read")

@@ -1,4 +1,4 @@
-"""Replays the recorded answers of a service: each goes through what a real call goes through, without a network."""
+"""Replays the recorded responses of a service through the code of a real call, without a network."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OUTCOMES = ("done", "refused", "unknown")
 
 
 def replay_all(spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
-    """Replay the whole of a file with recorded answers; return which outcomes were shown, by operation."""
+    """Replay a whole file of recorded responses, and return the outcomes that occurred, by operation."""
     template = spec.description.template
     usual = spec.description.base_url if template is None else template.example
     base_url = document.text("base_url", required=usual is None) or usual or ""
@@ -58,7 +58,7 @@ class _Replay:
     base_url: str
 
     def run(self, table: FileTable) -> list[str]:
-        """Replay one; which outcomes it shows."""
+        """Replay one fixture, and return the outcomes that occurred."""
         operation, inputs = self.spec.operations[self.name], table.object("inputs") or {}
         outcome = self._ask(operation, inputs, table)
         seen = [table.choice("outcome", _OUTCOMES, "done")]
@@ -76,7 +76,7 @@ class _Replay:
         return seen
 
     def _ask(self, operation: HttpOperation, inputs: Mapping[str, JSON], table: FileTable) -> Outcome | None:
-        """Compare the request, and read the answer; L{None}: the inputs make no request."""
+        """Compare the request, and return the outcome of the response, or None if no request can be built."""
         scope = ReferenceScope(inputs, _KEY)
         expected = table.optional_table("request")
         try:
@@ -104,7 +104,7 @@ class _Replay:
             table.fault("output", "is not what the operation's own `output` declares")
 
     def _look(self, table: FileTable, operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
-        """Replay how the effect is looked for."""
+        """Replay the search for an effect."""
         if operation.lookup is None:
             table.faults.add(table.path, f"{self.name} declares no `reconcile`")
             return
@@ -122,7 +122,7 @@ class _Replay:
 def _read_all(
     fqn: str, operation: HttpOperation, request: Request, answers: Sequence[ServiceAnswer]
 ) -> tuple[Outcome, int]:
-    """Read the answer, or as many pages as are asked for, and count these; what is not recorded is empty."""
+    """Read the recorded responses of all pages. Return the outcome and the number of pages requested."""
     if operation.pages is None:
         return Reader(fqn, operation, Redactor.of()).outcome(answers[0], _NOW), 1
     one, left, asked = Reader(fqn, evolve(operation, result=None), Redactor.of()), iter(answers), list[Request]()
@@ -167,7 +167,7 @@ def _compare_request(table: FileTable, request: Request, base_url: str, scope: R
 
 
 def _listed(given: object) -> JSON:
-    """Write a table of texts as that of a query, where each name may have several."""
+    """Return a table of texts in the form of a parsed query, where each name has a list."""
     pairs = given.items() if isinstance(given, Mapping) else ()
     return {name: list(value) if isinstance(value, list) else [value] for name, value in pairs}
 
@@ -182,7 +182,7 @@ def _rendered(table: FileTable, scope: ReferenceScope) -> bytes:
 
 
 def read_answer(table: FileTable, scope: ReferenceScope) -> ServiceAnswer:
-    """Read an answer; the service may repeat the effect key in it."""
+    """Read a recorded response, which may refer to the effect key."""
     status, headers = table.integer("status", 100, 599), table.object("headers") or {}
     body = table.text("text", required=False).encode("utf-8")
     if "json" in table.values:

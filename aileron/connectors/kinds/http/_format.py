@@ -40,7 +40,7 @@ def _present(kind: str, parts: Collection[str]) -> Schema:
 
 
 def _part(*more: str) -> Schema:
-    """Make that of a file of an upload, or of an attachment of a result."""
+    """Return the schema of a file in an upload, or of an attachment in a result."""
     return table(
         dict.fromkeys(("media_type", "base64", "text", *more), TEXT),
         ("media_type", *more),
@@ -149,7 +149,7 @@ def _operation_table() -> Schema:
 
 
 def make_schema() -> Schema:
-    """Make it."""
+    """Return the JSON Schema."""
     root = {
         "connector": service_head("http"),
         **places(),

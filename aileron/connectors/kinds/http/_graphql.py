@@ -1,4 +1,4 @@
-"""Checks GraphQL operations by C{graphql-core}, which only C{aileron connector check} uses, and only if it is there."""
+"""Checks GraphQL operations with the optional package C{graphql-core}, for C{aileron connector check} only."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NOT_CHECKED = "The GraphQL operations were not checked. To check them, install 
 
 
 def check_graphql(file: ConnectorFile, spec: HttpSpec, note: Callable[[str], None]) -> tuple[LoadError, ...]:
-    """Find what is wrong with the queries of a file that is sound otherwise, and with how their variables are filled.
+    """Return the faults of the queries and variables in a file without other faults.
 
-    :param note: told, where C{graphql-core} is not there.
+    :param note: called if C{graphql-core} is not installed.
     """
     bodies = {name: each.body.template for name, each in spec.operations.items() if each.body}
     found = {name: body for name, body in bodies.items() if spec.operations[name].is_graphql}
@@ -43,7 +43,7 @@ def check_graphql(file: ConnectorFile, spec: HttpSpec, note: Callable[[str], Non
 
 
 def _read_schema(file: ConnectorFile) -> str | None:
-    """Read the service's schema, which may lie beside the file under the same name."""
+    """Return the service's schema from the file of that name with the suffix C{.graphql}, or None if there is none."""
     try:
         return read_file(str(Path(file.name).with_suffix(".graphql")), 16 * MOST_FIXTURE_BYTES).data.decode("utf-8")
     except (Unreadable, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Inputs whose parts stand behind each other in one text, as the styles of OpenAPI and RFC 6570 have it."""
+"""Inputs whose parts are joined into one text, as in the styles of OpenAPI and RFC 6570."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LITERAL = TextRule.shape(
 class JoinedInput:
     """An array or a table that becomes one text.
 
-    :ivar before: what stands before the first part.
-    :ivar between: what stands between two.
-    :ivar pair: what stands between the name and the value of a member.
+    :ivar before: the prefix.
+    :ivar between: the separator of parts.
+    :ivar pair: the separator between the name and the value of a member.
     """
 
     before: str
@@ -30,9 +30,9 @@ class JoinedInput:
     pair: str
 
     def write(self, value: JSON, name: str, encode: Callable[[str], str]) -> str | None:
-        """Write a value; L{None}: it has no parts, or is null.
+        """Return the joined text of a value, or None if the value is null or has no parts.
 
-        :param encode: a part, as it stands in the text.
+        :param encode: encodes a part.
         """
         if value is None:
             return None
@@ -50,7 +50,7 @@ class JoinedInput:
 
 
 def read_joined(table: FileTable, inputs: Collection[str]) -> Mapping[str, JoinedInput]:
-    """Read the table C{joined}: by input, how its parts stand behind each other."""
+    """Read the table C{joined}: for each input, the separators of its parts."""
     whole, found = table.table("joined"), dict[str, JoinedInput]()
     for name in whole.values:
         inside = whole.table(name)

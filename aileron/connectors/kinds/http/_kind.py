@@ -22,13 +22,13 @@ from ._spec import HttpSpec
 
 
 class HttpKind(ConnectorKind[HttpSpec]):
-    """Services that speak HTTP."""
+    """The kind of services that speak HTTP."""
 
     name = "http"
     recorded = HttpAnswers()
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> HttpSpec:
-        """Read a file."""
+        """Read the connector file of an HTTP service."""
         return read_http(document, head, identity)
 
     def make(self, spec: HttpSpec, workshop: Workshop) -> IConnector:
@@ -43,7 +43,7 @@ class HttpKind(ConnectorKind[HttpSpec]):
         return make_schema()
 
     def check(self, file: ConnectorFile, spec: HttpSpec, note: Callable[[str], None]) -> Sequence[LoadError]:
-        """Check the queries of GraphQL."""
+        """Return the faults of GraphQL queries."""
         from ._graphql import check_graphql
 
         return check_graphql(file, spec, note)
@@ -51,7 +51,7 @@ class HttpKind(ConnectorKind[HttpSpec]):
     def build_request(
         self, spec: HttpSpec, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
     ) -> Request:
-        """Build a request."""
+        """Build the request of an operation."""
         return prepare(spec, spec.find_declared(operation), base_url, ReferenceScope(inputs, effect_key))
 
 

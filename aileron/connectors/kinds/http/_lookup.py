@@ -1,4 +1,4 @@
-"""Looks whether an effect happened: where a file says to look for it, and what is read from what was found there."""
+"""The search for an effect: the declared read, and the rule that finds the effect in its output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._result import Parts, chosen, read_parts
 from ._when import PATH, Condition, Steps, at, condition, dotted
 
 SINCE = frozenset({"effect.since", "effect.since_unix"})
-"""What only a look can refer to: a moment before the effect was first tried."""
+"""The references that only a search may use: a moment before the effect was first tried."""
 
 _EARLIER = timedelta(minutes=10)  # the service's clock may be behind ours
 _AFTER_SECONDS = 60.0
@@ -34,10 +34,10 @@ _MATCH = re.compile(rf"({PATH})\s*(==|contains)\s*(.+)")
 
 @frozen
 class Match:
-    """The rule by which one of the items is the effect.
+    """The rule that finds the effect among the items.
 
     :ivar relation: C{==} or C{contains}.
-    :ivar text: a template that holds the effect key.
+    :ivar text: a template that contains the effect key.
     """
 
     path: Steps
@@ -45,7 +45,7 @@ class Match:
     text: str
 
     def holds(self, item: JSON, scope: ReferenceScope) -> bool:
-        """Tell whether it is true of C{item}."""
+        """Return whether C{item} matches the rule."""
         found, wanted = at(item, self.path), _template.text(self.text, scope)
         if not isinstance(found, str):
             return False
@@ -54,15 +54,15 @@ class Match:
 
 @frozen
 class Lookup:
-    """The declaration of how one operation's effect is looked for.
+    """The declaration of the search for one operation's effect.
 
     :ivar operation: a read of the same connector.
-    :ivar items: where in its output the candidates are; empty: the output itself.
-    :ivar match: L{None}: whatever is there was asked for by the key.
-    :ivar certain: whether nothing found means that it did not happen.
-    :ivar after_seconds: how long after the last attempt that begins to count.
-    :ivar complete: what must be true of the output for that to count.
-    :ivar absent_statuses: with which the service says that there is no such thing.
+    :ivar items: the path of the candidates in its output, or empty for the output itself.
+    :ivar match: the rule that finds the effect, or None if the read itself asks by the key.
+    :ivar certain: whether finding nothing means that the effect did not happen.
+    :ivar after_seconds: the time after the last attempt from which finding nothing counts.
+    :ivar complete: a condition on the output that must hold for that.
+    :ivar absent_statuses: the statuses by which the service reports that the item does not exist.
     """
 
     operation: str
@@ -78,16 +78,16 @@ class Lookup:
     def inputs_for(self, sought: Sought) -> Mapping[str, JSON]:
         """Return the inputs of the read.
 
-        :raises InvalidRequest: they need an input that was not given.
+        :raises InvalidRequest: a needed input was not given.
         """
         rendered = _template.render(self.inputs, _scope(sought))
         return rendered if isinstance(rendered, Mapping) else {}
 
     def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime, echo: Redactor) -> Finding:
-        """Judge what the read's outcome says of the effect.
+        """Return the finding that the read's outcome means.
 
         :param name: of the connector, for messages.
-        :param echo: takes the secret out of what is decoded.
+        :param echo: redacts the secret in decoded parts.
         """
         is_all = MORE not in outcome.notes
         if outcome.status in self.absent_statuses and is_all:
@@ -112,7 +112,7 @@ class Lookup:
         return there if isinstance(there, Sequence) and not isinstance(there, str) else None
 
     def _absent(self, output: JSON, sought: Sought, now: datetime) -> bool | None:
-        """C{False} where nothing found settles it."""
+        """Return False if finding nothing proves that the effect did not happen, or None if it is unknown."""
         whole = self.complete is None or self.complete.holds(output)
         late_enough = (now - sought.last_at).total_seconds() >= self.after_seconds
         return False if self.certain and whole and late_enough else None
@@ -123,9 +123,9 @@ def _scope(sought: Sought) -> ReferenceScope:
 
 
 def read_lookup(table: FileTable | None, own_inputs: frozenset[str]) -> Lookup | None:
-    """Read an operation's table C{reconcile}; faults go where the table's go.
+    """Read the table C{reconcile}, or return None if C{table} is None. Faults are added to the table.
 
-    :param own_inputs: what the operation itself is given, and so can be referred to.
+    :param own_inputs: the operation's inputs, to which the table may refer.
     """
     if table is None:
         return None
@@ -155,9 +155,9 @@ def _inputs(table: FileTable, own_inputs: frozenset[str]) -> Mapping[str, Templa
 
 
 def _match(text: str) -> Match:
-    """Read such as C{id == ${effect.uuid}} and C{body contains "by ${effect.key}"}.
+    """Parse a rule such as C{id == ${effect.uuid}} or C{body contains "by ${effect.key}"}.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the rule is invalid.
     """
     found = _MATCH.fullmatch(text.strip())
     if not found:

@@ -1,4 +1,4 @@
-"""The body kind C{mail}: a message of plain text (RFC 5322), for services that take one whole."""
+"""The body kind C{mail}: a message of plain text (RFC 5322), for services that accept whole messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_ADDRESSES = 500
 
 
 def read_mail(table: FileTable) -> Mapping[str, Template]:
-    """Read the table C{mail} of an operation; faults go where the table's go."""
+    """Read the table C{mail} of an operation. Faults are added to the table."""
     for name in table.values:
         if name not in PARTS:
             table.fault(name, f"is no part of a mail: {', '.join(PARTS)}")
@@ -38,9 +38,9 @@ def read_mail(table: FileTable) -> Mapping[str, Template]:
 
 
 def write_mail(template: Mapping[str, Template], scope: ReferenceScope) -> bytes:
-    """Write the message: the same bytes for the same inputs, and no input can add a header or end one.
+    """Return the message: equal inputs give equal bytes, and no input can add or end a header.
 
-    :raises InvalidRequest: an input is no address, no subject, or no text.
+    :raises InvalidRequest: an input is no valid address, subject or text.
     """
     lines, content = [], ""
     for part, each in template.items():

@@ -1,4 +1,4 @@
-"""Finds what a service says went wrong in an answer whose connector file does not declare where that stands."""
+"""Finds the error message in a response whose connector file does not declare its place."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def find_message(content: JSON) -> str | None:
 
 
 def _find(content: JSON, depth: int) -> Iterator[str]:
-    """Yield what C{content} says, the general part before what it lists."""
+    """Yield the messages in C{content}, the general one before those in lists."""
     if isinstance(content, str):
         if content.strip():
             yield content[: 2 * MOST_MESSAGE]
@@ -66,14 +66,14 @@ def _find_in_table(table: Mapping[str, JSON], depth: int) -> Iterator[str]:
 
 
 def _find_by_field(errors: Mapping[str, JSON], depth: int) -> Iterator[str]:
-    """Yield the messages of a table that has the fields as its names."""
+    """Yield the messages of a table whose keys are field names."""
     for field, value in list(errors.items())[:_MOST_LISTED]:
         for each in list(_find(value, depth))[:1]:
             yield f"{field[:100]}: {each}"
 
 
 def _place(named: Mapping[str, JSON], text: str) -> str:
-    """Return the text with the field that it is about before it, where a member tells."""
+    """Return the text, with the name of its field before it if a member names one."""
     cut = text[: 2 * MOST_MESSAGE]
     for name in _PLACES:
         value = named.get(name)

@@ -1,4 +1,4 @@
-"""Bodies that carry files: C{multipart/form-data} (RFC 7578), and the bytes of one file."""
+"""Bodies with files: C{multipart/form-data} (RFC 7578), and the bytes of one file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILES, JSON_PART = "files", "json"
 
 
 def read_upload(table: FileTable, kind: str) -> Template:
-    """Check a table C{multipart}, or C{file}, and return it; faults go where the table's go."""
+    """Check a table C{multipart} or C{file}, and return it. Faults are added to the table."""
     inside = table.table(kind)
     for name, value in inside.values.items() if kind == MULTIPART else ():
         if isinstance(value, dict) and value.keys() & {FILES, JSON_PART}:
@@ -50,7 +50,7 @@ def read_upload(table: FileTable, kind: str) -> Template:
 
 
 def _check_lone(table: FileTable) -> None:
-    """Check a part that says one thing: the input that it is made of."""
+    """Check a part that consists of one reference to an input."""
     for key in (FILES, JSON_PART):
         text = table.text(key, required=False)
         check_references(table, key, text)
@@ -72,9 +72,9 @@ def _check_file(table: FileTable, *required: str) -> None:
 def encode_upload(
     kind: str, template: Mapping[str, Template], scope: ReferenceScope
 ) -> tuple[bytes, str, list[UploadPart]]:
-    """Return the body, its type, and the parts that it is made of; the same inputs make the same bytes.
+    """Return the body, its media type, and its parts. Equal inputs give equal bytes.
 
-    :raises InvalidRequest: an input is no base64, no media type, or no name.
+    :raises InvalidRequest: an input is no valid base64, media type or name.
     """
     if kind == FILE:
         parts = list(_file("", template, scope))
@@ -88,7 +88,7 @@ def encode_upload(
 
 
 def _part(name: str, template: Template, scope: ReferenceScope) -> Iterator[UploadPart]:
-    """Make a part; none of what was not given."""
+    """Yield the parts of one name, or nothing if its input was not given."""
     if isinstance(template, Mapping) and template.keys() & {FILES, JSON_PART}:
         yield from _lone(name, template, scope)
         return
@@ -103,7 +103,7 @@ def _part(name: str, template: Template, scope: ReferenceScope) -> Iterator[Uplo
 
 
 def _lone(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Iterator[UploadPart]:
-    """Make the parts of an input that lists files, or the one of an input that is written as JSON."""
+    """Yield the parts of an input that lists files, or the one part of an input encoded as JSON."""
     value = render(next(iter(template.values())), scope)
     if value is None or isinstance(value, Omitted):
         return
@@ -133,9 +133,9 @@ def _file(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Ite
 
 
 def _content(name: str, file: Mapping[str, JSON | Omitted], said: str) -> Iterator[UploadPart]:
-    """Make the part of a file whose keys are rendered.
+    """Yield the part of a file whose keys are rendered.
 
-    :param said: the input that its content is.
+    :param said: the name of the input with its content.
     """
     encoded = "base64" in file
     text = scalar(file["base64" if encoded else "text"], said)

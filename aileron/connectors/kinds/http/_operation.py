@@ -1,4 +1,4 @@
-"""One operation of a connector file."""
+"""Reads one operation of a connector file."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
 def read_operation(
     name: str, table: FileTable, credential: CredentialNeed | None, places: Collection[str] = ()
 ) -> HttpOperation:
-    """Read the table of one operation; faults go where the table's go.
+    """Read the table of one operation. Faults are added to the table.
 
-    :param credential: what it fills, the operation may not set.
+    :param credential: its header and parameter may not be set by the operation.
     :param places: the names of other hosts.
     """
     method = table.choice("method", METHODS)
@@ -98,12 +98,12 @@ def read_operation(
 def _flat_inputs(
     segments: Sequence[str], query: Mapping[str, Template], headers: Mapping[str, str], body: RequestBody | None
 ) -> frozenset[str]:
-    """Return the inputs of what is no JSON."""
+    """Return the inputs used outside of JSON."""
     return inputs_of(*segments, query, headers, body.template if body and body.kind == "form" else None)
 
 
 def _check_answer(table: FileTable, operation: HttpOperation) -> None:
-    """Check what is said of the answer against how it is read."""
+    """Check that the declarations about the response are consistent with its form."""
     answer, result, error = operation.answer, operation.result, operation.error
     if operation.is_graphql and error.when is None:
         table.fault("error", "must say `when`: a failure in GraphQL has the status 200")
@@ -123,7 +123,7 @@ def _check_answer(table: FileTable, operation: HttpOperation) -> None:
 
 
 def _refused(table: FileTable, effect: str) -> frozenset[int]:
-    """Read which statuses say that nothing happened: also a redirect, of a write, which follows none."""
+    """Return the statuses that mean that nothing happened. For a write, these may include redirects."""
     statuses = table.integers("refused", *REFUSED)
     if effect == READ and any(status < _LEAST_ERROR for status in statuses):
         table.fault("refused", "has a redirect, which is for what has an effect")
@@ -131,7 +131,7 @@ def _refused(table: FileTable, effect: str) -> frozenset[int]:
 
 
 def _declared(name: str, table: FileTable, effect: str, inputs: Collection[str], *, reconcilable: bool) -> Operation:
-    """Read what the rest of the program knows of it."""
+    """Return the operation as the rest of the program knows it."""
     return evolve(
         read_declared(name, table, effect, most_seconds=MOST_TIMEOUT_SECONDS, usual_seconds=DEFAULT_TIMEOUT_SECONDS),
         precondition=read_precondition(table, inputs, effect),
@@ -157,7 +157,7 @@ def _path(table: FileTable) -> tuple[str, ...]:
 
 
 def _is_segment(segment: str) -> bool:
-    """Tell whether a segment is text as it stands in a URL, with references in it: each is at least one character."""
+    """Return whether a segment consists of URL-encoded text and references."""
     between = REFERENCE.split(segment)[::2]
     return (
         _is_literal(segment) if len(between) == 1 else all(not each or not _LITERAL.sub("", each) for each in between)
@@ -234,7 +234,7 @@ def _plain_template(table: FileTable, kind: str) -> Template:
 
 
 def _graphql(table: FileTable) -> Template:
-    """Read a query, which no input becomes a part of, and its variables."""
+    """Read a query and its variables. The query may contain no reference."""
     inside = table.table("graphql")
     query, variables = inside.text("query"), inside.object("variables") or {}
     if "${" in query:
@@ -255,7 +255,7 @@ def _error(table: FileTable) -> ErrorRule:
 
 
 def _scopes(table: FileTable, credential: CredentialNeed | None) -> tuple[str, ...]:
-    """Read the scopes that the operation needs, which are some of the credential's."""
+    """Return the scopes that the operation needs, which must be among the credential's."""
     asked = () if credential is None else credential.settings.get("scopes", "").split()
     return table.some("scopes", asked, "has {}, which the scopes of [credential] do not list")
 

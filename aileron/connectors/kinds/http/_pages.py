@@ -1,4 +1,4 @@
-"""Reads what a service gives in pages: which page comes next, how many are read, and what they make together."""
+"""Reads responses in pages: requests the next page, limits their number, and merges their items."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ KINDS = (CURSOR, LINK, PAGE, OFFSET)
 MOST_PAGES, MOST_ITEMS = 50, 10_000
 DEFAULT_MOST_PAGES, DEFAULT_MOST_ITEMS = 10, 1000
 ITEMS = "items"
-"""What a result calls the array of pages that are arrays themselves."""
+"""The name of the merged array if pages are arrays themselves."""
 MORE = "more"
-"""The note on an outcome that there is more than was read."""
+"""The note on an outcome with unread pages."""
 
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _LINK = re.compile(r"<([^<>]{1,4000})>([^<>]{0,1000})")
@@ -36,11 +36,11 @@ _REL = re.compile(r";\s{0,9}rel=\"?([A-Za-z -]{1,100})")
 
 @frozen
 class FetchedPage:
-    """The outcome of asking for one page.
+    """The outcome of requesting one page.
 
-    :ivar headers: of the answer, by lower-case name.
+    :ivar headers: of the response, by lower-case name.
     :ivar size: of its body, in bytes.
-    :ivar too_large: whether it was a success, but larger than it was allowed to be.
+    :ivar too_large: whether it was a success that exceeded the permitted size.
     """
 
     outcome: Outcome
@@ -54,22 +54,22 @@ AskPage = Callable[[Request, int], Awaitable[FetchedPage]]
 
 
 class NoNextPage(Exception):
-    """The service says of the next page what cannot be followed; the message ends a sentence about it."""
+    """The error for a next page that cannot be requested. The message ends a sentence about the service."""
 
 
 @frozen
 class Pages:
-    """The way in which a read is divided into pages.
+    """The pagination of a read.
 
     :ivar kind: C{cursor}, C{link} (the header), C{page} (a number) or C{offset}.
-    :ivar items: where in a page its items are; empty: the page is the array.
-    :ivar parameter: what says which page: a query parameter, or a path into the JSON body.
-    :ivar in_body: which of these it is.
-    :ivar cursor: where a page says the next one's.
-    :ivar until: what is true of the last page.
-    :ivar size: the query parameter that says how many items a page has: one with fewer is the last.
+    :ivar items: the path of the items in a page, or empty if the page is the array.
+    :ivar parameter: selects the page: a query parameter, or a path into the JSON body.
+    :ivar in_body: whether C{parameter} is a path into the body.
+    :ivar cursor: the path of the next page's cursor.
+    :ivar until: a condition that holds for the last page.
+    :ivar size: the query parameter with the size of a page. A page with fewer items is the last.
     :ivar first: the number of the first page.
-    :ivar more: the name under which the output says whether there is more than was read.
+    :ivar more: the name in the output that tells whether there are further pages.
     """
 
     kind: str
@@ -85,9 +85,9 @@ class Pages:
     more: str = ""
 
     def follow(self, request: Request, page: FetchedPage) -> Request | None:
-        """Return the request for the page behind C{page}; L{None}: that is the last.
+        """Return the request for the page after C{page}, or None if that is the last.
 
-        :raises NoNextPage: it is on another host, would have the key in its path, or is not understood.
+        :raises NoNextPage: it is on another host, would have the key in its path, or cannot be read.
         """
         content = page.outcome.output
         if self.until is not None and self.until.holds(content):
@@ -103,12 +103,12 @@ class Pages:
         return self._with(request, self._number(request) + (1 if self.kind == PAGE else count))
 
     def items_of(self, content: JSON) -> list[JSON] | None:
-        """Find the items of a page; L{None}: there are none where they should be."""
+        """Return the items of a page, or None if they are missing."""
         found = at(content, self.items)
         return found if isinstance(found, list) else None
 
     def is_chosen(self, request: Request) -> bool:
-        """Tell whether the request names its page itself, so that no other is read."""
+        """Return whether the request selects a page itself. Then no other page is read."""
         return bool(self.parameter) and self._find_parameter(request) is not None
 
     def _find_parameter(self, request: Request) -> JSON:
@@ -122,7 +122,7 @@ class Pages:
         return int(str(given)) if _DIGITS.fullmatch(str(given)) else self.first if self.kind == PAGE else 0
 
     def _behind(self, request: Request, cursor: JSON | MissingPath) -> Request | None:
-        """Return the request for the page behind a cursor; only one that is missing, null, empty or false is none."""
+        """Return the request for the page at a cursor, or None if the cursor is missing, null, empty or false."""
         if isinstance(cursor, MissingPath) or cursor is None or cursor is False or cursor == "":
             return None
         if isinstance(cursor, bool) or not isinstance(cursor, str | int):
@@ -137,7 +137,7 @@ class Pages:
         return evolve(request, url=_with_query(request.url, [*pairs, (name, str(value))]))
 
     def merge(self, content: JSON, items: list[JSON], result: Parts | None, *, more: bool) -> JSON:
-        """Return the output: what the last page says, with the items of all."""
+        """Return the output: the last page's content with the items of all pages."""
         merged = put(content, self.items, items) if self.items or result is None else {ITEMS: items}
         output = merged if result is None else chosen(result, merged, Redactor.of())
         return {**output, self.more: more} if self.more and isinstance(output, dict) else output
@@ -145,11 +145,11 @@ class Pages:
 
 @frozen
 class PageReader:
-    """Reads one page behind the other.
+    """The reader of consecutive pages.
 
     :ivar name: of the connector, for messages.
-    :ivar most_bytes: what all pages together may have.
-    :ivar ask: asks for one of them.
+    :ivar most_bytes: the limit of all pages together.
+    :ivar ask: requests one page.
     """
 
     name: str
@@ -159,10 +159,10 @@ class PageReader:
     ask: AskPage
 
     async def read(self, request: Request) -> Outcome:
-        """Read as many as there are, and as are allowed.
+        """Read pages until the last one or a limit.
 
-        A page that fails is the outcome of all; a good one that no longer has room ends them.  That a bound ended
-        them is in the notes, whatever the output says.
+        If a page fails, that is the outcome. If a page exceeds the size limit, reading ends without it. The notes
+        record whether a limit ended the reading.
         """
         alone, asked, items, size = self.pages.is_chosen(request), list[Request](), list[JSON](), 0
         following: Request | None = request
@@ -203,9 +203,9 @@ class PageReader:
 
 
 def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], result: Parts | None) -> Pages | None:
-    """Read the table C{pages} of an operation; faults go where the table's go.
+    """Read the table C{pages}, or return None if there is none. Faults are added to the table.
 
-    :param body: the template of its JSON body; L{None}: it has none.
+    :param body: the template of the JSON body, or None.
     """
     inside = table.optional_table("pages")
     if inside is None:
@@ -239,13 +239,13 @@ def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], 
 
 
 def _tells(pages: Pages, result: Parts | None) -> bool:
-    """Tell whether an output says without C{more} that it is not all: by the cursor, or by what C{until} compares."""
+    """Return whether an output shows without C{more} that it is incomplete: by the cursor, or by C{until}."""
     telling = {pages.cursor, pages.until.path if pages.until else ()} - {()}
     return bool(telling) if result is None else any(part.path in telling for part in result.values())
 
 
 def _parameter(inside: FileTable, body: Template, query: Mapping[str, Template]) -> tuple[Steps, bool]:
-    """Read what says which page, and whether it is in the body."""
+    """Read the parameter that selects the page, and whether it is in the body."""
     name = inside.text("parameter")
     if name in query or not name:
         return (name,), False
@@ -256,7 +256,7 @@ def _parameter(inside: FileTable, body: Template, query: Mapping[str, Template])
 
 
 def _echoed(outcome: Outcome, before: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the notes on what came back of a secret, of this page and those before."""
+    """Return the notes on leaks of the secret, of this page and those before."""
     kinds = {str(kind) for notes in (before, outcome.notes) for kind in _list(notes.get("echoed"))}
     return {"echoed": sorted(kinds)} if kinds else {}
 
@@ -266,7 +266,7 @@ def _list(value: JSON) -> list[JSON]:
 
 
 def _linked(request: Request, header: str) -> Request | None:
-    """Return the request for what a header C{Link} (RFC 8288) calls the next; without a key that it repeats."""
+    """Return the request for the next page in a C{Link} header (RFC 8288), without a repeated key, or None."""
     for target, parameters in _LINK.findall(header):
         relation = _REL.search(parameters)
         if relation and "next" in relation[1].split() and 'results="false"' not in parameters:
@@ -281,7 +281,7 @@ def _linked(request: Request, header: str) -> Request | None:
 
 
 def find_on_origin(url: str, target: str) -> str | None:
-    """Find where C{target} leads to from C{url}, if that is of the same origin and proper; else L{None}."""
+    """Return the URL of C{target} relative to C{url}, or None if it has another origin or is malformed."""
     if not all("!" <= character <= "~" for character in target):
         return None
     try:

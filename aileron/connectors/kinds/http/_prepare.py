@@ -1,4 +1,4 @@
-"""From inputs to the request that would leave: pure, so that it can be shown, digested and built again."""
+"""Builds the request of an operation from its inputs: pure, so that it can be shown, hashed and built again."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _ACCEPTS = {
 
 
 def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: ReferenceScope) -> Request:
-    """Build the request that C{operation} would send.
+    """Build the request of C{operation}.
 
-    :raises InvalidRequest: the inputs make no request.
+    :raises InvalidRequest: no request can be built from the inputs.
     :raises CapabilityDenied: the host is not declared.
     """
     base = spec.reach.find_base_url(operation.place, base_url)
@@ -90,9 +90,9 @@ def _part(reference: str, operation: HttpOperation, scope: ReferenceScope) -> st
 
 
 def _render_segment(text: str) -> str:
-    """Write C{text} as exactly one segment of a path: nothing in it can end the segment or climb.
+    """Encode C{text} as exactly one segment of a path.
 
-    :raises ValueError: it is empty, C{.}, C{..}, or holds a control character.
+    :raises ValueError: it is empty, C{.}, C{..}, or has a control character.
     """
     if text in {"", ".", ".."}:
         raise ValueError("must not be empty, '.' or '..'")
@@ -107,7 +107,7 @@ def _query(operation: HttpOperation, scope: ReferenceScope) -> str:
 
 
 def _url_encoded(templates: Mapping[str, Template], operation: HttpOperation, scope: ReferenceScope) -> str:
-    """Write a query (without the question mark) or a form body."""
+    """Encode a query (without the question mark) or a form body."""
     try:
         return "&".join(
             f"{_quote(name)}={value}"
@@ -123,7 +123,7 @@ def _quote(text: str) -> str:
 
 
 def _values(name: str, template: Template, operation: HttpOperation, scope: ReferenceScope) -> Iterator[str]:
-    """Yield a value once, an array's elements each, a joined input as one, an omitted one or null not at all."""
+    """Yield one value, each element of an array, the joined text of a joined input, or nothing if omitted or null."""
     value, joined = render(template, scope), _joined(template, operation)
     if joined is not None:
         written = None if isinstance(value, Omitted) else joined.write(value, name, _quote)
@@ -136,7 +136,7 @@ def _values(name: str, template: Template, operation: HttpOperation, scope: Refe
 
 
 def _joined(template: Template, operation: HttpOperation) -> JoinedInput | None:
-    """Return how the input is joined that C{template} is a lone reference to."""
+    """Return how the input is joined to which C{template} is a lone reference, or None if it is not joined."""
     lone = REFERENCE.fullmatch(template) if isinstance(template, str) and operation.joined else None
     return operation.joined.get(lone[1].removeprefix("in.")) if lone else None
 
@@ -168,7 +168,7 @@ def _header(name: str, template: str, operation: HttpOperation, scope: Reference
 
 
 def _encode(operation: HttpOperation, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[UploadPart]]:
-    """Return the body, its type, and the parts of one that carries files; nothing of a body that is left out."""
+    """Return the body, its media type, and the parts of an upload, or no body if it is left out."""
     body = operation.body
     if body is None or _is_left_out(operation, body, scope):
         return None, "", ()
@@ -178,7 +178,7 @@ def _encode(operation: HttpOperation, scope: ReferenceScope) -> tuple[bytes | No
 
 
 def _is_left_out(operation: HttpOperation, body: RequestBody, scope: ReferenceScope) -> bool:
-    """Tell whether no body is sent: it is one input that was not given, or optional, and none of its inputs was."""
+    """Return whether no body is sent: its only input, or every input of an optional body, was not given."""
     lone = REFERENCE.fullmatch(body.template) if isinstance(body.template, str) else None
     if lone is not None:
         return isinstance(scope.value(lone[1]), Omitted)

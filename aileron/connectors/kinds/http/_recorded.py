@@ -1,4 +1,4 @@
-"""Reads recorded answers over HTTP."""
+"""Reads recorded responses over HTTP."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ._spec import HttpSpec
 
 
 class HttpAnswers(RecordedAnswers[HttpSpec]):
-    """Reads recorded answers over HTTP."""
+    """The reader of recorded responses over HTTP."""
 
     def replay(self, spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
-        """Replay each."""
+        """Replay each recorded response."""
         return replay_all(spec, document)
 
     def find_samples(

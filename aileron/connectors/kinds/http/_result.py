@@ -1,4 +1,4 @@
-"""Takes an answer apart: its output, its attachments, and the headers that tie a later write to a read."""
+"""Reads the result out of a response: members, attachments, and headers needed by later writes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ._when import ABSENT, MissingPath, Steps, at, dotted
 
 @frozen
 class Part:
-    """One of them.
+    """One part of a result.
 
-    :ivar media_type: of an attachment; empty: it is none.
-    :ivar encoded: whether that stands in the answer in base64, and not as a text.
+    :ivar media_type: of an attachment, or empty if it is none.
+    :ivar encoded: whether the attachment is in base64 in the response.
     """
 
     path: Steps
@@ -32,9 +32,9 @@ class Part:
     encoded: bool = False
 
     def of(self, content: JSON, echo: Redactor) -> JSON | MissingPath:
-        """Find what it is in C{content}; absent where nothing is, or what is no attachment but should be.
+        """Return the part's value in C{content}, or L{ABSENT} if it is missing or no valid attachment.
 
-        :param echo: takes the secret out.
+        :param echo: redacts the secret.
         """
         found = at(content, self.path)
         if not self.media_type or isinstance(found, MissingPath):
@@ -48,11 +48,11 @@ class Part:
 
 
 Parts = Mapping[str, Part]
-"""By their names in the output."""
+"""The parts by their names in the output."""
 
 
 def attachment(media_type: str, content: bytes, echo: Redactor) -> JSON:
-    """Make an attachment of some bytes; what is no text is held back where it holds the secret."""
+    """Return an attachment of some bytes. Binary content that contains the secret is withheld."""
     made = attached(media_type, content)
     if made.text is None and echo.holds(content):
         made = Attachment(media_type, REDACTED)
@@ -60,21 +60,21 @@ def attachment(media_type: str, content: bytes, echo: Redactor) -> JSON:
 
 
 def chosen(parts: Parts, content: JSON, echo: Redactor) -> dict[str, JSON]:
-    """Those of C{parts} that are in C{content}.
+    """Return the parts that exist in C{content}.
 
-    :param echo: takes the secret out of what is decoded.
+    :param echo: redacts the secret in decoded parts.
     """
     found = {name: part.of(content, echo) for name, part in parts.items()}
     return {name: part for name, part in found.items() if not isinstance(part, MissingPath)}
 
 
 def has_attachments(parts: Parts | None) -> bool:
-    """Tell whether one of them is an attachment."""
+    """Return whether one of the parts is an attachment."""
     return any(part.media_type for part in (parts or {}).values())
 
 
 def read_parts(table: FileTable | None) -> Parts | None:
-    """Read a table C{result}; faults go where the table's go."""
+    """Read a table C{result}, or return None if C{table} is None. Faults are added to the table."""
     if table is None:
         return None
     return {name: _part(table, name) for name in table.values}
@@ -115,9 +115,9 @@ def read_precondition(table: FileTable, inputs: Collection[str], effect: str) ->
 
 
 def read_answer_headers(table: FileTable, effect: str, named: Collection[str] | None) -> Mapping[str, str]:
-    """Name in the result, and header in lower case, as C{answer_headers} says.
+    """Read C{answer_headers}: the lower-case header of each name in the result.
 
-    :param named: the other parts of the result; L{None}: it is the whole answer, beside which nothing has room.
+    :param named: the other parts of the result, or None if it is the whole response. Then no header can be added.
     """
     inside = table.optional_table("answer_headers")
     if inside is None:
@@ -143,6 +143,6 @@ def _header(inside: FileTable, name: str, named: Collection[str]) -> str:
 
 
 def lifted(headers: Mapping[str, str], answer: ServiceAnswer) -> dict[str, JSON]:
-    """Take the parts of a result that are headers; what is missing, empty or longer than can be a tie is null."""
+    """Return the parts of a result that are headers. A missing, empty or overlong header is null."""
     found = {name: proper(answer.headers.get(header, "")) for name, header in headers.items()}
     return {name: value if 0 < len(value) <= MOST_CHARACTERS else None for name, value in found.items()}

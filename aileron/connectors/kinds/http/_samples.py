@@ -19,7 +19,7 @@ from ._spec import HttpOperation, HttpSpec
 from ._when import put
 
 Answers = Callable[[str], Sequence[ServiceAnswer]]
-"""From an effect key to what a service answers, one answer for each page."""
+"""Returns a service's responses for an effect key, one for each page."""
 
 _KEY = "sample"
 _NOT_THERE = ServiceAnswer(404, {}, b"{}")
@@ -27,15 +27,15 @@ _NOT_THERE = ServiceAnswer(404, {}, b"{}")
 
 @frozen
 class Sample:
-    """One operation with inputs, and the answers of its service.
+    """One operation with inputs, and the responses of its service.
 
     :ivar done: to a request that it carries out.
-    :ivar refusals: to requests that it does not carry out.
-    :ivar again: to the same request once more, of which it makes nothing more; L{None}: nobody says.
-    :ivar found: to a look that finds the effect of a key; L{None}: there is no look, or nobody says.
-    :ivar nothing: to a look that finds nothing.
-    :ivar keyed: whether the connector tells the effect by what is in L{found}; else it asks for it by the key.
-    :ivar recorded: whether the answers were recorded; else they follow from the file.
+    :ivar refusals: to requests that it refuses.
+    :ivar again: to a repeated request without a second effect, or None if unknown.
+    :ivar found: to a search that finds the effect of a key, or None if there is none or it is unknown.
+    :ivar nothing: to a search that finds nothing.
+    :ivar keyed: whether the connector recognizes the effect in L{found}. If not, it asks for it by the key.
+    :ivar recorded: whether the responses were recorded. If not, they are derived from the file.
     """
 
     operation: HttpOperation
@@ -51,14 +51,14 @@ class Sample:
 
 @frozen
 class SampleMaker:
-    """Makes the samples of one connector."""
+    """The maker of one connector's samples."""
 
     spec: HttpSpec
     base_url: str
     recorded: FileFaults
 
     def make(self) -> tuple[Mapping[str, Sample], Mapping[str, str]]:
-        """Make all samples; return them, and why there is none of the other operations."""
+        """Return all samples, and the reason for each operation without one."""
         samples, without, recorded = {}, {}, self.recorded.toml.values.get("operations", {})
         for name, operation in self.spec.operations.items():
             sample = self._sample(operation, recorded.get(name, ()))
@@ -93,7 +93,7 @@ class SampleMaker:
 
 
 def _with_repeat(sample: Sample) -> Sample:
-    """Add what a PUT or DELETE is answered the second time (RFC 9110, 9.2.2), unless that was recorded."""
+    """Add the response to a repeated PUT or DELETE (RFC 9110, 9.2.2), unless one was recorded."""
     if sample.again is not None or sample.operation.method not in ("PUT", "DELETE"):
         return sample
     gone = sample.operation.method == "DELETE"
@@ -101,13 +101,13 @@ def _with_repeat(sample: Sample) -> Sample:
 
 
 def _in_answer(read: HttpOperation, path: Sequence[str]) -> Sequence[str]:
-    """Return where in the answer that part is which is at C{path} of the output."""
+    """Return the path in the response of a part at C{path} of the output."""
     part = None if read.result is None else read.result.get(path[0])
     return path if part is None else (*part.path, *path[1:])
 
 
 def derive_answer(operation: HttpOperation, *more: tuple[Sequence[str], JSON]) -> ServiceAnswer:
-    """Make an answer of success that has each part that the file names, and C{more} at its paths."""
+    """Return a successful response that has each declared part, and C{more} at its paths."""
     if operation.answer == "none":
         return ServiceAnswer(204, {}, b"")
     if operation.answer in ("text", "file"):

@@ -1,4 +1,4 @@
-"""A declarative connector as it was read: its description, how each operation asks, and how it reads the answer."""
+"""The specification of an HTTP connector: its description, and the requests and responses of its operations."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class RequestBody:
 
 @frozen
 class ErrorRule:
-    """A rule by which a well-formed answer says that nothing was done.
+    """The rule by which a successful response means that nothing was done.
 
     :ivar kind: the class of the fault.
-    :ivar message: where the service's own word for it stands, if anywhere.
+    :ivar message: the path of the service's error code, or None.
     """
 
     when: Condition | None = None
@@ -51,19 +51,19 @@ class ErrorRule:
 class HttpOperation:
     """One operation.
 
-    :ivar segments: the path; a segment is either literal or exactly one reference.
-    :ivar slashes: inputs of the path that may be of several segments.
-    :ivar answer: C{json}, C{xml}, C{text}, C{file} or C{none}: how a success is read; C{auto}: as its type says.
-    :ivar lists: elements of an XML answer that are arrays.
-    :ivar result: which parts of a JSON or XML answer make the output; L{None}: all of it.
-    :ivar refused: statuses that say that nothing happened, beside those that always do.
+    :ivar segments: the path. Each segment consists of encoded text and references.
+    :ivar slashes: inputs of the path that may have several segments.
+    :ivar answer: the form of a success: C{json}, C{xml}, C{text}, C{file}, C{none}, or C{auto} by its media type.
+    :ivar lists: elements of an XML response that are arrays.
+    :ivar result: the parts of the response that make the output, or None for all of it.
+    :ivar refused: further statuses that mean that nothing happened.
     :ivar follows: whether a redirect to the same origin is followed.
-    :ivar lookup: how its effect is looked for, if it can be.
-    :ivar answer_headers: which headers of the answer are part of the result, under which names.
-    :ivar pages: how what it reads is divided; L{None}: it is not.
-    :ivar place: the name of another host that it goes to; L{None}: the base URL's.
+    :ivar lookup: the search for its effect, or None.
+    :ivar answer_headers: headers of the response that are part of the result, by name in the result.
+    :ivar pages: its pagination, or None.
+    :ivar place: the name of another host, or None for the base URL's.
     :ivar optional_body: whether no body is sent if no input of it is given.
-    :ivar joined: inputs whose parts stand behind each other in one text.
+    :ivar joined: inputs whose parts are joined into one text.
     """
 
     operation: Operation
@@ -90,15 +90,15 @@ class HttpOperation:
 
     @property
     def is_graphql(self) -> bool:
-        """Tell whether it asks in GraphQL."""
+        """Whether the operation uses GraphQL."""
         return self.body is not None and self.body.kind == "graphql"
 
 
 @frozen
 class HttpSpec(BaseSpec):
-    """One connector file, read.
+    """The parsed connector file.
 
-    :ivar private_network: whether it may be connected to loopback and private addresses.
+    :ivar private_network: whether loopback and private addresses may be connected to.
     """
 
     operations: Mapping[str, HttpOperation]
@@ -106,7 +106,7 @@ class HttpSpec(BaseSpec):
 
     @property
     def reach(self) -> Reach:
-        """The addresses that its requests may go to."""
+        """The permitted addresses of its requests."""
         return Reach(self.description, self.private_network)
 
     def find_declared(self, name: str) -> HttpOperation:
@@ -118,9 +118,9 @@ class HttpSpec(BaseSpec):
         return self.operations[name]
 
     def check_own(self, request: Request) -> HttpOperation:
-        """Return the operation of a request that the connector prepared itself, its host checked once more.
+        """Return the operation of a request that the connector prepared itself, after checking its host.
 
-        :raises CapabilityDenied: it is another connector's, or was changed.
+        :raises CapabilityDenied: the request is of another connector, or was changed.
         """
         operation = self.find_declared(request.operation)
         self.reach.check_own(request, operation.operation, operation.method, operation.place)

@@ -1,4 +1,4 @@
-"""The comparison that tells a failure in a well-formed answer: C{ok == false}, C{error != null}, C{data.id missing}."""
+"""Comparisons that detect a failure in a successful response: C{ok == false}, C{error != null}, C{data.id missing}."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MISSING = re.compile(rf"({PATH})\s+missing")
 
 
 class MissingPath:
-    """The value of a path that leads nowhere."""
+    """The value of a path that does not exist."""
 
 
 ABSENT = MissingPath()
@@ -29,7 +29,7 @@ ABSENT = MissingPath()
 class Condition:
     """One comparison.
 
-    :ivar relation: C{==}, C{!=} or C{missing}; a missing path equals nothing, so C{!=} holds for it.
+    :ivar relation: C{==}, C{!=} or C{missing}. A missing path equals nothing, so C{!=} holds for it.
     """
 
     path: Steps
@@ -37,7 +37,7 @@ class Condition:
     literal: JSON = None
 
     def holds(self, answer: JSON) -> bool:
-        """Tell whether it is true of C{answer}."""
+        """Return whether the comparison holds for C{answer}."""
         found = at(answer, self.path)
         if self.relation == "missing" or isinstance(found, MissingPath):
             return isinstance(found, MissingPath) and self.relation != "=="
@@ -45,9 +45,9 @@ class Condition:
 
 
 def condition(text: str) -> Condition:
-    """Read one comparison.
+    """Parse one comparison.
 
-    :raises ValueError: it is none; the message says what one looks like.
+    :raises ValueError: it is invalid. The message shows the valid forms.
     """
     if missing := _MISSING.fullmatch(text.strip()):
         return Condition(dotted(missing[1]), "missing")
@@ -58,9 +58,9 @@ def condition(text: str) -> Condition:
 
 
 def dotted(text: str) -> Steps:
-    """Read a path such as C{data.items.0.id}.
+    """Parse a path such as C{data.items.0.id}.
 
-    :raises ValueError: it is none.
+    :raises ValueError: it is invalid.
     """
     if not _DOTTED.fullmatch(text):
         raise ValueError("must be a dotted path of names and indices")
@@ -68,7 +68,7 @@ def dotted(text: str) -> Steps:
 
 
 def at(answer: JSON, path: Steps) -> JSON | MissingPath:
-    """Find what C{path} leads to: names into objects, indices into arrays."""
+    """Return the value at C{path}, by names of objects and indices of arrays, or L{ABSENT} if there is none."""
     for step in path:
         if isinstance(answer, Mapping) and step in answer:
             answer = answer[step]
@@ -80,7 +80,7 @@ def at(answer: JSON, path: Steps) -> JSON | MissingPath:
 
 
 def put(content: JSON, path: Sequence[str], value: JSON) -> JSON:
-    """Return C{content} with C{value} where C{path} leads to."""
+    """Return C{content} with C{value} at C{path}."""
     if not path:
         return value
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Reads an answer that is XML as the same tables, arrays and texts that JSON has."""
+"""Decodes XML into the tables, arrays and texts of JSON."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _ENCODINGS = frozenset({"utf-8", "utf-16", "us-ascii", "iso-8859-1"})  # those o
 
 
 def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
-    """Read an XML document, in time that grows as its length.
+    """Decode an XML document, in linear time.
 
-    An element with others inside is a table of them by name; any other is its text.  Attributes, comments and text
-    between elements are left out, and so is the prefix of a name.
+    An element with children becomes a table by name, any other its text. Attributes, comments, text between elements
+    and prefixes of names are omitted.
 
-    :param lists: names of elements that may come several times: each is an array, also if it comes once.
-    :raises ValueError: it is no XML, declares a document type, an entity or another encoding, or is nested too
-        deep; what the service wrote is not in the message.
+    :param lists: names of elements that may be repeated. Each becomes an array, even if it occurs once.
+    :raises ValueError: it is no XML, declares a document type, an entity or another encoding, or is nested too deep.
+        The
+        message contains nothing of the document.
     """
     reader = _TreeBuilder(frozenset(lists))
     parser = expat.ParserCreate()
@@ -51,7 +52,7 @@ def _refuse(*_declared: object) -> NoReturn:
 
 @define
 class _Element:
-    """One element while it is read."""
+    """An element that is being read."""
 
     members: dict[str, JSON] = field(factory=dict)
     texts: list[str] = field(factory=list)
@@ -59,9 +60,9 @@ class _Element:
 
 @define
 class _TreeBuilder:
-    """Builds the value.
+    """The builder of the value.
 
-    :ivar open: the elements that are not closed yet, behind one that stands for the document.
+    :ivar open: the elements that are not closed yet, after one for the document.
     """
 
     lists: Collection[str]
@@ -76,11 +77,11 @@ class _TreeBuilder:
         self.open.append(_Element())
 
     def text(self, text: str) -> None:
-        """Take text of the innermost element."""
+        """Add text to the innermost element."""
         self.open[-1].texts.append(text)
 
     def end(self, name: str) -> None:
-        """Put an element into the one that holds it; of a name that is no list the last one counts."""
+        """Add an element to its parent. If its name is not in C{lists}, the last one of the name counts."""
         closed, name = self.open.pop(), name.rpartition(":")[2]
         value: JSON = closed.members or "".join(closed.texts)
         members = self.open[-1].members

@@ -1,4 +1,4 @@
-"""Connectors of the kind C{mail}: messages are sent by SMTP, and read, found and saved by IMAP."""
+"""Connectors of the kind C{mail}: send messages by SMTP, and read, search and save them by IMAP."""
 
 from ._kind import MAIL
 from .connector import MailConnector

@@ -15,12 +15,12 @@ from .spec import MailSpec, read_mail
 
 
 class MailKind(ConnectorKind[MailSpec]):
-    """A mail account."""
+    """The kind of mail accounts."""
 
     name = "mail"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> MailSpec:
-        """Read a file."""
+        """Read the connector file of a mail account."""
         return read_mail(document, head, identity)
 
     def make(self, spec: MailSpec, workshop: Workshop) -> IConnector:

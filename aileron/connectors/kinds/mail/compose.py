@@ -1,4 +1,4 @@
-"""Writes a message as it will leave (RFC 5322), from an operation's inputs: nothing in them can add a header."""
+"""Writes a message (RFC 5322) from an operation's inputs, which cannot add a header."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _LINE_END = re.compile(r"\r\n?")
 _COMPOSITE = ("message/", "multipart/")  # not encoded (RFC 2046), so that their lines would be the message's own
 
 SHARED = frozenset({"to", "cc", "bcc", "subject", "text", "reply_to", "in_reply_to", "attachments"})
-"""What a message is made of."""
+"""The inputs of a message."""
 
 
 @frozen
 class Composed:
-    """A message as it is shown, and as it leaves but for its date.
+    """A complete message without its date.
 
-    :ivar recipients: every address, once, as the server is told it.
+    :ivar recipients: every address of the envelope, once.
     """
 
     message_id: str
@@ -49,15 +49,15 @@ class Composed:
 
 
 def message_id(effect_key: str, sender: Address) -> str:
-    """Return the identifier that a message carries: the same for the same effect, and for no other."""
+    """Return the Message-ID of an effect, which is unique to its key."""
     mark = hashlib.sha256(effect_key.encode("utf-8")).hexdigest()[:40]
     return f"<aileron.{mark}@{sender.domain}>"
 
 
 def read_mail_address(text: str) -> Address:
-    """Read C{ada@example.org} or C{Ada Example <ada@example.org>}.
+    """Parse C{ada@example.org} or C{Ada Example <ada@example.org>}.
 
-    :raises ValueError: what it must be.
+    :raises ValueError: it is invalid. The message is the end of a sentence.
     """
     read_line(text)
     if len(text) > _MOST_ADDRESS_CHARACTERS:
@@ -73,10 +73,10 @@ def read_mail_address(text: str) -> Address:
 
 
 def compose(sender: Address, inputs: Mapping[str, JSON], effect_key: str, *, for_draft: bool = False) -> Composed:
-    """Write the message; the same inputs give the same bytes.
+    """Return the message. Equal inputs give equal bytes.
 
-    :param for_draft: whether it goes to nobody yet: it may have no recipients, and shows those of C{bcc}.
-    :raises InvalidRequest: the inputs make none.
+    :param for_draft: whether it is a draft. A draft may have no recipients, and has a Bcc header.
+    :raises InvalidRequest: no message can be made from the inputs.
     """
     for name in inputs:
         if name not in SHARED:
@@ -103,12 +103,12 @@ def compose(sender: Address, inputs: Mapping[str, JSON], effect_key: str, *, for
 
 
 def _written(header: str, addresses: Sequence[Address]) -> str:
-    """Write a header of addresses, one on each line."""
+    """Return a header of addresses, one per line."""
     return f"{header}: " + ",\r\n ".join(map(write_mail_address, addresses))
 
 
 def write_mail_address(address: Address) -> str:
-    """Write an address as a header has it."""
+    """Encode an address for a header."""
     name = address.display_name
     if not name:
         return address.addr_spec
@@ -119,7 +119,7 @@ def write_mail_address(address: Address) -> str:
 
 
 def _body(inputs: Mapping[str, JSON], identifier: str) -> bytes:
-    """Write the text and the attachments, with the headers that say what they are."""
+    """Return the encoded text and attachments, with their MIME headers."""
     text = inputs.get("text", "")
     if not isinstance(text, str):
         raise problem("text", "must be a text")
@@ -138,7 +138,7 @@ def _body(inputs: Mapping[str, JSON], identifier: str) -> bytes:
 
 
 def _attachments(inputs: Mapping[str, JSON]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield name, media type and bytes of each."""
+    """Yield name, media type and bytes of each attachment."""
     given = inputs.get("attachments")
     if given is None:
         return
@@ -188,7 +188,7 @@ def _line(inputs: Mapping[str, JSON], name: str, *, required: bool = False) -> s
 
 
 def _replied(inputs: Mapping[str, JSON]) -> Iterator[str]:
-    """Yield the headers that tie a message to the one that it replies to."""
+    """Yield the headers of a reply."""
     text = _line(inputs, "in_reply_to")
     if not text:
         return

@@ -1,4 +1,4 @@
-"""A connector of the kind C{mail}: sends messages by SMTP, and looks into the account's mailboxes by IMAP."""
+"""The connector of the kind C{mail}: sends messages by SMTP, and searches and reads mailboxes by IMAP."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ _MOST_MAILBOXES = 500
 @implementer(IConnector, IInputNormalizer)
 @frozen
 class MailConnector:
-    """Speaks SMTP and IMAP as its file declares.
+    """The mail connector of one file.
 
-    :ivar spec: the file, read.
+    :ivar spec: the parsed file.
     :ivar opener: opens connections.
-    :ivar clock: what seconds are counted on.
-    :ivar now: the time of day, which a message carries.
-    :ivar in_thread: calls a function in another thread; L{None}: messages are read here as well.
+    :ivar clock: measures timeouts.
+    :ivar now: returns the time of day, for the Date header.
+    :ivar in_thread: calls a function in another thread, or None to parse messages in the reactor's thread.
     """
 
     spec: MailSpec
@@ -109,7 +109,7 @@ class MailConnector:
         return self.spec.normalize_input(operation, name, value, _read_addresses)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Look into a mailbox."""
+        """Search or read a mailbox."""
         self._check_own(request)
         if request.effect != READ:
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
@@ -132,9 +132,9 @@ class MailConnector:
         return await self._attempt(request, credential, (seconds, late_seconds), work)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Look for the message by its identifier, where such are kept.
+        """Search for the message by its Message-ID, in the mailbox of sent messages or drafts.
 
-        That it is not there says nothing: its copy may not have been saved, or be somewhere else by now.
+        Finding nothing proves nothing: the copy may not have been saved, or may have been moved.
         """
         declared = self.spec.description.operations.get(sought.operation)
         if declared is None or not declared.reconcilable:
@@ -172,9 +172,9 @@ class MailConnector:
         return work
 
     async def _save_copy(self, content: bytes, login: MailLogin | None) -> str | None:
-        """Put what was sent where sent messages are; the mailbox, or L{None} where that came to nothing.
+        """Save a copy of a sent message. Return its mailbox, or None if that failed.
 
-        It was sent, whatever happens here: nobody who gives up meanwhile is told otherwise.
+        A failure or timeout here does not change the outcome, because the message was sent.
         """
         if not self.spec.account.saves or self.spec.account.imap is None:
             return None
@@ -224,9 +224,9 @@ class MailConnector:
     async def _attempt(
         self, request: Request, credential: ICredential | None, limits: tuple[float, float], work: Work
     ) -> Outcome:
-        """Open the credential, and do C{work} with it.
+        """Decrypt the credential, and do C{work} with it.
 
-        :param limits: the seconds until something must have left, and how many more its answer is waited for.
+        :param limits: the timeout for sending, and the further seconds to wait for the response.
         """
         description = self.spec.description
         within = min(limits[0], description.operations[request.operation].timeout_seconds)
@@ -244,7 +244,7 @@ class MailConnector:
         return outcome
 
     def _envelope(self, composed: Composed) -> tuple[tuple[str, str], ...]:
-        """Write what the server is told, as it is shown and sent."""
+        """Return the SMTP envelope as headers of the request."""
         recipients = ((_TO, f"<{each}>") for each in composed.recipients)
         return ((_FROM, f"<{self.spec.account.sender.addr_spec}>"), *recipients, _DATED)
 
@@ -257,7 +257,10 @@ class MailConnector:
         return account.smtp.url if operation == SEND or account.imap is None else account.imap.url
 
     def _check_own(self, request: Request) -> None:
-        """Refuse a request that this very connector did not prepare."""
+        """Check that this connector prepared the request.
+
+        :raises CapabilityDenied: it did not.
+        """
         description = self.spec.description
         declared = description.operations.get(request.operation)
         found = (request.connector, request.effect, request.idempotent, request.method)
@@ -268,7 +271,7 @@ class MailConnector:
 
 
 def _read_inputs(operation: str, inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Check what a read is given; raises as L{prepare}."""
+    """Check the inputs of a read. Raises the errors of L{prepare}."""
     if operation == SEARCH:
         return read_search(inputs)
     for name in inputs:
@@ -294,7 +297,7 @@ def _identifier(content: bytes) -> str:
 
 
 def _read_login(sent: Authorization, user: str) -> MailLogin | None:
-    """Read what to log in with from what HTTP would carry in a header."""
+    """Read the login from the HTTP header of the credential, or return None if there is none."""
     if not sent.headers:
         return None
     scheme, _, value = sent.headers[0][1].partition(" ")
@@ -308,7 +311,7 @@ def _read_login(sent: Authorization, user: str) -> MailLogin | None:
 
 
 def _read_addresses(text: str) -> Iterable[str]:
-    """Return the address that is sent to for C{text}; of what is none, whatever it lists."""
+    """Return the normalized address of C{text}, or else all addresses found in it."""
     try:
         return [normalize_text(read_mail_address(text).addr_spec)]
     except ValueError:

@@ -1,4 +1,4 @@
-"""Speaks IMAP (RFC 3501) to a mail server: one command at a time, mailboxes opened to be read only."""
+"""Speaks IMAP (RFC 3501) to a mail server: one command at a time. Mailboxes are opened read-only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_PLAIN_BYTES = 2 * 1024 * 1024  # the same of any command: the UIDs of 250,
 _MOST_RESPONSES, _MOST_LITERALS = 20_000, 1000
 _MOST_DIGITS = 20  # of 64 bits
 _PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
-"""How a server says that it takes no login now, whatever the credential (RFC 5530)."""
+"""Response codes for a temporary refusal of every login (RFC 5530)."""
 
 
 @frozen
@@ -43,8 +43,8 @@ class Mailbox:
 class Response:
     """One untagged response.
 
-    :ivar text: as the server wrote it, literals included.
-    :ivar plain_bytes: how much of that is no literal.
+    :ivar text: as received, literals included.
+    :ivar plain_bytes: its size without literals.
     """
 
     text: bytes
@@ -52,26 +52,32 @@ class Response:
 
 
 async def welcome(conversation: LineConversation) -> None:
-    """Wait for the server's greeting; one that claims that somebody is logged in already is refused."""
+    """Wait for the server's greeting.
+
+    :raises Rejected: it is no OK greeting, such as one of a session that is already logged in.
+    """
     if not (await conversation.line()).upper().startswith(b"* OK"):
         raise Rejected("the connection")
 
 
 async def ask_for_tls(conversation: LineConversation) -> None:
-    """Say what comes before TLS (RFC 3501, 6.2.1)."""
+    """Converse before TLS: request STARTTLS (RFC 3501, 6.2.1)."""
     await welcome(conversation)
     await ImapSession(conversation).command("an encrypted connection", b"STARTTLS")
 
 
 def quoted(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
-    """Write a text as a quoted string, which nothing in it can end."""
+    """Encode a text as a quoted string.
+
+    :raises ValueError: it has line breaks or control characters.
+    """
     if any(ord(each) < 0x20 or ord(each) == 0x7F for each in text):
         raise ValueError("must not contain line breaks or control characters")
     return b'"' + encode(text).replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
 
 
 def _mailbox(name: str) -> bytes:
-    """Write the name of a mailbox (RFC 3501, 5.1.3)."""
+    """Encode the name of a mailbox (RFC 3501, 5.1.3)."""
     try:
         return quoted(name, lambda text: bytes(imap4.encoder(text)[0]))
     except ValueError:  # it is the server's own: what is asked for was checked
@@ -80,7 +86,7 @@ def _mailbox(name: str) -> bytes:
 
 @define
 class ImapSession:
-    """A session of one client, with the server's greeting or TLS before it."""
+    """A client session, after the server's greeting or TLS."""
 
     conversation: LineConversation
     _number: int = 0
@@ -88,13 +94,13 @@ class ImapSession:
     async def command(
         self, step: str, command: bytes, more: bytes | None = None, flight: Flight | None = None
     ) -> Sequence[Response]:
-        """Give one command, and return what the server says before it is done.
+        """Send one command, and return the server's responses before its completion.
 
-        :param step: what it is for, in words.
-        :param more: what the server wants to be sent once it has consented.
-        :param flight: becomes C{sent} right before that.
+        :param step: the purpose in words.
+        :param more: data that the server requests to continue.
+        :param flight: marked C{sent} right before C{more} is sent.
         :raises Rejected: the server refused.
-        :raises NotUnderstood: it says that it is done without having asked for C{more}, or says too much.
+        :raises NotUnderstood: the command completed without a request for C{more}, or the responses are too long.
         """
         self._number += 1
         tag = b"a%d" % self._number
@@ -122,7 +128,11 @@ class ImapSession:
         raise NotUnderstood
 
     async def log_in(self, login: MailLogin) -> None:
-        """Log in, by the best way that the server offers."""
+        """Log in, by the best mechanism that the server offers.
+
+        :raises Rejected: it offers none for this credential, or is unavailable.
+        :raises LoginRefused: it refused the credential.
+        """
         offers = set[bytes]()
         for each in await self.command("the connection", b"CAPABILITY"):
             offers.update(each.text.upper().split()[1:])
@@ -146,13 +156,13 @@ class ImapSession:
         return list(_read_mailboxes(await self.command("the list of mailboxes", b'LIST "" "*"')))
 
     async def examine(self, mailbox: str) -> int:
-        """Open a mailbox to be read only; how many messages it has."""
+        """Open a mailbox read-only, and return its number of messages."""
         responses = await self.command(f"the mailbox {mailbox}", b"EXAMINE " + _mailbox(mailbox))
         counts = (each.text.split() for each in responses)
         return next((read_number(words[0]) for words in counts if _is_count(words, b"EXISTS")), 0)
 
     async def search(self, criteria: bytes) -> Sequence[int]:
-        """Find messages of the open mailbox; their UIDs in rising order."""
+        """Search the open mailbox, and return the UIDs in rising order."""
         found = set[int]()
         for each in await self.command("the search", b"UID SEARCH " + criteria):
             name, *words = each.text.split()
@@ -161,7 +171,7 @@ class ImapSession:
         return sorted(found)
 
     async def fetch(self, uids: Sequence[int], items: bytes) -> Mapping[int, Mapping[bytes, Any]]:
-        """Read C{items} of messages of the open mailbox, by their UIDs; nothing is marked as read."""
+        """Return C{items} of messages of the open mailbox, by their UIDs. No message is marked as read."""
         which = b",".join(b"%d" % each for each in uids)
         responses = await self.command("the messages", b"UID FETCH " + which + b" (UID " + items + b")")
         found = {}
@@ -173,14 +183,14 @@ class ImapSession:
         return found
 
     async def append(self, mailbox: str, content: bytes, flag: str, flight: Flight) -> None:
-        """Put a message into a mailbox."""
+        """Append a message to a mailbox."""
         command = b"APPEND %b (%b) {%d}" % (_mailbox(mailbox), flag.encode("ascii"), len(content))
         await self.command(f"the message, in {mailbox}", command, content, flight)
 
     async def _response(self) -> Response:
-        """Wait for a line with all its literals.
+        """Wait for a response with all its literals.
 
-        :raises NotUnderstood: they are too many.
+        :raises NotUnderstood: there are too many literals.
         """
         text, plain_bytes = bytearray(), 0
         for _ in range(_MOST_LITERALS):
@@ -197,7 +207,7 @@ class ImapSession:
 
 
 def read_number(text: bytes) -> int:
-    """Read a number of a server's; raises L{NotUnderstood} if it is none, or longer than any can be."""
+    """Parse a number in a response, or raise L{NotUnderstood} if it is invalid or too long."""
     if len(text) > _MOST_DIGITS or not text.isdigit():
         raise NotUnderstood
     return int(text)
@@ -222,7 +232,7 @@ def _parse(responses: Sequence[Response]) -> Iterator[list[Any]]:
 
 
 def _parse_text(text: bytes) -> list[Any]:
-    """Take a response apart: words, quoted texts and literals as bytes, parentheses as lists."""
+    """Parse a response: words, quoted texts and literals become bytes, parentheses become lists."""
     open_lists: list[list[Any]] = [[]]
     position = 0
     while position < len(text):
@@ -260,7 +270,7 @@ def _decoded(name: bytes) -> str:
 
 
 def _read_pairs(items: object) -> Iterator[tuple[bytes, Any]]:
-    """Read names and values; which part of a message a value is, is left out of its name."""
+    """Yield names and values. The section of a message, in brackets, is removed from its name."""
     rest: Iterator[Any] = iter(items if isinstance(items, list) else ())
     for name in rest:
         if isinstance(name, bytes):

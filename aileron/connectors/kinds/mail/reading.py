@@ -1,4 +1,4 @@
-"""Reads a search, and takes a message apart: a stranger's text, of which nothing is believed."""
+"""Builds a search, and parses messages. A message is foreign text and not trusted."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _CHARSET = re.compile(
 
 
 def read_search(inputs: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Check what is looked for.
+    """Check the inputs of a search, and return them with defaults.
 
-    :raises InvalidRequest: it is no search.
+    :raises InvalidRequest: an input is invalid.
     """
     for name, value in inputs.items():
         if name not in SOUGHT:
@@ -65,21 +65,21 @@ def read_search(inputs: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def check_number(name: str, value: JSON, most: int) -> int:
-    """Return the number that an input is; raises as L{read_search}."""
+    """Check a number, and return it. Raises the errors of L{read_search}."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise problem(name, f"must be a number from 1 to {most}")
     return value
 
 
 def check_mailbox(inputs: Mapping[str, JSON]) -> str:
-    """Return the name of the mailbox that is meant; raises as L{read_search}."""
+    """Check the mailbox's name, and return it. Raises the errors of L{read_search}."""
     value = inputs.get("mailbox") or INBOX
     _check_text("mailbox", value)
     return str(value)
 
 
 def criteria(search: Mapping[str, JSON]) -> bytes:
-    """Write a search as IMAP has it."""
+    """Return a search as IMAP criteria."""
     found = [b"UNSEEN"] if search.get("unread") else []
     found += [key.encode() + b" " + quoted(str(search[name])) for name, key in _WORDS if name in search]
     found += [f"{key} {_day(name, search[name])}".encode() for name, key in _DAYS if name in search]
@@ -88,7 +88,7 @@ def criteria(search: Mapping[str, JSON]) -> bytes:
 
 
 def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
-    """Describe a message that was found."""
+    """Return the summary of a message."""
     headers = pairs.get(b"BODY")
     size, flags = pairs.get(b"RFC822.SIZE"), pairs.get(b"FLAGS")
     return {
@@ -100,7 +100,7 @@ def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
 
 
 def read_message(uid: int, source: bytes) -> dict[str, JSON]:
-    """Read a message: its headers, its text, and which attachments it has."""
+    """Parse a message into its headers, its text, and the names of its attachments."""
     head, parts = _split(source)[0], [*islice(_parts(source, _MOST_DEPTH), _MOST_PARTS)]
     named = [(each.get_content_type(), _decoded(_file_name(each)), each, body) for each, body in parts]
     bodies = {kind: (each, body) for kind, name, each, body in reversed(named) if not name}
@@ -144,7 +144,7 @@ def _read_headers(message: Message) -> dict[str, JSON]:
 
 
 def _decoded(text: object) -> str:
-    """Decode a header; what cannot be decoded stays as it came."""
+    """Decode a header. If it cannot be decoded, return it unchanged."""
     cut = " ".join(str(text)[:_MOST_HEADER_CHARACTERS].split())
     try:
         words = decode_header(cut)
@@ -158,7 +158,7 @@ def _parse_head(head: bytes) -> Message:
 
 
 def _split(source: bytes) -> tuple[Message, bytes]:
-    """Split a message, or a part of one, into its headers and what follows."""
+    """Split a message, or a part of one, into its headers and its body."""
     if source.startswith(b"\r\n"):
         return Message(), source[2:]
     head, _, body = source.partition(b"\r\n\r\n")
@@ -166,9 +166,9 @@ def _split(source: bytes) -> tuple[Message, bytes]:
 
 
 def _parts(source: bytes, depth: int) -> Iterator[tuple[Message, bytes]]:
-    """Yield the headers and the content of the parts that hold no others.
+    """Yield headers and content of the innermost parts, in linear time.
 
-    C{email} would take the square of a hostile message's length for that; this takes its length.
+    The package C{email} would take quadratic time for a hostile message.
     """
     head, body = _split(source)
     boundary = _parameter(head, "boundary").rstrip() if head.get_content_maintype() == "multipart" and depth else ""
@@ -183,7 +183,7 @@ def _parts(source: bytes, depth: int) -> Iterator[tuple[Message, bytes]]:
 
 
 def _text(head: Message, body: bytes) -> tuple[str, bool]:
-    """Decode the beginning of a text, and tell whether that is not all; what cannot be decoded stays as it came."""
+    """Decode the beginning of a text, and return whether it was cut."""
     encoding = str(head.get("Content-Transfer-Encoding", "")).strip().lower()
     with suppress(ValueError):
         body = b64decode(body) if encoding == "base64" else body
@@ -196,7 +196,7 @@ def _file_name(head: Message) -> str:
 
 
 def _parameter(head: Message, name: str, header: str = "Content-Type") -> str:
-    """Return the parameter of a header, decoded (RFC 2231); empty: there is none."""
+    """Return a decoded parameter of a header (RFC 2231), or an empty text if there is none."""
     value: Any = head.get_param(name, "", header)
     if isinstance(value, tuple):
         charset, _, text = value

@@ -1,4 +1,4 @@
-"""Opens sessions with the two servers of an account, each on a connection of its own, and tells what came of them."""
+"""Opens sessions with the two servers of an account, each on a new connection, and describes the outcome."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .spec import STARTTLS, MailServer, MailSpec
 T = TypeVar("T")
 
 SENT, DRAFTS = "sent", "drafts"
-"""What a mailbox can be for, as a server marks it (RFC 6154)."""
+"""The special uses of a mailbox, as a server marks them (RFC 6154)."""
 
 _FLAGS = {SENT: r"\Seen", DRAFTS: r"\Draft"}
 _MOST_BYTES = MOST_MESSAGE_BYTES + 4 * 1024 * 1024  # that a server says in one session
@@ -40,8 +40,8 @@ _FIRST_WORDS = {"smtp": (smtp.welcome, smtp.ask_for_tls), "imap": (imap.welcome,
 class MailServers:
     """The servers of one account.
 
-    All raise L{AddressRefused} and L{ServiceUnreachable} where there is no connection, L{Rejected}, L{HungUp} and
-    L{NotUnderstood} for what happens on one.  Cancelling drops it.
+    Methods raise L{AddressRefused} or L{ServiceUnreachable} if there is no connection, and L{Rejected}, L{HungUp} or
+    L{NotUnderstood} for failures on one. Cancelling closes the connection.
 
     :ivar opener: opens the connections.
     """
@@ -50,12 +50,12 @@ class MailServers:
     opener: ConnectionOpener = field(repr=False)
 
     async def submit(self, envelope: Envelope, login: MailLogin | None, flight: Flight) -> None:
-        """Send a message; C{flight} tells whether it left."""
+        """Send a message, and mark C{flight} as sent when it leaves."""
         server = self.spec.account.smtp
         await self._open(server, lambda conversation: smtp.submit(conversation, envelope, login, flight))
 
     def imap(self, login: MailLogin | None, work: Callable[[ImapSession], Awaitable[T]]) -> Deferred[T]:
-        """Do C{work} in a session that is logged in."""
+        """Do C{work} in a logged-in IMAP session, and return its result."""
 
         async def converse(conversation: LineConversation) -> T:
             session = ImapSession(conversation)
@@ -71,13 +71,13 @@ class MailServers:
         return self._open(server, converse)
 
     async def find(self, session: ImapSession, use: str) -> str:
-        """Find the mailbox for C{sent} messages or for C{drafts}: marked as that by the server, or as the file says."""
+        """Return the mailbox for C{sent} messages or C{drafts}: the one that the server marks, or the file's."""
         account = self.spec.account
         named = {SENT: account.sent, DRAFTS: account.drafts}[use]
         return next((each.name for each in await session.mailboxes() if use in each.uses), named)
 
     def save(self, login: MailLogin | None, use: str, content: bytes, flight: Flight) -> Deferred[str]:
-        """Put a message into the mailbox for C{use}; that mailbox."""
+        """Append a message to the mailbox for C{use}, and return the mailbox."""
 
         async def work(session: ImapSession) -> str:
             mailbox = await self.find(session, use)
@@ -110,12 +110,12 @@ class MailServers:
 
 @define
 class MailAttempt:
-    """The attempt.
+    """One attempt of an operation.
 
     :ivar name: of the connector, for messages.
-    :ivar echo: takes what is secret out of what a server said.
-    :ivar flight: whether the message, or the question, has left.
-    :ivar login_refused: whether the server did not accept the credential.
+    :ivar echo: redacts secrets in the server's texts.
+    :ivar flight: whether the message, or the request, was sent.
+    :ivar login_refused: whether the server refused the credential.
     """
 
     name: str
@@ -125,14 +125,14 @@ class MailAttempt:
     login_refused: bool = False
 
     async def outcome(self, work: Deferred[JSON], seconds: float, late_seconds: float) -> Outcome:
-        """Wait for C{work}, and say what came of it.
+        """Wait for C{work}, and return its outcome.
 
-        :param seconds: what has not left by then never does.
-        :param late_seconds: how much longer the answer to what has left is waited for.
+        :param seconds: if nothing was sent by then, the work is cancelled.
+        :param late_seconds: how much longer to wait for the response.
         """
         try:
             answered = await wait_in_time(work, self.clock, self.flight, seconds=seconds, late_seconds=late_seconds)
-        except Rejected as error:  # and so nothing was done: no server says that of what it has taken
+        except Rejected as error:  # a refusal means that nothing was done
             self.login_refused = isinstance(error, LoginRefused)
             error.text = self.echo.text(error.text)
             return self._fail(error, seconds, classified=True)
@@ -146,4 +146,4 @@ class MailAttempt:
 
 
 Work = Callable[[MailLogin | None, MailAttempt], Coroutine[Deferred[Any], Any, JSON]]
-"""What is attempted, given what it logs in with."""
+"""The work of an attempt, called with the login."""

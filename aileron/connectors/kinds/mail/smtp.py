@@ -1,4 +1,4 @@
-"""Hands one message to a mail server by SMTP (RFC 5321, 6409): to all of its recipients, or to none."""
+"""Sends one message by SMTP (RFC 5321, 6409): to all of its recipients, or to none."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _REPLY = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?")
 _SIZE = re.compile(r"[0-9]{1,20}")  # what is no such number says nothing (RFC 1870)
 _DOT = re.compile(rb"^\.", re.MULTILINE)
 _MOST_LINES, _MOST_LINE_BYTES = 100, 8192
-_HELLO = b"EHLO [127.0.0.1]"  # an address literal, as mail programs say: this machine's name is nobody's business
+_HELLO = b"EHLO [127.0.0.1]"  # an address literal, as mail programs send it: the machine's name stays private
 _CLOSING = 421
 
 
 @frozen
 class Reply:
-    """The server's answer to one command."""
+    """The server's reply to one command."""
 
     code: int
     lines: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """Its words, in one line."""
+        """The text of the reply, in one line."""
         return " ".join(self.lines)
 
 
@@ -55,12 +55,12 @@ class MailLogin:
 
 
 class LoginRefused(Rejected):
-    """The server does not accept the credential."""
+    """The error for a credential that the server refused."""
 
 
 @frozen
 class Envelope:
-    """A message with its sender and its recipients, as servers see them.
+    """A message with its sender and its recipients for SMTP.
 
     :ivar content: lines that end in CRLF.
     """
@@ -71,7 +71,7 @@ class Envelope:
 
 
 async def ask_for_tls(conversation: LineConversation) -> None:
-    """Say what comes before TLS (RFC 3207)."""
+    """Converse before TLS: request STARTTLS (RFC 3207)."""
     await _expect(conversation, "the connection", 220)
     if "STARTTLS" not in await _greet(conversation):
         raise Rejected("an encrypted connection: the server offers no STARTTLS")
@@ -80,11 +80,11 @@ async def ask_for_tls(conversation: LineConversation) -> None:
 
 
 async def submit(conversation: LineConversation, envelope: Envelope, login: MailLogin | None, flight: Flight) -> Reply:
-    """Hand the message over, on a connection whose server was greeted or is after STARTTLS.
+    """Send the message, after the server's greeting or STARTTLS.
 
-    :param flight: becomes C{sent} right before the message leaves: until then no server has it.
-    :raises Rejected: the server has not taken it, for any of the recipients.
-    :raises HungUp, NotUnderstood: the server may have taken it if C{flight.sent}; otherwise it has not.
+    :param flight: marked C{sent} right before the message is sent.
+    :raises Rejected: the server did not accept it for any recipient.
+    :raises HungUp, NotUnderstood: the server may have accepted it if C{flight.sent}, otherwise it has not.
     """
     offers = await _greet(conversation)
     if login is not None:
@@ -114,7 +114,7 @@ async def welcome(conversation: LineConversation) -> None:
 
 
 async def read_reply(conversation: LineConversation) -> Reply:
-    """Wait for a reply; raises as L{LineConversation.line}."""
+    """Wait for a reply. Raises the errors of L{LineConversation.line}."""
     code, lines = None, list[str]()
     while len(lines) < _MOST_LINES:
         line = await conversation.line()
@@ -129,7 +129,7 @@ async def read_reply(conversation: LineConversation) -> Reply:
 
 
 def _stuffed(content: bytes) -> bytes:
-    """Escape what would end the message: a dot at the beginning of a line (RFC 5321, 4.5.2)."""
+    """Escape dots at the beginning of lines, which would end the message (RFC 5321, 4.5.2)."""
     whole = content if content.endswith(b"\r\n") else content + b"\r\n"
     return _DOT.sub(b"..", whole)
 
@@ -147,7 +147,7 @@ async def _ask(conversation: LineConversation, command: str, step: str, *codes: 
 
 
 async def _greet(conversation: LineConversation) -> Mapping[str, str]:
-    """Say hello; what the server offers, in upper case, each with its parameters."""
+    """Send EHLO, and return the server's extensions in upper case with their parameters."""
     conversation.say(_HELLO + b"\r\n")
     reply = await _expect(conversation, "the greeting", 250)
     words = (each.upper().partition(" ") for each in reply.lines[1:])

@@ -1,4 +1,4 @@
-"""The part of a connector file of the kind C{mail} that is its own: servers, sender, and what can be done there."""
+"""The tables of a connector file of the kind C{mail}: servers, sender, and the operations."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .reading import SOUGHT
 SEND, DRAFT, SEARCH, MESSAGE, MAILBOXES = "send_mail", "save_draft", "search_mail", "read_mail", "list_mailboxes"
 
 LOGINS = (Basic.name, OAuth2.name)
-"""The kinds of credential that one can log in with."""
+"""The kinds of credential for a login."""
 
 LOGIN_HEADER = "AUTH"
-"""What carries it, as a review calls it: SMTP's command."""
+"""The place of the credential as shown in a review: SMTP's command."""
 
 IMPLICIT, STARTTLS, NONE = "implicit", "starttls", "none"
 _SEND_SECONDS, _READ_SECONDS = 60.0, 30.0
@@ -41,7 +41,7 @@ class MailServer:
     """A mail account's SMTP or IMAP server.
 
     :ivar protocol: C{smtp} or C{imap}.
-    :ivar tls: C{implicit}: from the first byte; C{starttls}: asked for, and required; C{none}: on this machine only.
+    :ivar tls: C{implicit}: from the first byte. C{starttls}: requested and required. C{none}: on this machine only.
     """
 
     protocol: str
@@ -51,29 +51,30 @@ class MailServer:
 
     @property
     def host_and_port(self) -> str:
-        """As a connector lists it."""
+        """Host and port, as in the connector's list of hosts."""
         return f"{bracketed(self.host)}:{self.port}"
 
     @property
     def url(self) -> str:
-        """As it is shown."""
+        """The URL shown for the server."""
         return f"{self.protocol}{'s' if self.tls == IMPLICIT else ''}://{self.host_and_port}"
 
     @property
     def origin(self) -> Origin:
-        """For the one judgement of addresses: without TLS it leads to this machine, or nowhere."""
+        """The origin for address checks. Without TLS it must be on loopback."""
         return Origin("http" if self.tls == NONE else "https", self.host, self.port)
 
 
 @frozen
 class MailAccount:
-    """One account, as its file has it.
+    """A mail account as its file declares it.
 
-    :ivar sender: whom messages are from.
-    :ivar user: who logs in, where the credential does not say it.
-    :ivar imap: L{None}: messages can be sent, and nothing else.
-    :ivar sent: the mailbox of sent messages, where the account marks none; C{drafts} likewise.
-    :ivar saves: whether what was sent is put there; some servers do that by themselves.
+    :ivar sender: the sender of messages.
+    :ivar user: the login name, if the credential has none.
+    :ivar imap: the IMAP server, or None if messages can only be sent.
+    :ivar sent: the mailbox of sent messages, if the server marks none.
+    :ivar drafts: the mailbox of drafts, if the server marks none.
+    :ivar saves: whether sent messages are saved there. Some servers do that by themselves.
     """
 
     sender: Address
@@ -93,7 +94,7 @@ class MailAccount:
 
 @frozen
 class MailOperation:
-    """One thing that can be done with an account, and the names of its inputs."""
+    """An operation of a mail account, and the names of its inputs."""
 
     operation: Operation
     inputs: frozenset[str]
@@ -101,7 +102,7 @@ class MailOperation:
 
 @frozen
 class MailSpec(BaseSpec):
-    """One connector file of the kind C{mail}, read."""
+    """The parsed connector file of the kind C{mail}."""
 
     account: MailAccount
     private_network: bool = False
@@ -113,7 +114,7 @@ class MailSpec(BaseSpec):
 
 
 def read_mail(document: FileTable, head: FileTable, identity: Identity) -> MailSpec:
-    """Read the tables of such a file, and what C{[connector]} says of the network."""
+    """Read the tables of a mail connector's file. Faults are added to them."""
     private_network = head.flag("private_network", default=False)
     table = document.optional_table("credential")
     need = read_credential(table, {}, private_network=private_network, header=LOGIN_HEADER, logins=LOGINS)
