@@ -90,7 +90,7 @@ class HttpOperation:
 
     @property
     def is_graphql(self) -> bool:
-        """Whether the operation uses GraphQL."""
+        """Return whether the operation uses GraphQL."""
         return self.body is not None and self.body.kind == "graphql"
 
 
