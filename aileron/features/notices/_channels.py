@@ -63,7 +63,8 @@ def build_channels(
 async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
     """Decrypt the address or key of a channel for one message. It is not cached, so locking the vault locks it too.
 
-    :raises Undelivered: there is no secret, or it cannot be decrypted now.
+    :raises Undelivered: there is no secret or more than one, the vault is locked, or the secret is for another
+        address.
     """
     scope, name = channel.scope(), channel.name
     bound = bindings.for_connector(channel.fqn)

@@ -100,7 +100,7 @@ def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
 
 
 def read_message(uid: int, source: bytes) -> dict[str, JSON]:
-    """Parse a message into its headers, its text, and the names of its attachments."""
+    """Parse a message into its headers, its text, cut if it is long, and the name and type of each attachment."""
     head, parts = _split(source)[0], [*islice(_parts(source, _MOST_DEPTH), _MOST_PARTS)]
     named = [(each.get_content_type(), _decoded(_file_name(each)), each, body) for each, body in parts]
     bodies = {kind: (each, body) for kind, name, each, body in reversed(named) if not name}

@@ -55,7 +55,10 @@ class MailServers:
         await self._open(server, lambda conversation: smtp.submit(conversation, envelope, login, flight))
 
     def imap(self, login: MailLogin | None, work: Callable[[ImapSession], Awaitable[T]]) -> Deferred[T]:
-        """Do C{work} in a logged-in IMAP session, and return its result."""
+        """Do C{work} in a logged-in IMAP session, and return its result.
+
+        :raises CapabilityDenied: the connector declares no IMAP server.
+        """
 
         async def converse(conversation: LineConversation) -> T:
             session = ImapSession(conversation)
